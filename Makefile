@@ -1,0 +1,50 @@
+# Every target sets itself up: a bare clone needs Python 3.11 or newer, pip and make, and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+# One BLAS thread a process: the tests run in JOBS processes, and the product batches its own work.
+export OMP_NUM_THREADS ?= 1
+# Build requirements are pinned too.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+
+.PHONY: help demo test lint unit paper format clean
+
+help:
+	@echo "make demo    cluster the paper's mixture privately; writes out/report.html"
+	@echo "make test    lint, types, import contract and all tests (under ten minutes)"
+	@echo "make paper   the longer statistical claims (minutes)"
+	@echo "make format  format the code"
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+demo: $(VENV)/.core
+	$(BIN)/feddp demo
+
+test: lint unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+paper: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis out

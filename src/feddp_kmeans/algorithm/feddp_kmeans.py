@@ -1,0 +1,134 @@
+"""FedDP-KMeans: FedDP-Init, then FedDP-Lloyds, under one plan that is fixed before any data is read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
+from feddp_kmeans.algorithm.feddp_init import InitMethod, feddp_init
+from feddp_kmeans.algorithm.feddp_lloyds import LloydMethod, feddp_lloyds
+from feddp_kmeans.algorithm.paper import PaperMethod
+from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.privacy.ledger import PrivacyReport
+from feddp_kmeans.privacy.noise import StreamFactory
+from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+
+class Method(InitMethod, LloydMethod, Protocol):
+    """All that a method must be able to do."""
+
+    def center_stddev(self, plan: Plan, counts: FloatArray) -> FloatArray:
+        """Return the noise's standard deviation in a coordinate of each center."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan and the method that will carry it out: public, and made without any client data."""
+
+    settings: Settings
+    plan: Plan
+    method: Method
+    lloyd_steps: int
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The private result of a run."""
+
+    centers: FloatArray
+    counts: FloatArray
+    center_stddev: FloatArray
+    projection: FloatArray
+    server_weights: FloatArray
+    plan: Plan
+    privacy: PrivacyReport
+
+
+def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
+    """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
+    server_points = np.asarray(server_points, dtype=np.float64)
+    settings.check_server(server_points, server_points.shape[1])
+    return _prepare_paper(settings, server_points, n_clients)
+
+
+def run(
+    federation: Federation,
+    prepared: Prepared,
+    server_points: FloatArray,
+    *,
+    seed: int | None = None,
+    on_release: Callable[[str], None] | None = None,
+) -> Clustering:
+    """Return the clustering of the federation's points under the prepared plan."""
+    server_points = np.asarray(server_points, dtype=np.float64)
+    settings, plan, method = prepared.settings, prepared.plan, prepared.method
+    settings.check_server(server_points, federation.dimension)
+    federation.begin(plan, seed, on_release)
+    restarts = StreamFactory(seed).integer_seed("server k-means")
+    start = feddp_init(federation, plan, method, server_points, settings.n_clusters, restarts)
+    centers, counts = feddp_lloyds(federation, plan, method, start.centers, start.counts, prepared.lloyd_steps)
+    return Clustering(
+        centers=centers,
+        counts=counts,
+        center_stddev=method.center_stddev(plan, counts),
+        projection=start.projection,
+        server_weights=start.server_weights,
+        plan=plan,
+        privacy=_report(federation, plan),
+    )
+
+
+def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
+    unit, k = settings.unit, settings.n_clusters
+    ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
+    steps = 0 if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
+    bounds = None
+    if unit is PrivacyUnit.CLIENT:
+        size = settings.client_size or DEFAULT_CLIENT_SIZE
+        bounds = settings.bounds or simulated_bounds(server_points, ball, k, size)
+        facts |= {"client_size": size, "bounds": bounds.to_dict()}
+    method = PaperMethod(unit, ball, k, len(server_points), steps, bounds)
+    plan = calibrated_plan(
+        unit,
+        settings.epsilon,
+        settings.delta,
+        method.requests(settings.epsilon, settings.delta),
+        composition=Composition(settings.composition),
+        sampling_rate=settings.sampling_rate,
+        facts=facts,
+        reasons=("the paper's proportions of the budget, and no Lloyd step unless asked for",),
+    )
+    return Prepared(settings, plan, method, steps)
+
+
+def _facts(settings: Settings, server_points: FloatArray, n_clients: int) -> dict[str, Any]:
+    return {
+        "method": settings.method,
+        "n_clusters": settings.n_clusters,
+        "dimension": server_points.shape[1],
+        "n_server_points": len(server_points),
+        "n_clients": n_clients,
+    }
+
+
+def _report(federation: Federation, plan: Plan) -> PrivacyReport:
+    rows = federation.ledger.rows()
+    if rows != plan.ledger_rows():
+        raise FedDPError(f"the ledger must equal the plan after a run, got {rows}.")
+    return PrivacyReport(
+        unit=plan.unit,
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        epsilon_spent=plan.epsilon_spent,
+        secure=federation.secure,
+        trust=federation.trust,
+        ledger=tuple(rows),
+    )

@@ -1,0 +1,67 @@
+"""Post-processing on the server: free of privacy cost, so it is done well. Sees noisy sums and public data, nothing else."""
+
+import warnings
+
+import numpy as np
+from scipy import linalg
+from sklearn.cluster import KMeans
+
+from feddp_kmeans._typing import FloatArray
+
+RESTARTS = 30
+"""Starts of the weighted k-means; a single one ends in a bad local optimum in about one run of four."""
+
+
+def symmetric_from_upper(values: FloatArray, dimension: int) -> FloatArray:
+    """Return the symmetric matrix with this upper triangle."""
+    matrix = np.zeros((dimension, dimension))
+    matrix[np.triu_indices(dimension)] = values
+    return matrix + np.triu(matrix, 1).T
+
+
+def top_subspace(matrix: FloatArray, rank: int) -> FloatArray:
+    """Return orthonormal columns that span the top ``rank`` eigenvectors, largest eigenvalue first."""
+    dimension = len(matrix)
+    rank = min(rank, dimension)
+    _, vectors = linalg.eigh(matrix, subset_by_index=[dimension - rank, dimension - 1])
+    columns: FloatArray = np.ascontiguousarray(vectors[:, ::-1])
+    return columns
+
+
+def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:
+    """Return the weights with those that noise alone would explain set to zero; at least the k largest stay.
+
+    Noise of standard deviation s on N weights of zero exceeds ``s sqrt(2 log N)`` about once; a weight above that is no accident.
+    """
+    threshold = noise_stddev * np.sqrt(2 * np.log(max(2, len(weights))))
+    kth = np.sort(weights)[-k]
+    credible: FloatArray = np.where(weights >= min(threshold, kth), np.maximum(weights, 0.0), 0.0)
+    if np.count_nonzero(credible) < k:
+        credible = np.where(weights >= kth, np.maximum(weights, np.finfo(float).tiny), 0.0)
+    return credible
+
+
+def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int) -> FloatArray:
+    """Return k centers of the weighted points, the best of many restarts; a point of weight zero has no say."""
+    heavy = weights > 0
+    points, weights = points[heavy], weights[heavy]
+    distinct = np.unique(points, axis=0)
+    if len(distinct) <= k:
+        padding = np.resize(distinct, (k - len(distinct), points.shape[1]))
+        centers: FloatArray = np.vstack([distinct, padding])
+        return centers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = KMeans(k, n_init=RESTARTS, random_state=seed).fit(points, sample_weight=weights / weights.max())
+    found: FloatArray = model.cluster_centers_
+    return found
+
+
+def centers_from_sums(
+    sums: FloatArray, counts: FloatArray, fallback: FloatArray, smallest_count: float
+) -> FloatArray:
+    """Return ``sums / counts``, and the fallback center wherever the noisy count is too small to divide by."""
+    usable = counts >= smallest_count
+    safe = np.where(usable, counts, 1.0)[:, None]
+    centers: FloatArray = np.where(usable[:, None], sums / safe, fallback)
+    return centers

@@ -1,0 +1,110 @@
+"""What a user asks for: public numbers and names, checked before any data is touched."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.bounds import ClientBounds
+from feddp_kmeans.privacy.accounting import check_budget
+from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.plan import Composition
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+AUTO = "auto"
+
+
+class MethodName(StrEnum):
+    """Which releases are made: those of the paper, or the refined ones."""
+
+    PAPER = "paper"
+    REFINED = "refined"
+
+
+class InitName(StrEnum):
+    """Where the first centers come from."""
+
+    FEDDP = "feddp"
+    SERVER_KMEANS_PLUS_PLUS = "server-kmeans++"
+    SERVER_LLOYDS = "server-lloyds"
+    SPHERE_PACKING = "sphere-packing"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one clustering; every field is public."""
+
+    n_clusters: int = 8
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    privacy_unit: str = "point"
+    method: str = "refined"
+    init: str = "feddp"
+    lloyd_steps: int | str = AUTO
+    radius: float | None = None
+    client_size: int | None = None
+    n_points: int | None = None
+    bounds: ClientBounds | None = None
+    composition: str = "tight"
+    sampling_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_budget(self.epsilon, self.delta)
+        _check_count("n_clusters", self.n_clusters, 1)
+        if self.lloyd_steps != AUTO:
+            _check_count("lloyd_steps", self.lloyd_steps, 0, " or 'auto'")
+        for name in ("client_size", "n_points"):
+            if getattr(self, name) is not None:
+                _check_count(name, getattr(self, name), 1)
+        if self.radius is not None and not (_is_real(self.radius) and np.isfinite(self.radius) and self.radius > 0):
+            raise FedDPError(f"radius must be positive and finite, got {self.radius!r}.")
+        if not (_is_real(self.sampling_rate) and 0 < self.sampling_rate <= 1):
+            raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {self.sampling_rate!r}.")
+        for name, kind in (("method", MethodName), ("init", InitName), ("composition", Composition)):
+            allowed = [member.value for member in kind]
+            if getattr(self, name) not in allowed:
+                raise FedDPError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
+        if self.unit is PrivacyUnit.POINT and self.sampling_rate < 1:
+            raise FedDPError(
+                f"sampling_rate must be 1 where the privacy unit is a point, got {self.sampling_rate}: "
+                "sampling clients does not amplify the privacy of a point."
+            )
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Return the privacy unit."""
+        return PrivacyUnit.parse(self.privacy_unit)
+
+    def check_server(self, server_points: FloatArray, dimension: int) -> None:
+        """Refuse server data that does not fit the clients or the number of clusters."""
+        if server_points.shape[1] != dimension:
+            raise FedDPError(
+                f"server data must have as many columns as the clients: clients have {dimension}, "
+                f"the server has {server_points.shape[1]}."
+            )
+        if not np.isfinite(server_points).all():
+            raise FedDPError("server data must be finite numbers, got a NaN or an infinity.")
+        if len(server_points) < self.n_clusters:
+            raise FedDPError(f"n_clusters must be at most the number of server points, {len(server_points)}, got {self.n_clusters}.")
+
+    def ball(self, server_points: FloatArray, center: FloatArray) -> Ball:
+        """Return the public ball around ``center``: of the given radius, else just large enough to hold the server data."""
+        radius = self.radius
+        if radius is None:
+            radius = float(np.linalg.norm(server_points - center, axis=1).max())
+            if radius == 0:
+                raise FedDPError("radius must be given where all server points are the same, got a server radius of 0.")
+        return Ball(center, float(radius))
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_count(name: str, value: Any, low: int, other: str = "") -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < low:
+        raise FedDPError(f"{name} must be a whole number of at least {low}{other}, got {value!r}.")

@@ -1,0 +1,276 @@
+"""All that a client ever computes, and how much one privacy unit can change it.
+
+Every statistic is a sum of bounded contributions, in integers. Statistics of *points* bound each point: a point is clipped to the public
+ball and encoded as an integer vector z with ``|z| <= R`` (``privacy.fixed_point``). Statistics of *clients* bound the whole of what a client adds.
+Assignments to centers are decided on those integers too, exactly, so no point's cluster can depend on another point. Ties go to the
+first center. Rows and clients that are empty add zero.
+
+Public arguments: ``center`` and ``radius`` of the ball, ``centers`` in integer coordinates (of the subspace where a ``projection`` is given),
+``bound`` on a client's contribution in the data's own units.
+"""
+
+import numpy as np
+
+from feddp_kmeans._typing import Array, FloatArray, IntArray
+from feddp_kmeans.federation.base import ClientBatch, Statistic
+from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, RESOLUTION, Ball
+
+MEAN_STEPS = 1 << 8
+"""Integer steps of a mean in one step of a point, so that rounding a mean costs nothing."""
+
+COUNT_STEPS = 1 << 16
+"""Integer steps of one count where a client's counts are scaled down to a bound."""
+
+_PROJECTION_STEPS = 2.0**20
+_ASSIGN_VALUES = 1 << 20
+"""Scores held at once while assigning points to centers: 8 MiB."""
+
+
+def project(encoded: FloatArray, projection: FloatArray | None) -> FloatArray:
+    """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
+
+    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37.
+    """
+    if projection is None:
+        return encoded
+    projected: FloatArray = np.rint((encoded @ np.rint(projection * _PROJECTION_STEPS)) / _PROJECTION_STEPS)
+    return projected
+
+
+def assign(encoded: FloatArray, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
+    """Return for each point the index of its nearest center: ``argmin_r |z - c_r|**2``, in exact arithmetic."""
+    targets = np.rint(centers)
+    points = project(encoded, projection)
+    offsets = np.square(targets).sum(axis=1)
+    labels = np.empty(len(points), dtype=np.int64)
+    step = max(1, _ASSIGN_VALUES // len(targets))
+    for start in range(0, len(points), step):
+        scores = points[start : start + step] @ (2 * targets.T)
+        scores -= offsets
+        labels[start : start + step] = scores.argmax(axis=1)
+    return labels
+
+
+def _outer_product(batch: ClientBatch, *, center: FloatArray, radius: float) -> IntArray:
+    return _upper_triangle(_gram(Ball(center, float(radius)).encode(batch.points)))
+
+
+def _cluster_counts(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    return np.bincount(assign(encoded, centers, projection), minlength=len(centers)).astype(np.int64)
+
+
+def _cluster_sums(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    sums = _sums_by(encoded, assign(encoded, centers, projection), len(centers))
+    return sums.astype(np.int64).ravel()
+
+
+def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
+    ball = Ball(center, float(radius))
+    encoded = ball.encode(batch.points)
+    shrink = _outer_product_shrink(encoded, batch, float(bound) / ball.grid**2)
+    scaled = np.where(shrink < 1, np.rint(encoded * np.minimum(shrink, 1)), encoded)
+    return _upper_triangle(_gram(scaled))
+
+
+def _client_cluster_counts(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    bound: float,
+    projection: FloatArray | None = None,
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    counts = _counts_by_client(batch, assign(encoded, centers, projection), len(centers))
+    return _sum_bounded_l1(counts, float(bound))
+
+
+def _client_presence(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    bound: float,
+    projection: FloatArray | None = None,
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    counts = _counts_by_client(batch, assign(encoded, centers, projection), len(centers))
+    return _sum_bounded_l1((counts > 0).astype(np.float64), float(bound))
+
+
+def _client_cluster_sums(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    bound: float,
+    projection: FloatArray | None = None,
+) -> IntArray:
+    ball = Ball(center, float(radius))
+    encoded = ball.encode(batch.points)
+    sums = _sums_by_client(batch, encoded, assign(encoded, centers, projection), len(centers))
+    return _sum_bounded_l2(sums.reshape(batch.n_clients, -1), float(bound) / ball.grid)
+
+
+def _client_cluster_means(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    bound: float,
+    projection: FloatArray | None = None,
+) -> IntArray:
+    ball = Ball(center, float(radius))
+    encoded = ball.encode(batch.points)
+    labels = assign(encoded, centers, projection)
+    counts = _counts_by_client(batch, labels, len(centers))
+    means = _sums_by_client(batch, encoded, labels, len(centers)) / np.maximum(counts, 1)[:, :, None]
+    return _sum_bounded_l2(means.reshape(batch.n_clients, -1), float(bound) / ball.grid)
+
+
+OUTER_PRODUCT = Statistic("outer-product", _outer_product, whole_clients=False)
+"""Upper triangle of ``sum z z^T``. One point changes it by at most ``R**2`` in L2 norm (``radius**2`` in the data's units).
+
+Proof. The upper triangle of ``z z^T`` has squared norm ``(|z|**4 + sum z_i**4) / 2 <= |z|**4 <= R**4``, reached by z on an axis.
+"""
+
+CLUSTER_COUNTS = Statistic("cluster-counts", _cluster_counts, whole_clients=False)
+"""How many points are nearest to each center. One point changes it by 1 in L1 and in L2 norm: it has one nearest center."""
+
+CLUSTER_SUMS = Statistic("cluster-sums", _cluster_sums, whole_clients=False)
+"""Sum of the points nearest to each center. One point changes one block, by ``|z| <= R`` (``radius``)."""
+
+CLIENT_OUTER_PRODUCT = Statistic("client-outer-product", _client_outer_product, whole_clients=True)
+"""Outer products, each client's scaled to Frobenius norm at most ``bound``; see ``_outer_product_shrink`` for the proof."""
+
+CLIENT_CLUSTER_COUNTS = Statistic("client-cluster-counts", _client_cluster_counts, whole_clients=True)
+"""Counts per center, each client's scaled to L1 norm at most ``bound``, in steps of 1/COUNT_STEPS."""
+
+CLIENT_PRESENCE = Statistic("client-presence", _client_presence, whole_clients=True)
+"""In how many clients each cluster is not empty (c_r of the paper), each client's vector scaled to L1 norm at most ``bound``."""
+
+CLIENT_CLUSTER_SUMS = Statistic("client-cluster-sums", _client_cluster_sums, whole_clients=True)
+"""Sums per cluster, each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""
+
+CLIENT_CLUSTER_MEANS = Statistic("client-cluster-means", _client_cluster_means, whole_clients=True)
+"""Means per cluster (u_r of the paper), each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""
+
+REGISTRY = {
+    s.name: s
+    for s in (
+        OUTER_PRODUCT,
+        CLUSTER_COUNTS,
+        CLUSTER_SUMS,
+        CLIENT_OUTER_PRODUCT,
+        CLIENT_CLUSTER_COUNTS,
+        CLIENT_PRESENCE,
+        CLIENT_CLUSTER_SUMS,
+        CLIENT_CLUSTER_MEANS,
+    )
+}
+"""Every statistic by its name: what a remote client can be asked for."""
+
+
+def _gram(encoded: FloatArray) -> FloatArray:
+    """Return ``Z^T Z`` exactly; a batch never holds more rows than stay exact in float64."""
+    total = np.zeros((encoded.shape[1], encoded.shape[1]))
+    for start in range(0, len(encoded), EXACT_ROWS):
+        block = encoded[start : start + EXACT_ROWS]
+        total += block.T @ block
+    return total
+
+
+def _upper_triangle(matrix: FloatArray) -> IntArray:
+    return matrix[np.triu_indices(len(matrix))].astype(np.int64)
+
+
+def _sums_by(encoded: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    indicator = np.zeros((len(labels), k))
+    indicator[np.arange(len(labels)), labels] = 1.0
+    sums: FloatArray = indicator.T @ encoded
+    return sums
+
+
+def _counts_by_client(batch: ClientBatch, labels: IntArray, k: int) -> FloatArray:
+    cells = np.bincount(batch.owners * k + labels, minlength=batch.n_clients * k)
+    return cells.reshape(batch.n_clients, k).astype(np.float64)
+
+
+def _sums_by_client(batch: ClientBatch, encoded: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the (clients, k, d) sums of integer points: rows sorted by (client, cluster) and added in runs."""
+    sums = np.zeros((batch.n_clients * k, encoded.shape[1]))
+    cells = batch.owners * k + labels
+    order = np.argsort(cells, kind="stable")
+    present, firsts = np.unique(cells[order], return_index=True)
+    if len(present):
+        sums[present] = np.add.reduceat(encoded[order], firsts, axis=0)
+    return sums.reshape(batch.n_clients, k, -1)
+
+
+def _sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:
+    """Return the sum of the rows, each scaled to L1 norm at most ``bound``, in steps of 1/COUNT_STEPS, rounded down.
+
+    A row's integers add up to at most ``COUNT_STEPS * bound (1 + 2**-50)`` before rounding down, and the factor leaves 2**-40 of slack.
+    """
+    totals = counts.sum(axis=1)
+    factor = COUNT_STEPS * np.minimum(1.0, bound * (1 - 2.0**-40) / np.maximum(totals, 1.0))
+    return np.floor(counts * factor[:, None]).sum(axis=0).astype(np.int64)
+
+
+def _sum_bounded_l2(values: FloatArray, bound: float) -> IntArray:
+    """Return the sum of the rows, each scaled to L2 norm at most ``bound`` and truncated to steps of 1/MEAN_STEPS.
+
+    Truncation only shortens a row; the factor leaves 2**-32 of slack for the norm's rounding (rows of up to 2**20 values).
+    """
+    norms = np.sqrt(np.square(values).sum(axis=1))
+    with np.errstate(divide="ignore"):
+        factor = MEAN_STEPS * np.minimum(1.0, bound * (1 - 2.0**-32) / norms)
+    return np.trunc(values * factor[:, None]).sum(axis=0).astype(np.int64)
+
+
+def _outer_product_shrink(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:
+    """Return, a column over the rows, by what each point must be scaled so that ``|Z_j^T Z_j|_F <= bound`` for every client j.
+
+    The outer product is quadratic in the points: scaling the points of client j by a scales it by a**2, the paper's clipping. Write
+    ``|Z|_4 = sqrt(|Z^T Z|_F)``, the Schatten 4-norm. Rounding n points of d coordinates moves Z by at most ``sqrt(n d)/2`` in the
+    Frobenius norm, hence in this one, so ``a = (sqrt(bound) - sqrt(n d)/2 - 1) / |Z|_4`` gives ``|rint(a Z)|_4 <= sqrt(bound)``.
+    A client whose outer product is within the bound is left as it is.
+    """
+    norms = _outer_product_norms(encoded, batch)
+    slack = np.sqrt(batch.sizes * encoded.shape[1]) / 2 + 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shrink = np.maximum(0.0, np.sqrt(bound) - slack) / np.sqrt(norms)
+    factors = np.where(norms <= bound * (1 - 2.0**-32), 1.0, shrink)
+    return np.repeat(factors, batch.sizes)[:, None]
+
+
+def _outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
+    """Return ``|Z_j^T Z_j|_F`` of every client: batched products over clients of like size, padded with zero points."""
+    sizes = batch.sizes
+    norms = np.zeros(batch.n_clients)
+    classes = np.ceil(np.log2(np.maximum(sizes, 1))).astype(int)
+    for size_class in np.unique(classes[sizes > 0]):
+        members = np.flatnonzero((classes == size_class) & (sizes > 0))
+        width = int(sizes[members].max())
+        # |Z^T Z|_F = |Z Z^T|_F: form whichever is smaller, a few clients at a time.
+        cells = width * encoded.shape[1] + min(width, encoded.shape[1]) ** 2
+        step = max(1, (1 << 22) // cells)
+        for start in range(0, len(members), step):
+            some = members[start : start + step]
+            rows = batch.starts[some, None] + np.arange(width)
+            inside = np.arange(width) < sizes[some, None]
+            padded = encoded[np.where(inside, rows, 0)] * inside[:, :, None]
+            transposed: Array = padded.transpose(0, 2, 1)
+            gram = padded @ transposed if width < encoded.shape[1] else transposed @ padded
+            norms[some] = np.sqrt(np.square(gram).reshape(len(some), -1).sum(axis=1))
+    return norms

@@ -1,0 +1,204 @@
+"""``feddp demo``, ``feddp plan`` and ``feddp fit``. Exit status: 0 done, 1 refused or failed (one line on stderr), 2 usage."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+from feddp_kmeans import __version__
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared, prepare, run
+from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.cli.show import show_clusters, show_demo_costs, show_ledger
+from feddp_kmeans.data.mixture import gaussian_mixture
+from feddp_kmeans.data.tables import check_same_columns, open_clients, open_table, read_grouped
+from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.files import FileFederation
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.report.result import check_folder, result_dict, write_result
+
+app = typer.Typer(no_args_is_help=True, add_completion=True, rich_markup_mode=None, help="Private federated k-means.")
+out = Console()
+err = Console(stderr=True)
+
+Clusters = Annotated[int, typer.Option("-k", "--clusters", help="Number of clusters.")]
+Epsilon = Annotated[float, typer.Option("--epsilon", help="Total privacy budget; inf adds no noise.")]
+Delta = Annotated[float, typer.Option("--delta", help="Chance that the guarantee may fail.")]
+Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or client.")]
+MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
+Steps = Annotated[str, typer.Option("--lloyd-steps", help="A whole number, or auto.")]
+Radius = Annotated[float | None, typer.Option("--radius", help="Public bound on a point's norm. [default: the server data's]")]
+ClientSize = Annotated[int | None, typer.Option("--client-size", help="Public typical number of points of a client (client level).")]
+Points = Annotated[int | None, typer.Option("--n-points", help="Public rough number of points in total.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
+Json = Annotated[bool, typer.Option("--json", help="Print result.json on stdout and nothing else there.")]
+
+
+def main() -> None:
+    """Run the command; errors of ours become one line and exit status 1."""
+    try:
+        app()
+    except (FedDPError, BudgetError) as error:
+        print(f"feddp: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"feddp {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("out"),
+    epsilon: Epsilon = 1.0,
+    method: MethodOption = "refined",
+    seed: Annotated[int, typer.Option("--data-seed", help="Which mixture is made up.")] = 0,
+) -> None:
+    """Cluster the paper's Gaussian mixture: 100 clients, 1,000 points each, 100 dimensions, 10 clusters."""
+    check_folder(folder, force=True)
+    err.print("Making up 100 clients with 1,000 points each ...", highlight=False)
+    data = gaussian_mixture(seed)
+    settings = Settings(10, epsilon, method=method)
+    prepared = prepare(settings, data.server_points, len(data.clients))
+    found = _run_with_progress(InMemoryFederation(data.clients), prepared, data.server_points, None)
+    columns = [f"x{i}" for i in range(data.server_points.shape[1])]
+    result = result_dict(found, columns=columns, seed=None)
+    written = write_result(folder, result)
+    _show(found, result)
+    show_demo_costs(out, data, found)
+    out.print(f"Open [bold]{written[1]}[/bold] in a browser; the numbers are in {written[2]}.", highlight=False)
+
+
+@app.command()
+def plan(
+    server: Annotated[Path, typer.Option("--server", help="The public server data: .csv, .parquet or .npy.")],
+    clusters: Clusters,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    unit: Unit = "point",
+    method: MethodOption = "refined",
+    lloyd_steps: Steps = AUTO,
+    radius: Radius = None,
+    client_size: ClientSize = None,
+    n_points: Points = None,
+    n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Show the noise of every release for a budget. Reads no client data at all."""
+    settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, client_size, n_points)
+    prepared = prepare(settings, open_table(server).read(), n_clients)
+    if as_json:
+        typer.echo(json.dumps(prepared.plan.to_dict(), indent=2))
+        return
+    show_ledger(out, prepared.plan.ledger_rows(), title=f"Plan: epsilon {epsilon:g}, delta {delta:g}, unit {unit}")
+    for reason in prepared.plan.reasons:
+        out.print(f"- {reason}", highlight=False)
+
+
+@app.command()
+def fit(
+    clients: Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")],
+    server: Annotated[Path, typer.Option("--server", help="The public server data: .csv, .parquet or .npy.")],
+    clusters: Clusters,
+    epsilon: Epsilon,
+    delta: Delta = 1e-6,
+    unit: Unit = "point",
+    method: MethodOption = "refined",
+    lloyd_steps: Steps = AUTO,
+    radius: Radius = None,
+    client_size: ClientSize = None,
+    n_points: Points = None,
+    client_column: Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")] = None,
+    seed: Seed = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a result that is there already.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Cluster the clients' files privately."""
+    settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, client_size, n_points)
+    if folder is not None:
+        check_folder(folder, force=force)
+    server_table = open_table(server)
+    federation, columns = _open_federation(clients, client_column)
+    check_same_columns(server_table, columns)
+    server_points = server_table.read()
+    settings.check_server(server_points, federation.dimension)
+    prepared = prepare(settings, server_points, federation.n_clients)
+    found = _run_with_progress(federation, prepared, server_points, seed)
+    result = result_dict(found, columns=columns, seed=seed)
+    if folder is not None:
+        write_result(folder, result)
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, allow_nan=False))
+        return
+    _show(found, result)
+    if folder is not None:
+        out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
+
+
+def _settings(
+    clusters: int,
+    epsilon: float,
+    delta: float,
+    unit: str,
+    method: str,
+    lloyd_steps: str,
+    radius: float | None,
+    client_size: int | None,
+    n_points: int | None,
+) -> Settings:
+    steps: int | str = int(lloyd_steps) if lloyd_steps.lstrip("-").isdigit() else lloyd_steps
+    return Settings(
+        clusters,
+        epsilon,
+        delta,
+        privacy_unit=unit,
+        method=method,
+        lloyd_steps=steps,
+        radius=radius,
+        client_size=client_size,
+        n_points=n_points,
+    )
+
+
+def _open_federation(clients: str, client_column: str | None) -> tuple[Federation, tuple[str, ...]]:
+    if client_column is not None:
+        points, owners, columns = read_grouped(Path(clients), client_column)
+        return InMemoryFederation.from_groups(points, owners), columns
+    tables = open_clients(clients)
+    return FileFederation(tables), tables[0].columns
+
+
+def _run_with_progress(federation: Federation, prepared: Prepared, server_points: FloatArray, seed: int | None) -> Clustering:
+    total = sum(release.times for release in prepared.plan.releases)
+    bar = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=err, transient=True
+    )
+    with bar:
+        task = bar.add_task("starting", total=total)
+
+        def on_release(name: str) -> None:
+            if not err.is_terminal:
+                err.print(f"release: {name}", highlight=False)
+            bar.update(task, description=name, advance=1)
+
+        return run(federation, prepared, server_points, seed=seed, on_release=on_release)
+
+
+def _show(found: Clustering, result: dict[str, Any]) -> None:
+    show_ledger(out, result["ledger"], title="What was released")
+    show_clusters(out, found.counts, found.center_stddev, np.linalg.norm(found.centers, axis=1))
+    out.print(result["guarantee"], style="bold", highlight=False)

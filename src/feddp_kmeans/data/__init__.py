@@ -1,0 +1,1 @@
+"""Data: the paper's mixtures, and tables on disk."""

@@ -1,0 +1,193 @@
+"""FedDPKMeans, the scikit-learn face. Thin: it checks input, makes a plan, runs it."""
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.bounds import ClientBounds
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points
+
+
+class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """k-means clustering of points that many clients hold, with differential privacy for points or for whole clients.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters, k.
+    epsilon, delta : float
+        The total privacy budget of ``fit``. Infinite epsilon means no noise, and the report says that it is not private.
+    privacy_unit : "point" or "client"
+        What the guarantee hides: one data point, or all the data of one client.
+    method : "refined" or "paper"
+        The releases that are made.
+    init : "feddp"
+        Where the first centers come from.
+    lloyd_steps : int or "auto"
+        Noisy Lloyd steps after the initialization.
+    radius : float, optional
+        Public bound on the norm of a point; by default the radius of the server data.
+    client_size : int, optional
+        Public typical number of points of a client; used at client level alone.
+    n_points : int, optional
+        Public rough number of points in total; helps the planner.
+    bounds : ClientBounds, optional
+        Public bounds on a client's statistics; used by method "paper" at client level alone.
+    composition : "tight" or "paper-naive"
+        How method "paper" adds up the costs of its releases.
+    sampling_rate : float
+        Probability with which each client takes part in each release; below 1 at client level alone.
+    random_state : int, optional
+        None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, n_features)
+    cluster_counts_ : noisy number of points (of clients, at client level) in each cluster
+    center_stddev_ : standard deviation of the noise in one coordinate of each center
+    privacy_ : PrivacyReport, the guarantee and the ledger of all releases
+    plan_ : Plan, fixed before any data was read
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        privacy_unit: str = "point",
+        method: str = "refined",
+        init: str = "feddp",
+        lloyd_steps: int | str = "auto",
+        radius: float | None = None,
+        client_size: int | None = None,
+        n_points: int | None = None,
+        bounds: ClientBounds | None = None,
+        composition: str = "tight",
+        sampling_rate: float = 1.0,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.privacy_unit = privacy_unit
+        self.method = method
+        self.init = init
+        self.lloyd_steps = lloyd_steps
+        self.radius = radius
+        self.client_size = client_size
+        self.n_points = n_points
+        self.bounds = bounds
+        self.composition = composition
+        self.sampling_rate = sampling_rate
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:
+        """Cluster the clients' points.
+
+        X is a list of (n_j, d) arrays, one a client; or one table with ``groups``, the client of each row (all rows are one client
+        without it); or a Federation. ``server_data`` is public: a table of points like the clients'. Rows with a NaN or an infinity
+        are dropped on the client.
+        """
+        settings = self._settings()
+        seed = self._seed()
+        federation = self._federation(X, groups)
+        server_points = _server_points(server_data)
+        settings.check_server(server_points, federation.dimension)
+        prepared = prepare(settings, server_points, federation.n_clients)
+        found = run(federation, prepared, server_points, seed=seed)
+        self.cluster_centers_: FloatArray = found.centers
+        self.cluster_counts_: FloatArray = found.counts
+        self.center_stddev_: FloatArray = found.center_stddev
+        self.plan_ = found.plan
+        self.privacy_ = found.privacy
+        self.clustering_ = found
+        self._n_features_out = len(found.centers)
+        return self
+
+    def fit_predict(self, X: Any, y: None = None, **fit_params: Any) -> IntArray:
+        """Fit, then return the cluster of each row of X. The labels are the data holder's own: they are not a private output."""
+        return self.fit(X, y, **fit_params).predict(_pooled(X))
+
+    def fit_transform(self, X: Any, y: None = None, **fit_params: Any) -> FloatArray:
+        """Fit, then return the distance of each row of X to each center."""
+        return self.fit(X, y, **fit_params).transform(_pooled(X))
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the index of the nearest center for each row."""
+        labels: IntArray = pairwise_distances_argmin(self._check(X), self.cluster_centers_)
+        return labels
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the distance of each row to each center."""
+        distances: FloatArray = euclidean_distances(self._check(X), self.cluster_centers_)
+        return distances
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Return minus the k-means cost of X under the centers. Computed from X exactly: not private."""
+        _, distances = pairwise_distances_argmin_min(self._check(X), self.cluster_centers_)
+        return -float(np.square(distances).sum())
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: rows with NaN are ordinary input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _settings(self) -> Settings:
+        names = Settings.__dataclass_fields__
+        return Settings(**{name: getattr(self, name) for name in names})
+
+    def _seed(self) -> int | None:
+        seed = self.random_state
+        if seed is not None and not isinstance(seed, Integral):
+            raise FedDPError(f"random_state must be None or a whole number, got {seed!r}.")
+        return None if seed is None else int(seed)
+
+    def _federation(self, X: Any, groups: Any) -> Federation:
+        if isinstance(X, Federation):
+            self.n_features_in_ = X.dimension
+            return X
+        if _is_list_of_tables(X):
+            federation = InMemoryFederation(X)
+            self.n_features_in_ = federation.dimension
+            return federation
+        table = validate_data(
+            self, X, accept_sparse="csr", ensure_all_finite=False, dtype=None, ensure_min_samples=0
+        )
+        owners = np.zeros(table.shape[0], dtype=np.int8) if groups is None else groups
+        return InMemoryFederation.from_groups(table, owners) if table.shape[0] else InMemoryFederation([table])
+
+    def _check(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", reset=False, dtype=np.float64)
+
+
+def _is_list_of_tables(X: Any) -> bool:
+    return isinstance(X, list | tuple) and len(X) > 0 and getattr(X[0], "ndim", 1) == 2
+
+
+def _pooled(X: Any) -> Any:
+    if isinstance(X, Federation):
+        raise FedDPError("X must be an array or a list of arrays to be labelled here, got a Federation: its points stay where they are.")
+    return np.concatenate([np.asarray(client) for client in X]) if _is_list_of_tables(X) else X
+
+
+def _server_points(server_data: Any) -> FloatArray:
+    if server_data is None:
+        raise FedDPError("server_data must be given: a table of public points like the clients', got None.")
+    table = as_points(server_data, "server data")
+    dense = table.toarray() if hasattr(table, "toarray") else table
+    return np.asarray(dense, dtype=np.float64)

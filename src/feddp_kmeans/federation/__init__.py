@@ -1,0 +1,1 @@
+"""Federations: where the points live and where noise is added. No k-means here."""

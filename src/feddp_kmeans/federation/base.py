@@ -1,0 +1,120 @@
+"""The one verb of a federation: a noisy sum over its clients. There is no verb that returns an exact sum."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans.privacy.ledger import Ledger
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.noise import StreamFactory
+from feddp_kmeans.privacy.plan import Plan
+
+
+@dataclass(frozen=True)
+class ClientBatch:
+    """The points of some clients, one client after the other: client j holds rows ``starts[j]:starts[j + 1]``."""
+
+    points: FloatArray
+    starts: IntArray
+
+    @property
+    def n_clients(self) -> int:
+        """Return the number of clients, empty ones included."""
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> IntArray:
+        """Return each client's number of points."""
+        return np.diff(self.starts)
+
+    @property
+    def owners(self) -> IntArray:
+        """Return, for each row, the index of its client in this batch."""
+        return np.repeat(np.arange(self.n_clients), self.sizes)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What clients compute of their own points: a named function to integers that add up over clients.
+
+    ``whole_clients`` says that the function bounds each client's contribution by itself, so that it must see all points of a client at
+    once. Without it the function bounds each point, and a client's points may come in pieces.
+    """
+
+    name: str
+    compute: Callable[..., IntArray]
+    whole_clients: bool
+
+    def __call__(self, batch: ClientBatch, **public: Any) -> IntArray:
+        """Return the sum of the bounded contributions of this batch."""
+        return self.compute(batch, **public)
+
+
+class Federation(ABC):
+    """Clients whose points can be asked for noisy sums, and for nothing else."""
+
+    trust: str
+    """Who is trusted with what."""
+
+    _ledger: Ledger | None = None
+    _streams: StreamFactory
+    _on_release: Callable[[str], None] | None = None
+
+    @property
+    @abstractmethod
+    def n_clients(self) -> int:
+        """Return the number of clients: public."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point: public."""
+
+    @property
+    def secure(self) -> bool:
+        """Return whether the noise is cryptographic."""
+        return self._streams.secure
+
+    @property
+    def ledger(self) -> Ledger:
+        """Return the ledger of the plan that is under way."""
+        if self._ledger is None:
+            raise BudgetError("a plan must be begun before anything is released.")
+        return self._ledger
+
+    def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
+        """Fix the plan of a run. From here on its releases are answered, each as often as planned, and nothing else is.
+
+        ``on_release`` is told the name of each release as its turn comes: progress, made of public names alone.
+        """
+        self._ledger = Ledger(plan)
+        self._streams = StreamFactory(seed)
+        self._on_release = on_release
+
+    def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
+        """Return the sum of the statistic over all clients, with the release's noise."""
+        self.ledger.book(release)
+        if self._on_release is not None:
+            self._on_release(release.name)
+        rate = self.ledger.plan.sampling_rate
+        if rate < 1 and not statistic.whole_clients:
+            raise FedDPError(f"sampling_rate must be 1 for the statistic {statistic.name!r} of points, got {rate}.")
+        cohort = None if rate == 1 else self._cohort(release.name, rate)
+        return self._noisy_sum(statistic, release, cohort, public)
+
+    @abstractmethod
+    def _noisy_sum(
+        self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]
+    ) -> FloatArray:
+        """Return the noisy sum over the cohort's clients; all of them where it is None."""
+
+    def _cohort(self, label: str, rate: float) -> BoolArray:
+        """Return which clients take part: each with probability ``rate`` (rounded down), by itself and afresh each time."""
+        bits: Array = self._streams.stream(f"cohort/{label}").uint64(self.n_clients)
+        cohort: BoolArray = bits < np.uint64(int(rate * 2.0**64))
+        return cohort

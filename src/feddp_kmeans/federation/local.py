@@ -1,0 +1,96 @@
+"""A federation in this process: clients are arrays in memory, or files that are read when they are needed.
+
+Small clients are put together and large ones taken apart, so that a statistic always sees a few large blocks.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
+from feddp_kmeans.privacy.mechanism import Release
+
+_BATCH_VALUES = 1 << 22
+"""Numbers in a batch: 32 MiB of float64."""
+
+
+class PointSource(Protocol):
+    """One client's points, in pieces that fit in memory."""
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point."""
+        ...
+
+    def pieces(self, rows: int) -> Iterator[FloatArray]:
+        """Yield the points as float64 arrays of at most ``rows`` rows."""
+        ...
+
+
+class LocalFederation(Federation):
+    """Clients that live on this machine; this process adds their sums and the noise."""
+
+    trust = "aggregator"
+
+    def __init__(self, sources: Sequence[PointSource]) -> None:
+        if not sources:
+            raise FedDPError("clients must be at least one, got none.")
+        self._sources = sources
+        self._dimension = sources[0].dimension
+        for index, source in enumerate(sources):
+            if source.dimension != self._dimension:
+                raise FedDPError(
+                    f"clients must have the same number of columns: client 0 has {self._dimension}, "
+                    f"client {index} has {source.dimension}."
+                )
+
+    @property
+    def n_clients(self) -> int:
+        """Return the number of clients."""
+        return len(self._sources)
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point."""
+        return self._dimension
+
+    def _noisy_sum(
+        self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]
+    ) -> FloatArray:
+        total: IntArray = np.zeros(release.values, dtype=np.int64)
+        for batch in self._batches(statistic.whole_clients, cohort):
+            total += statistic(batch, **public)
+        return release.noisy(total, self._streams.stream(release.name))
+
+    def _batches(self, whole_clients: bool, cohort: BoolArray | None) -> Iterator[ClientBatch]:
+        rows = max(1, _BATCH_VALUES // self._dimension)
+        pending: list[FloatArray] = []
+        held = 0
+        for index, source in enumerate(self._sources):
+            if cohort is not None and not cohort[index]:
+                continue
+            pieces = source.pieces(rows)
+            clients = [np.concatenate(list(pieces))] if whole_clients else pieces
+            for points in clients:
+                if pending and held + len(points) > rows:
+                    yield _batch(pending)
+                    pending, held = [], 0
+                pending.append(points)
+                held += len(points)
+        if pending:
+            yield _batch(pending)
+
+
+def _batch(clients: list[FloatArray]) -> ClientBatch:
+    """Return the clients as one batch, without the rows that hold a NaN or an infinity."""
+    points = np.concatenate(clients)
+    sizes = np.array([len(c) for c in clients])
+    finite = np.isfinite(points).all(axis=1)
+    if not finite.all():
+        owners = np.repeat(np.arange(len(clients)), sizes)
+        sizes = np.bincount(owners[finite], minlength=len(clients))
+        points = points[finite]
+    return ClientBatch(points, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))

@@ -1,0 +1,28 @@
+"""Bounding what one row may weigh. Every function returns a copy and treats each row by itself.
+
+A row's result depends on that row alone, to the last bit: sums over a row run in an order that neither its neighbours
+nor its place in memory can change. A stray last bit in *other* rows would be a contribution of the removed one.
+"""
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+
+_LARGEST = 1e150
+"""Coordinates beyond this are cut to it, so that squares of norms stay finite."""
+
+
+def row_norms(rows: FloatArray) -> FloatArray:
+    """Return the Euclidean norm of each row."""
+    norms: FloatArray = np.sqrt(np.square(np.ascontiguousarray(rows)).sum(axis=1))
+    return norms
+
+
+def clip_rows(rows: FloatArray, radius: float) -> FloatArray:
+    """Return a copy in which each row longer than ``radius`` is scaled down to it: ``min(1, radius/|x|) x``."""
+    bounded = np.clip(rows, -_LARGEST, _LARGEST)
+    norms = row_norms(bounded)
+    with np.errstate(divide="ignore"):
+        factor = np.minimum(1.0, radius / norms)
+    clipped: FloatArray = bounded * factor[:, None]
+    return clipped

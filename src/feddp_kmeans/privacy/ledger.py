@@ -1,0 +1,88 @@
+"""What was released, booked before it is released, and the report that a person reads."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from feddp_kmeans._errors import BudgetError
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
+
+
+class Ledger:
+    """Counts every release of one run against the plan, and refuses what the plan does not hold."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._booked: dict[Release, int] = {}
+
+    def book(self, release: Release) -> None:
+        """Write a release down; call this *before* anything is computed from data."""
+        if release not in self.plan.releases:
+            raise BudgetError(f"release {release.name!r} is not in the plan.")
+        count = self._booked.get(release, 0)
+        if count >= release.times:
+            raise BudgetError(f"release {release.name!r} is planned {release.times} times and was made {count} times already.")
+        self._booked[release] = count + 1
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return what was released so far, a row a release."""
+        return [release.to_dict() | {"times": count} for release, count in self._booked.items()]
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """The guarantee of one run, and all that was released under it."""
+
+    unit: PrivacyUnit
+    epsilon: float
+    delta: float
+    epsilon_spent: float
+    secure: bool
+    trust: str
+    ledger: tuple[dict[str, Any], ...] = field(repr=False)
+    relation: str = RELATION
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return {
+            "unit": self.unit.value,
+            "relation": self.relation,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "epsilon_spent": self.epsilon_spent,
+            "secure": self.secure,
+            "trust": self.trust,
+            "ledger": [dict(row) for row in self.ledger],
+        }
+
+    def sentence(self) -> str:
+        """Return the guarantee in one sentence."""
+        what = {PrivacyUnit.POINT: "any one data point", PrivacyUnit.CLIENT: "all the data of any one client"}[self.unit]
+        if self.epsilon == float("inf"):
+            return "NOT PRIVATE: epsilon is infinite, so no noise was added."
+        if not self.secure:
+            return (
+                f"SIMULATION, NOT PRIVATE: noise for epsilon = {self.epsilon:g}, delta = {self.delta:g} hides {what} only from "
+                "those who do not know the seed."
+            )
+        return (
+            f"Adding or removing {what} changes the probability of any outcome by a factor of at most "
+            f"e^{self.epsilon:g}, up to delta = {self.delta:g}."
+        )
+
+    def __repr__(self) -> str:
+        """Return the guarantee and the ledger as a table."""
+        lines = [
+            f"PrivacyReport(unit={self.unit.value}, relation={self.relation}, epsilon={self.epsilon:g}, delta={self.delta:g}, "
+            f"secure={self.secure}, trust={self.trust})",
+            self.sentence(),
+            f"{'release':<24}{'mechanism':<11}{'sensitivity':>13}{'scale':>13}{'multiplier':>12}{'times':>7}",
+        ]
+        for row in self.ledger:
+            sensitivity = row.get("l2_sensitivity", row.get("l1_sensitivity"))
+            lines.append(
+                f"{row['release']:<24}{row['mechanism']:<11}{sensitivity:>13.6g}{row['scale']:>13.6g}"
+                f"{row['noise_multiplier']:>12.4g}{row['times']:>7}"
+            )
+        return "\n".join(lines)

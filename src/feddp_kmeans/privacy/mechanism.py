@@ -1,0 +1,113 @@
+"""One noisy release: its noise and its privacy cost come from the same two numbers of one frozen object."""
+
+import math
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.privacy.noise import SAMPLER_LOG_ERROR, RandomStream, discrete_gaussian, rounded_laplace
+
+if TYPE_CHECKING:
+    from dp_accounting import dp_event
+
+_FINEST_SCALE = 2.0**27
+"""Noise scale, in integer steps, from which a discrete Gaussian is a rounded one to within 2**-51 a draw."""
+
+
+class Mechanism(StrEnum):
+    """The law of the noise."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A sum over clients that is published with noise, ``times`` times.
+
+    ``sensitivity`` bounds what one privacy unit adds to the sum: in L2 norm for Gaussian noise, in L1 norm for Laplace noise, in
+    the data's own units. The sum arrives in integers; ``integer_sensitivity`` is the same bound in those integer steps. All
+    fields are public.
+    """
+
+    name: str
+    mechanism: Mechanism
+    sensitivity: float
+    integer_sensitivity: float
+    noise_multiplier: float
+    values: int
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        for field, low in (("sensitivity", 0.0), ("integer_sensitivity", 0.0)):
+            value = getattr(self, field)
+            if not (math.isfinite(value) and value > low):
+                raise FedDPError(f"{field} of release {self.name!r} must be positive and finite, got {value}.")
+        if not (math.isfinite(self.noise_multiplier) and self.noise_multiplier >= 0):
+            raise FedDPError(f"noise_multiplier of {self.name!r} must be at least 0, got {self.noise_multiplier}.")
+
+    @property
+    def scale(self) -> float:
+        """Return the noise's standard deviation (Gaussian) or its Laplace scale b, in the data's own units."""
+        return self.sensitivity * self.noise_multiplier
+
+    @property
+    def stddev(self) -> float:
+        """Return the noise's standard deviation, in the data's own units."""
+        return self.scale if self.mechanism is Mechanism.GAUSSIAN else math.sqrt(2.0) * self.scale
+
+    @property
+    def grid(self) -> float:
+        """Return what one integer step of the sum stands for."""
+        return self.sensitivity / self.integer_sensitivity
+
+    @property
+    def event(self) -> "dp_event.DpEvent":
+        """Return the privacy cost as dp-accounting writes it, all ``times`` included."""
+        from dp_accounting import dp_event
+
+        if self.noise_multiplier == 0:
+            return dp_event.NonPrivateDpEvent()
+        kind = {Mechanism.GAUSSIAN: dp_event.GaussianDpEvent, Mechanism.LAPLACE: dp_event.LaplaceDpEvent}[self.mechanism]
+        return dp_event.SelfComposedDpEvent(kind(self.noise_multiplier), self.times)
+
+    @property
+    def sampler_epsilon(self) -> float:
+        """Return what the sampler's distance from its ideal law can add to epsilon; see ``privacy.noise``."""
+        return 2.0 * SAMPLER_LOG_ERROR * self.values * self.times
+
+    def noisy(self, total: IntArray, stream: RandomStream) -> FloatArray:
+        """Return the integer sum with integer noise, in the data's own units.
+
+        Both are first refined by a power of two, so that the noise has at least 2**27 steps a scale and its grid cannot be seen.
+        """
+        if self.noise_multiplier == 0:
+            exact: FloatArray = total * self.grid
+            return exact
+        coarse = self.noise_multiplier * self.integer_sensitivity
+        shift = max(0, math.ceil(math.log2(_FINEST_SCALE / coarse)))
+        fine = coarse * 2.0**shift
+        if self.mechanism is Mechanism.GAUSSIAN:
+            noise = discrete_gaussian(stream, fine, total.size)
+        else:
+            noise = rounded_laplace(stream, math.ceil(fine), total.size)
+        noisy: FloatArray = ((total << np.int64(shift)) + noise.reshape(total.shape)) * (self.grid * 2.0**-shift)
+        return noisy
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger row: the contract's fields, as plain data."""
+        row = asdict(self)
+        norm = "l2_sensitivity" if self.mechanism is Mechanism.GAUSSIAN else "l1_sensitivity"
+        return {
+            "release": row["name"],
+            "mechanism": self.mechanism.value,
+            norm: self.sensitivity,
+            "scale": self.scale,
+            "noise_multiplier": self.noise_multiplier,
+            "values": self.values,
+            "times": self.times,
+        }

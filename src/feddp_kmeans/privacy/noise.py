@@ -1,0 +1,225 @@
+"""Integer noise from a stream of random bits.
+
+Noise is drawn in integers and added to integers, so a released number carries no trace of the floating-point
+value it was computed from. Knows nothing of sensitivities or budgets.
+
+How exact the samplers are: every draw is a chain of *acceptances*, each a comparison of random bits with
+``exp(-x)`` that is exact for the float64 value of ``exp(-x)``. The only error is therefore the relative error of
+that float64, at most 2**-42 for all the acceptances of one draw together (exponents stay below 100 up to 13 standard
+deviations; the mass beyond is below 1e-38). A rejection sampler turns a relative error of its acceptances into the same
+relative error of its probabilities, so the law of one draw is within a factor ``exp(+-SAMPLER_LOG_ERROR)`` of the ideal
+law. That is a multiplicative error: it costs ``2 * SAMPLER_LOG_ERROR`` of epsilon a draw, and nothing of delta.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+
+SAMPLER_LOG_ERROR = 2.0**-41
+"""Bound on |log(law of a draw / ideal law)|; it includes what separates a discrete from a rounded Gaussian."""
+
+MAX_SCALE = 2.0**56
+"""Largest noise scale, in integer steps, whose draws are sure to fit 63 bits."""
+
+_CHUNK = 1 << 14
+_REKEY_BYTES = 1 << 30
+
+
+class RandomStream(Protocol):
+    """A stream of uniform 64-bit integers."""
+
+    secure: bool
+
+    def uint64(self, size: int) -> Array:
+        """Return ``size`` uniform 64-bit integers."""
+        ...
+
+
+class _ChaCha20Stream:
+    """The ChaCha20 key stream, in a new key at least every gibibyte."""
+
+    secure: bool
+
+    def __init__(self) -> None:
+        self._rekey()
+
+    def _new_key(self) -> bytes:
+        raise NotImplementedError
+
+    def _rekey(self) -> None:
+        self._used = 0
+        self._pid = os.getpid()
+        self._encryptor = Cipher(algorithms.ChaCha20(self._new_key(), bytes(16)), mode=None).encryptor()
+
+    def uint64(self, size: int) -> Array:
+        if self._used > _REKEY_BYTES or (self.secure and self._pid != os.getpid()):
+            self._rekey()
+        self._used += 8 * size
+        out = bytearray(8 * size)
+        self._encryptor.update_into(bytes(8 * size), out)
+        return np.frombuffer(out, dtype="<u8")
+
+
+class SystemStream(_ChaCha20Stream):
+    """Cryptographic randomness: keyed by the operating system, and keyed anew in a forked process."""
+
+    secure = True
+
+    def _new_key(self) -> bytes:
+        return os.urandom(32)
+
+
+class SeededStream(_ChaCha20Stream):
+    """A reproducible stream for simulations. Whoever knows the seed can remove the noise: not private."""
+
+    secure = False
+
+    def __init__(self, seed: int, label: str = "") -> None:
+        self._material = f"feddp-kmeans/{seed}/{label}".encode()
+        self._keys = 0
+        super().__init__()
+
+    def _new_key(self) -> bytes:
+        self._keys += 1
+        return hashlib.sha256(self._material + b"/%d" % self._keys).digest()
+
+
+class StreamFactory:
+    """Hands out one independent stream per label: secure ones, or reproducible ones where a seed is given."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._seed = seed
+        self._made: dict[str, int] = {}
+
+    @property
+    def secure(self) -> bool:
+        """Whether the streams are cryptographic."""
+        return self._seed is None
+
+    def stream(self, label: str) -> RandomStream:
+        """Return a new stream; the same label asked for again gives another stream."""
+        if self._seed is None:
+            return SystemStream()
+        count = self._made[label] = self._made.get(label, 0) + 1
+        return SeededStream(self._seed, f"{label}/{count}")
+
+    def integer_seed(self, label: str) -> int:
+        """Return a 32-bit seed for randomness that needs no secrecy, such as restarts on the server."""
+        return int(self.stream(label).uint64(1)[0] >> np.uint64(32))
+
+
+def discrete_gaussian(stream: RandomStream, sigma: float, size: int) -> IntArray:
+    """Return integers x drawn with probability proportional to ``exp(-x**2 / (2 sigma**2))``.
+
+    Canonne, Kamath and Steinke (2020), vectorised: a discrete Laplace proposal, accepted with probability
+    ``exp(-(|y| - sigma**2/t)**2 / (2 sigma**2))``.
+    """
+    _check_scale(sigma)
+    t = int(sigma) + 1
+
+    def draw(count: int) -> IntArray:
+        magnitude = _geometric(stream, t, count)
+        negative = _coins(stream, count)
+        exponent = (magnitude - sigma**2 / t) ** 2 / (2 * sigma**2)
+        keep = _bernoulli_exp(stream, exponent) & ~(negative & (magnitude == 0))
+        signed: IntArray = np.where(negative, -magnitude, magnitude)[keep]
+        return signed
+
+    return _fill(size, draw)
+
+
+def rounded_laplace(stream: RandomStream, scale: int, size: int) -> IntArray:
+    """Return Laplace draws of integer scale, rounded to the nearest integer.
+
+    Added to an integer, this is the rounding of the continuous mechanism's output: a post-processing of it, so the
+    Laplace mechanism's guarantee holds as it stands. ``P(|x| >= j) = exp(-(j - 1/2) / scale)`` for j >= 1.
+    """
+    _check_scale(scale)
+
+    def draw(count: int) -> IntArray:
+        nonzero = _bernoulli_exp(stream, np.full(count, 0.5 / scale))
+        magnitude = np.where(nonzero, 1 + _geometric(stream, scale, count), 0)
+        signed: IntArray = np.where(_coins(stream, count), -magnitude, magnitude)
+        return signed
+
+    return _fill(size, draw)
+
+
+def _check_scale(scale: float) -> None:
+    if not 0 < scale <= MAX_SCALE:
+        raise FedDPError(f"noise scale must be above 0 and at most 2**56 integer steps, got {scale}.")
+
+
+def _fill(size: int, draw: Callable[[int], IntArray]) -> IntArray:
+    """Return ``size`` accepted values, drawn in chunks that stay in the cache."""
+    out = np.empty(size, dtype=np.int64)
+    filled = 0
+    while filled < size:
+        batch = draw(min(_CHUNK, 2 * (size - filled) + 16))[: size - filled]
+        out[filled : filled + len(batch)] = batch
+        filled += len(batch)
+    return out
+
+
+def _coins(stream: RandomStream, count: int) -> BoolArray:
+    bits = np.unpackbits(stream.uint64(count // 64 + 1).view(np.uint8))
+    return bits[:count].astype(bool)
+
+
+def _bernoulli_exp(stream: RandomStream, exponent: FloatArray) -> BoolArray:
+    """Return coins that show true with probability exactly the float64 ``exp(-exponent)``, exponent >= 0.
+
+    Compares 64 random bits with the probability; where they tie, 64 more decide. So a small probability is met with
+    the same relative exactness as a large one.
+    """
+    scaled = np.exp(-exponent) * 2.0**64
+    certain = scaled >= 2.0**64
+    scaled[certain] = 0.0
+    whole = np.floor(scaled)
+    bits = stream.uint64(len(scaled))
+    threshold = whole.astype(np.uint64)
+    result: BoolArray = (bits < threshold) | certain
+    tie = (bits == threshold) & ~certain
+    if tie.any():
+        more = stream.uint64(int(tie.sum()))
+        result[tie] = more < ((scaled - whole)[tie] * 2.0**64).astype(np.uint64)
+    return result
+
+
+def _uniform_below(stream: RandomStream, bound: int, size: int) -> IntArray:
+    mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
+
+    def draw(count: int) -> IntArray:
+        values = (stream.uint64(count) & mask).astype(np.int64)
+        kept: IntArray = values[values < bound]
+        return kept
+
+    return _fill(size, draw)
+
+
+def _geometric(stream: RandomStream, t: int, size: int) -> IntArray:
+    """Return x >= 0 with probability proportional to ``exp(-x / t)``, as ``u + t v`` with u < t."""
+
+    def draw(count: int) -> IntArray:
+        u = _uniform_below(stream, t, count)
+        kept: IntArray = u[_bernoulli_exp(stream, u / t)]
+        return kept
+
+    return _fill(size, draw) + t * _geometric_unit(stream, size)
+
+
+def _geometric_unit(stream: RandomStream, size: int) -> IntArray:
+    """Return v >= 0 with probability proportional to ``exp(-v)``: how often a coin of 1/e shows true in a row."""
+    v = np.zeros(size, dtype=np.int64)
+    running = np.arange(size)
+    while len(running):
+        running = running[_bernoulli_exp(stream, np.ones(len(running)))]
+        v[running] += 1
+    return v

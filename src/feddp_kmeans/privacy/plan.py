@@ -1,0 +1,138 @@
+"""The plan: every release of a run with its noise, fixed before any data is read, from public numbers alone."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.privacy.accounting import calibrate_scale, check_budget, composed_epsilon, gaussian_mu
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
+
+
+class Composition(StrEnum):
+    """How the releases' costs are added up."""
+
+    TIGHT = "tight"
+    """The exact or tightly bounded composition of all releases meets the budget."""
+    PAPER_NAIVE = "paper-naive"
+    """Theorem 1: every release meets its own share of epsilon and of delta, and the shares add up. For comparison."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run will release, and what it costs."""
+
+    unit: PrivacyUnit
+    epsilon: float
+    delta: float
+    releases: tuple[Release, ...]
+    composition: Composition = Composition.TIGHT
+    sampling_rate: float = 1.0
+    facts: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """The public facts and settings that the plan was made from."""
+    reasons: tuple[str, ...] = ()
+    """Why the planner chose what it chose, one sentence each."""
+
+    @property
+    def epsilon_spent(self) -> float:
+        """Return the epsilon of the tight composition, the sampler's error included; never above ``epsilon``."""
+        spent = composed_epsilon(self.releases, self.delta, self.sampling_rate)
+        return spent + sum(r.sampler_epsilon for r in self.releases)
+
+    def __getitem__(self, name: str) -> Release:
+        """Return the release of this name."""
+        for release in self.releases:
+            if release.name == name:
+                return release
+        raise BudgetError(f"the plan holds no release named {name!r}; it holds {[r.name for r in self.releases]}.")
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether the plan holds a release of this name."""
+        return any(release.name == name for release in self.releases)
+
+    def ledger_rows(self) -> list[dict[str, Any]]:
+        """Return what the ledger must read after the run."""
+        return [release.to_dict() for release in self.releases]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        return {
+            "privacy_unit": self.unit.value,
+            "relation": RELATION,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "epsilon_spent": self.epsilon_spent,
+            "composition": self.composition.value,
+            "sampling_rate": self.sampling_rate,
+            "releases": self.ledger_rows(),
+            "facts": dict(self.facts),
+            "reasons": list(self.reasons),
+        }
+
+
+def calibrated_plan(
+    unit: PrivacyUnit,
+    epsilon: float,
+    delta: float,
+    requests: Sequence[Release],
+    *,
+    composition: Composition = Composition.TIGHT,
+    sampling_rate: float = 1.0,
+    facts: Mapping[str, Any] | None = None,
+    reasons: Sequence[str] = (),
+) -> Plan:
+    """Return the plan that makes these releases and meets (epsilon, delta).
+
+    The requests' noise multipliers state the *proportions* of the noise; tight composition scales all of them by one factor, as small
+    as the budget allows. Under ``paper-naive`` they are taken as they are. At infinite epsilon all are zero.
+    """
+    check_budget(epsilon, delta)
+    if not 0 < sampling_rate <= 1:
+        raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {sampling_rate}.")
+    if sampling_rate < 1 and unit is PrivacyUnit.POINT:
+        raise FedDPError(
+            f"sampling_rate must be 1 where the privacy unit is a point, got {sampling_rate}: "
+            "sampling clients does not amplify the privacy of a point."
+        )
+    if math.isinf(epsilon):
+        factor = 0.0
+    elif composition is Composition.PAPER_NAIVE:
+        factor = 1.0
+    else:
+        factor = _tight_factor(requests, epsilon, delta, sampling_rate)
+    releases = tuple(replace(r, noise_multiplier=r.noise_multiplier * factor) for r in requests)
+    return Plan(
+        unit, epsilon, delta, releases, composition, sampling_rate, MappingProxyType(dict(facts or {})), tuple(reasons)
+    )
+
+
+def _tight_factor(requests: Sequence[Release], epsilon: float, delta: float, sampling_rate: float) -> float:
+    target = epsilon - sum(r.sampler_epsilon for r in requests)
+    if target <= 0:
+        raise FedDPError(f"epsilon must be above {epsilon - target:.1e}, the samplers' own error, got {epsilon}.")
+    if not requests:
+        return 1.0
+    if sampling_rate == 1.0 and all(r.mechanism is Mechanism.GAUSSIAN for r in requests):
+        return math.sqrt(sum(r.times / r.noise_multiplier**2 for r in requests)) / gaussian_mu(target, delta)
+
+    def epsilon_at(factor: float) -> float:
+        scaled = [replace(r, noise_multiplier=r.noise_multiplier * factor) for r in requests]
+        return composed_epsilon(scaled, delta, sampling_rate)
+
+    return calibrate_scale(epsilon_at, target)
+
+
+def epsilon_share_multiplier(mechanism: Mechanism, epsilon: float, delta: float) -> float:
+    """Return the noise multiplier with which one release alone is (epsilon, delta)-private, as the paper sets it.
+
+    Laplace: ``1 / epsilon``. Gaussian: ``sqrt(2 log(1.25/delta)) / epsilon``, which is proved for epsilon < 1 only; beyond, the exact
+    multiplier is taken where it is larger.
+    """
+    if mechanism is Mechanism.LAPLACE:
+        return 1.0 / epsilon
+    classical = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+    return max(classical, 1.0 / gaussian_mu(epsilon, delta))

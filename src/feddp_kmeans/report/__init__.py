@@ -1,0 +1,1 @@
+"""What a person gets: result.json, centers.parquet and a page to read."""

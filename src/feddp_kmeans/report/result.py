@@ -1,0 +1,91 @@
+"""The result of a run as plain data and as files that are either whole or absent."""
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm.feddp_kmeans import Clustering
+from feddp_kmeans.report.page import render_page
+
+
+def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | None) -> dict[str, Any]:
+    """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised."""
+    from feddp_kmeans import __version__
+
+    plan, privacy = clustering.plan, clustering.privacy
+    return _finite(
+        {
+            "version": __version__,
+            "method": plan.facts["method"],
+            "n_clusters": len(clustering.centers),
+            "centers": clustering.centers.tolist(),
+            "noisy_counts": clustering.counts.tolist(),
+            "center_stddev": clustering.center_stddev.tolist(),
+            "columns": list(columns),
+            "epsilon": plan.epsilon,
+            "delta": plan.delta,
+            "privacy_unit": plan.unit.value,
+            "relation": privacy.relation,
+            "guarantee": privacy.sentence(),
+            "secure": privacy.secure,
+            "trust": privacy.trust,
+            "seed": seed,
+            "ledger": [dict(row) for row in privacy.ledger],
+            "plan": plan.to_dict(),
+        }
+    )
+
+
+def check_folder(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a result already, unless it may be replaced."""
+    if folder.exists() and not folder.is_dir():
+        raise FedDPError(f"--out must be a folder, got the file {str(folder)!r}.")
+    if (folder / "result.json").exists() and not force:
+        raise FedDPError(f"--out must not hold a result already (use --force to replace it), got {str(folder)!r}.")
+
+
+def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
+    """Write centers.parquet, report.html and, last, result.json; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = {name: [row[i] for row in result["centers"]] for i, name in enumerate(result["columns"])}
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    files = {
+        "centers.parquet": sink.getvalue().to_pybytes(),
+        "report.html": render_page(result).encode(),
+        "result.json": (json.dumps(result, indent=2, allow_nan=False) + "\n").encode(),
+    }
+    for name, content in files.items():
+        _write_whole(folder / name, content)
+    return [folder / name for name in files]
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _finite(value: Any) -> Any:
+    """Return the value with infinities as the word "inf": JSON has no number for them."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "inf" if value > 0 else "-inf"
+    return value
