@@ -11,6 +11,9 @@ from feddp_kmeans._typing import FloatArray
 RESTARTS = 30
 """Starts of the weighted k-means; a single one ends in a bad local optimum in about one run of four."""
 
+_LEAST_WEIGHT = 1e-6
+"""Least weight of a point relative to the heaviest, so that a mean of light points is still a mean."""
+
 
 def symmetric_from_upper(values: FloatArray, dimension: int) -> FloatArray:
     """Return the symmetric matrix with this upper triangle."""
@@ -50,9 +53,10 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int) 
         padding = np.resize(distinct, (k - len(distinct), points.shape[1]))
         centers: FloatArray = np.vstack([distinct, padding])
         return centers
+    relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = KMeans(k, n_init=RESTARTS, random_state=seed).fit(points, sample_weight=weights / weights.max())
+        model = KMeans(k, n_init=RESTARTS, random_state=seed).fit(points, sample_weight=relative)
     found: FloatArray = model.cluster_centers_
     return found
 

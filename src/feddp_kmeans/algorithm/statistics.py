@@ -9,10 +9,13 @@ Public arguments: ``center`` and ``radius`` of the ball, ``centers`` in integer 
 ``bound`` on a client's contribution in the data's own units.
 """
 
+import math
+
 import numpy as np
 
 from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch, Statistic
+from feddp_kmeans.privacy.clipping import row_norms
 from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, RESOLUTION, Ball
 
 MEAN_STEPS = 1 << 8
@@ -118,7 +121,7 @@ def _client_cluster_sums(
     ball = Ball(center, float(radius))
     encoded = ball.encode(batch.points)
     sums = _sums_by_client(batch, encoded, assign(encoded, centers, projection), len(centers))
-    return _sum_bounded_l2(sums.reshape(batch.n_clients, -1), float(bound) / ball.grid)
+    return _sum_bounded_l2(sums, float(bound) / ball.grid)
 
 
 def _client_cluster_means(
@@ -135,7 +138,7 @@ def _client_cluster_means(
     labels = assign(encoded, centers, projection)
     counts = _counts_by_client(batch, labels, len(centers))
     means = _sums_by_client(batch, encoded, labels, len(centers)) / np.maximum(counts, 1)[:, :, None]
-    return _sum_bounded_l2(means.reshape(batch.n_clients, -1), float(bound) / ball.grid)
+    return _sum_bounded_l2(means, float(bound) / ball.grid)
 
 
 OUTER_PRODUCT = Statistic("outer-product", _outer_product, whole_clients=False)
@@ -214,25 +217,26 @@ def _sums_by_client(batch: ClientBatch, encoded: FloatArray, labels: IntArray, k
     present, firsts = np.unique(cells[order], return_index=True)
     if len(present):
         sums[present] = np.add.reduceat(encoded[order], firsts, axis=0)
-    return sums.reshape(batch.n_clients, k, -1)
+    return sums.reshape(batch.n_clients, k, encoded.shape[1])
 
 
 def _sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:
     """Return the sum of the rows, each scaled to L1 norm at most ``bound``, in steps of 1/COUNT_STEPS, rounded down.
 
-    A row's integers add up to at most ``COUNT_STEPS * bound (1 + 2**-50)`` before rounding down, and the factor leaves 2**-40 of slack.
+    Totals of whole counts are exact. A row above the bound is scaled with 2**-40 to spare for the rounding of the products.
     """
     totals = counts.sum(axis=1)
-    factor = COUNT_STEPS * np.minimum(1.0, bound * (1 - 2.0**-40) / np.maximum(totals, 1.0))
+    factor = COUNT_STEPS * np.where(totals <= bound, 1.0, bound * (1 - 2.0**-40) / np.maximum(totals, 1.0))
     return np.floor(counts * factor[:, None]).sum(axis=0).astype(np.int64)
 
 
 def _sum_bounded_l2(values: FloatArray, bound: float) -> IntArray:
-    """Return the sum of the rows, each scaled to L2 norm at most ``bound`` and truncated to steps of 1/MEAN_STEPS.
+    """Return the sum of the clients' (k, d) arrays, each scaled to L2 norm at most ``bound`` and truncated to steps of 1/MEAN_STEPS.
 
-    Truncation only shortens a row; the factor leaves 2**-32 of slack for the norm's rounding (rows of up to 2**20 values).
+    Truncation only shortens an array; the factor leaves 2**-32 of slack for the norm's rounding (arrays of up to 2**20 values).
     """
-    norms = np.sqrt(np.square(values).sum(axis=1))
+    values = values.reshape(len(values), math.prod(values.shape[1:]))
+    norms = row_norms(values)
     with np.errstate(divide="ignore"):
         factor = MEAN_STEPS * np.minimum(1.0, bound * (1 - 2.0**-32) / norms)
     return np.trunc(values * factor[:, None]).sum(axis=0).astype(np.int64)

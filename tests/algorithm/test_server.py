@@ -1,0 +1,60 @@
+"""Post-processing of noisy sums."""
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.algorithm.server import (
+    centers_from_sums,
+    credible_weights,
+    symmetric_from_upper,
+    top_subspace,
+    weighted_kmeans,
+)
+
+
+def test_upper_triangle_makes_a_symmetric_matrix():
+    assert symmetric_from_upper(np.array([1.0, 2, 3, 4, 5, 6]), 3).tolist() == [[1, 2, 3], [2, 4, 5], [3, 5, 6]]
+
+
+def test_top_subspace_is_that_of_the_largest_eigenvalues(rng):
+    basis = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    matrix = basis @ np.diag([9.0, 7, 3, 1, -5, -20]) @ basis.T
+    found = top_subspace(matrix, 2)
+    assert found.T @ found == pytest.approx(np.eye(2))
+    assert np.abs(basis[:, :2].T @ found) == pytest.approx(np.eye(2), abs=1e-9)
+    assert top_subspace(matrix, 10).shape == (6, 6)
+
+
+def test_weights_that_noise_explains_are_dropped():
+    weights = np.array([100.0, 80.0, 3.0, -4.0, 60.0])
+    assert credible_weights(weights, 5.0, 2).tolist() == [100, 80, 0, 0, 60]
+
+
+def test_at_least_k_points_keep_a_weight_even_among_noise():
+    kept = credible_weights(np.array([-3.0, -1.0, -2.0, -9.0]), 5.0, 2)
+    assert np.count_nonzero(kept) >= 2
+    assert (kept >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_weighted_kmeans_finds_separated_clusters_from_any_seed(seed):
+    rng = np.random.default_rng(seed)
+    truth = np.array([[0.0, 0], [50, 0], [0, 50], [50, 50]])
+    points = np.vstack([truth[i] + rng.standard_normal((10, 2)) for i in range(4)] + [rng.uniform(-200, 200, (20, 2))])
+    weights = np.concatenate([np.full(40, 100.0), np.zeros(20)])
+    found = weighted_kmeans(points, weights, 4, seed)
+    distances = np.linalg.norm(truth[:, None] - found[None], axis=2).min(axis=1)
+    assert distances.max() < 2
+
+
+def test_fewer_distinct_points_than_clusters_still_give_k_centers():
+    found = weighted_kmeans(np.array([[1.0, 1], [1, 1], [2, 2], [9, 9]]), np.array([1.0, 1, 1, 0]), 3, 0)
+    assert found.shape == (3, 2)
+    assert {tuple(row) for row in found} == {(1.0, 1.0), (2.0, 2.0)}
+
+
+def test_a_count_at_or_below_zero_never_blows_a_center_up():
+    sums = np.array([[10.0, 0], [5, 5], [1e3, 1e3]])
+    fallback = np.full((3, 2), 7.0)
+    centers = centers_from_sums(sums, np.array([5.0, 0.0, -1e-12]), fallback, 0.5)
+    assert centers.tolist() == [[2, 0], [7, 7], [7, 7]]

@@ -1,0 +1,151 @@
+"""What clients compute: right values, and sensitivities that hold and are reached."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feddp_kmeans.algorithm import statistics
+from feddp_kmeans.algorithm.statistics import COUNT_STEPS, MEAN_STEPS, assign
+from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from tests.strategies import batches, one_client, without_client
+
+DIMENSION, K, RADIUS = 4, 3, 2.0
+BALL = Ball(np.full(DIMENSION, 0.25), RADIUS)
+CENTERS = Ball(np.zeros(DIMENSION), RADIUS).encode(np.array([[1.0, 0, 0, 0], [-1, 1, 0, 0], [0, 0, 0, 0.5]]))
+PROJECTION = np.linalg.qr(np.random.default_rng(3).standard_normal((DIMENSION, 2)))[0]
+PUBLIC = {"center": BALL.center, "radius": RADIUS}
+IN_FULL = PUBLIC | {"centers": CENTERS}
+IN_SUBSPACE = PUBLIC | {"centers": CENTERS[:, :2], "projection": PROJECTION}
+
+POINT_CASES = [
+    (statistics.OUTER_PRODUCT, PUBLIC, 2, RESOLUTION**2),
+    (statistics.CLUSTER_COUNTS, IN_FULL, 1, 1),
+    (statistics.CLUSTER_COUNTS, IN_SUBSPACE, 1, 1),
+    (statistics.CLUSTER_SUMS, IN_FULL, 2, RESOLUTION),
+    (statistics.CLUSTER_SUMS, IN_SUBSPACE, 2, RESOLUTION),
+]
+BOUND = 1.5
+CLIENT_CASES = [
+    (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": BOUND}, 2, BOUND / BALL.grid**2),
+    (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
+    (statistics.CLIENT_PRESENCE, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
+    (statistics.CLIENT_CLUSTER_SUMS, IN_FULL | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
+    (statistics.CLIENT_CLUSTER_MEANS, IN_SUBSPACE | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
+]
+ALL_CASES = POINT_CASES + CLIENT_CASES
+
+
+def names(cases):
+    return [f"{case[0].name}{'-subspace' if 'projection' in case[1] else ''}" for case in cases]
+
+
+def exact_norm(difference, order):
+    integers = [abs(int(x)) for x in difference]
+    return sum(integers) if order == 1 else sum(x * x for x in integers) ** 0.5
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), POINT_CASES, ids=names(POINT_CASES))
+@given(batch=batches(DIMENSION), index=st.integers(0, 10**6))
+def test_one_point_changes_a_statistic_of_points_by_at_most_its_sensitivity(statistic, public, order, sensitivity, batch, index):
+    n = len(batch.points)
+    if n == 0:
+        return
+    fewer = one_client(np.delete(batch.points, index % n, axis=0))
+    assert exact_norm(statistic(batch, **public) - statistic(fewer, **public), order) <= sensitivity
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), CLIENT_CASES, ids=names(CLIENT_CASES))
+@given(batch=batches(DIMENSION), index=st.integers(0, 10**6))
+def test_one_client_changes_a_statistic_of_clients_by_at_most_its_sensitivity(statistic, public, order, sensitivity, batch, index):
+    fewer = without_client(batch, index % batch.n_clients)
+    assert exact_norm(statistic(batch, **public) - statistic(fewer, **public), order) <= sensitivity
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+def test_the_sensitivity_is_reached(statistic, public, order, sensitivity):
+    # A point on an axis at the edge of the ball; a client that repeats it many times, in as many clusters as there are.
+    edge = BALL.center + np.array([[2 * RADIUS, 0, 0, 0], [-2 * RADIUS, 2 * RADIUS, 0, 0], [0, 0, 0, 2 * RADIUS]])
+    rows = np.repeat(edge[:1], 30, axis=0) if statistic.whole_clients else edge[:1]
+    if statistic in (statistics.CLIENT_PRESENCE, statistics.CLIENT_CLUSTER_MEANS):
+        rows = np.repeat(edge, 10, axis=0)
+    reached = exact_norm(statistic(one_client(rows), **public), order)
+    assert reached == pytest.approx(sensitivity, rel=1e-3)
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+@given(batch=batches(DIMENSION))
+def test_statistics_add_up_over_clients_exactly(statistic, public, order, sensitivity, batch):
+    alone = [
+        statistic(one_client(batch.points[a:b]), **public) for a, b in zip(batch.starts[:-1], batch.starts[1:], strict=True)
+    ]
+    assert np.array_equal(statistic(batch, **public), np.sum(alone, axis=0))
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+def test_a_client_without_points_adds_nothing_and_data_stay_as_they_were(statistic, public, order, sensitivity, rng):
+    assert not statistic(one_client(np.empty((0, DIMENSION))), **public).any()
+    rows = rng.standard_normal((20, DIMENSION)) * 5
+    before = rows.copy()
+    statistic(one_client(rows), **public)
+    assert np.array_equal(rows, before)
+
+
+def test_outer_product_is_the_upper_triangle(rng):
+    rows = rng.standard_normal((50, DIMENSION)) * 0.2
+    values = statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC) * BALL.grid**2
+    centred = rows - BALL.center
+    assert values == pytest.approx((centred.T @ centred)[np.triu_indices(DIMENSION)], abs=1e-3)
+
+
+def test_sums_and_counts_by_hand():
+    ball = Ball(np.zeros(1), 8.0)
+    batch = one_client([[1.0], [2.0], [7.0], [-100.0]])  # the last is clipped to -8
+    public = {"center": ball.center, "radius": 8.0, "centers": ball.encode(np.array([[0.0], [6.0]]))}
+    assert statistics.CLUSTER_COUNTS(batch, **public).tolist() == [3, 1]
+    assert (statistics.CLUSTER_SUMS(batch, **public) * ball.grid).tolist() == [-5.0, 7.0]
+
+
+def test_clients_send_means_and_presences_by_hand():
+    ball = Ball(np.zeros(1), 8.0)
+    batch = ClientBatch(np.array([[1.0], [3.0], [7.0], [5.0]]), np.array([0, 3, 3, 4]))
+    public = {"center": ball.center, "radius": 8.0, "centers": ball.encode(np.array([[0.0], [6.0]])), "bound": 100.0}
+    means = statistics.CLIENT_CLUSTER_MEANS(batch, **public) * ball.grid / MEAN_STEPS
+    presences = statistics.CLIENT_PRESENCE(batch, **public) / COUNT_STEPS
+    assert means.tolist() == [2.0, 12.0]
+    assert presences.tolist() == [1.0, 2.0]
+    sums = statistics.CLIENT_CLUSTER_SUMS(batch, **public) * ball.grid / MEAN_STEPS
+    assert sums.tolist() == [4.0, 12.0]
+
+
+def test_a_client_within_its_bound_is_not_changed(rng):
+    rows = rng.standard_normal((12, DIMENSION)) * 0.05
+    loose = statistics.CLIENT_OUTER_PRODUCT(one_client(rows), **PUBLIC, bound=100.0)
+    assert np.array_equal(loose, statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC))
+
+
+@pytest.mark.parametrize("size", [1, 3, 50, 400])
+def test_clipping_an_outer_product_scales_it(size, rng):
+    rows = BALL.center + rng.standard_normal((size, DIMENSION)) * 0.5
+    whole = statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC).astype(float)
+    clipped = statistics.CLIENT_OUTER_PRODUCT(one_client(rows), **PUBLIC, bound=0.01).astype(float)
+    cosine = whole @ clipped / np.linalg.norm(whole) / np.linalg.norm(clipped)
+    assert cosine > 0.9999
+
+
+def test_ties_go_to_the_first_center_and_assignment_ignores_other_rows(rng):
+    encoded = np.zeros((5, 2))
+    centers = np.array([[1.0, 0], [-1, 0], [0, 1]])
+    assert assign(encoded, centers).tolist() == [0] * 5
+    many = np.rint(rng.standard_normal((3000, 8)) * 20000)
+    some = np.rint(rng.standard_normal((700, 8)) * 20000)
+    together = assign(many, some)
+    assert np.array_equal(together[17:], assign(many[17:], some))
+    brute = ((many[:200, None].astype(np.int64) - some[None].astype(np.int64)) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(together[:200], brute)
+
+
+def test_the_registry_holds_every_statistic_by_its_name():
+    made = {s.name for s in vars(statistics).values() if isinstance(s, statistics.Statistic)}
+    assert set(statistics.REGISTRY) == made

@@ -1,0 +1,80 @@
+"""Epsilon from noise: against closed forms and against dp-accounting."""
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting.pld import PLDAccountant
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.privacy.accounting import (
+    check_budget,
+    composed_epsilon,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+)
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+
+
+def made(mechanism, multiplier, times=1):
+    return Release("r", mechanism, 1.0, 1.0, multiplier, values=1, times=times)
+
+
+def outside(releases, delta, sampling=1.0):
+    accountant = PLDAccountant()
+    for r in releases:
+        kind = dp_accounting.GaussianDpEvent if r.mechanism is Mechanism.GAUSSIAN else dp_accounting.LaplaceDpEvent
+        event = kind(r.noise_multiplier)
+        if sampling < 1:
+            event = dp_accounting.PoissonSampledDpEvent(sampling, event)
+        accountant.compose(event, r.times)
+    return accountant.get_epsilon(delta)
+
+
+def test_the_known_value_of_one_gaussian():
+    assert gaussian_mu(1.0, 1e-6) == pytest.approx(0.236704, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0, 30.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+def test_mu_and_epsilon_are_inverse(epsilon, delta):
+    mu = gaussian_mu(epsilon, delta)
+    assert gaussian_delta(mu, epsilon) <= delta
+    assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("multiplier", [0.5, 2.0, 20.0])
+def test_gaussians_compose_exactly(multiplier):
+    releases = [made(Mechanism.GAUSSIAN, multiplier), made(Mechanism.GAUSSIAN, 2 * multiplier, 3)]
+    assert composed_epsilon(releases, 1e-6) == pytest.approx(outside(releases, 1e-6), rel=2e-4)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 10.0, 100.0])
+def test_mixed_compositions_are_tight_and_never_below_dp_accounting(scale):
+    releases = [made(Mechanism.GAUSSIAN, 8.3 * scale), made(Mechanism.LAPLACE, 4.6 * scale, 2)]
+    ours, theirs = composed_epsilon(releases, 1e-6), outside(releases, 1e-6)
+    assert theirs * (1 - 1e-4) <= ours <= theirs * 1.005
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5])
+def test_sampled_releases_each_with_a_fresh_cohort(rate):
+    releases = [made(Mechanism.GAUSSIAN, 2.0), made(Mechanism.LAPLACE, 2.0)]
+    ours = composed_epsilon(releases, 1e-6, rate)
+    assert ours == pytest.approx(outside(releases, 1e-6, rate), rel=5e-3)
+    assert ours < composed_epsilon(releases, 1e-6)
+
+
+def test_no_noise_costs_everything():
+    assert composed_epsilon([made(Mechanism.GAUSSIAN, 0.0)], 1e-6) == np.inf
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), "1"])
+def test_epsilon_out_of_range_is_refused(epsilon):
+    with pytest.raises(FedDPError, match="epsilon must be positive, got"):
+        check_budget(epsilon, 1e-6)
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1e-9, 1.5, float("nan")])
+def test_delta_out_of_range_is_refused(delta):
+    with pytest.raises(FedDPError, match="delta must be between 0 and 1, got"):
+        check_budget(1.0, delta)

@@ -1,0 +1,80 @@
+"""A release: noise and cost from the same two numbers."""
+
+import dp_accounting
+import numpy as np
+import pytest
+from scipy import stats
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.noise import SeededStream
+
+
+def release(mechanism=Mechanism.GAUSSIAN, multiplier=3.0, sensitivity=121.0, steps=2.0**32, **more):
+    return Release("r", mechanism, sensitivity, steps, multiplier, values=100, **more)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_gaussian_noise_is_sensitivity_times_multiplier(seed):
+    made = release()
+    values = made.noisy(np.zeros(2000, dtype=np.int64), SeededStream(seed))
+    assert made.scale == 363.0
+    # 2000 draws: the sample's standard deviation is within 10 % of the truth but for one case in 1e9.
+    assert np.std(values) == pytest.approx(363.0, rel=0.1)
+
+
+def test_laplace_noise_is_sensitivity_times_multiplier():
+    made = release(Mechanism.LAPLACE, 4.0, 1.0, 1.0)
+    values = made.noisy(np.zeros(40_000, dtype=np.int64), SeededStream(1))
+    assert made.scale == 4.0
+    assert stats.kstest(values, stats.laplace(scale=4.0).cdf).pvalue > 1e-6
+    for wrong in (0.7, 1.3):
+        assert stats.kstest(values, stats.laplace(scale=4.0 * wrong).cdf).pvalue < 1e-6
+
+
+def test_the_grid_of_released_numbers_does_not_show_the_sum():
+    # The precision attack on floating-point noise: f = 0 and f' = 1 differ in which multiples of 2**-53 can occur.
+    made = release(Mechanism.GAUSSIAN, 4.0, 1.0, 1.0)
+    for total in (0, 1):
+        values = made.noisy(np.full(20_000, total, dtype=np.int64), SeededStream(total))
+        assert np.array_equal(values * 2.0**25, np.rint(values * 2.0**25))
+
+
+def test_no_noise_gives_the_sum_itself():
+    made = release(multiplier=0.0)
+    assert made.noisy(np.array([2**32, -(2**31)]), SeededStream(0)).tolist() == [121.0, -60.5]
+
+
+def test_the_event_states_the_multiplier_and_the_times():
+    event = release(times=3).event
+    assert event == dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(3.0), 3)
+    laplace = release(Mechanism.LAPLACE).event
+    assert laplace == dp_accounting.SelfComposedDpEvent(dp_accounting.LaplaceDpEvent(3.0), 1)
+    assert release(multiplier=0.0).event == dp_accounting.NonPrivateDpEvent()
+
+
+def test_a_ledger_row_names_the_norm_of_its_sensitivity():
+    assert release().to_dict() == {
+        "release": "r",
+        "mechanism": "gaussian",
+        "l2_sensitivity": 121.0,
+        "scale": 363.0,
+        "noise_multiplier": 3.0,
+        "values": 100,
+        "times": 1,
+    }
+    assert "l1_sensitivity" in release(Mechanism.LAPLACE).to_dict()
+
+
+def test_a_release_without_a_bound_is_refused():
+    with pytest.raises(FedDPError, match="sensitivity of release 'r' must be positive and finite, got 0"):
+        release(sensitivity=0.0)
+    with pytest.raises(FedDPError, match="noise_multiplier of 'r' must be at least 0, got -1"):
+        release(multiplier=-1.0)
+
+
+def test_two_releases_of_one_run_are_independent():
+    made = release()
+    first = made.noisy(np.zeros(5000, dtype=np.int64), SeededStream(0, "sums"))
+    second = made.noisy(np.zeros(5000, dtype=np.int64), SeededStream(0, "counts"))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 6 / np.sqrt(5000)

@@ -1,0 +1,43 @@
+"""Hypothesis strategies for points, clients and public arguments."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from feddp_kmeans.federation.base import ClientBatch
+
+
+@st.composite
+def points(draw, min_rows=0, max_rows=12, dimension=None):
+    """Points of ordinary, huge and tiny magnitudes, with duplicates."""
+    d = dimension or draw(st.integers(1, 6))
+    n = draw(st.integers(min_rows, max_rows))
+    seed = draw(st.integers(0, 2**32 - 1))
+    magnitude = draw(st.sampled_from([1.0, 1e-300, 1e-3, 5.0, 1e6, 1e300]))
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n, d)) * magnitude
+    if n > 2 and draw(st.booleans()):
+        rows[1] = rows[0]
+        rows[2] = 0.0
+    return rows
+
+
+@st.composite
+def batches(draw, dimension, max_clients=5):
+    """Clients of very different sizes, empty ones among them."""
+    sizes = draw(st.lists(st.sampled_from([0, 1, 2, 3, 9, 40]), min_size=1, max_size=max_clients))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    magnitude = draw(st.sampled_from([1e-3, 0.3, 1.0, 50.0]))
+    rows = rng.standard_normal((sum(sizes), dimension)) * magnitude
+    return ClientBatch(rows, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+def without_client(batch, index):
+    """The same clients but for one."""
+    keep = batch.owners != index
+    sizes = np.delete(batch.sizes, index)
+    return ClientBatch(batch.points[keep], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+def one_client(rows):
+    """A batch of a single client."""
+    return ClientBatch(np.asarray(rows, dtype=float), np.array([0, len(rows)], dtype=np.int64))
