@@ -4,14 +4,15 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.bounds import ClientBounds
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
@@ -58,6 +59,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     center_stddev_ : standard deviation of the noise in one coordinate of each center
     privacy_ : PrivacyReport, the guarantee and the ledger of all releases
     plan_ : Plan, fixed before any data was read
+
     """
 
     def __init__(
@@ -93,7 +95,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.sampling_rate = sampling_rate
         self.random_state = random_state
 
-    def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:
+    def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:  # noqa: ARG002
         """Cluster the clients' points.
 
         X is a list of (n_j, d) arrays, one a client; or one table with ``groups``, the client of each row (all rows are one client
@@ -125,19 +127,25 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return self.fit(X, y, **fit_params).transform(_pooled(X))
 
     def predict(self, X: Any) -> IntArray:
-        """Return the index of the nearest center for each row."""
-        labels: IntArray = pairwise_distances_argmin(self._check(X), self.cluster_centers_)
+        """Return the index of the nearest center for each row; -1 for a row with a NaN or an infinity."""
+        points, finite = self._check(X)
+        labels = np.full(len(finite), -1, dtype=np.int64)
+        if finite.any():
+            labels[finite] = pairwise_distances_argmin(points[finite], self.cluster_centers_)
         return labels
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the distance of each row to each center."""
-        distances: FloatArray = euclidean_distances(self._check(X), self.cluster_centers_)
+        """Return the distance of each row to each center; NaN for a row with a NaN or an infinity."""
+        points, finite = self._check(X)
+        distances = np.full((len(finite), len(self.cluster_centers_)), np.nan)
+        if finite.any():
+            distances[finite] = euclidean_distances(points[finite], self.cluster_centers_)
         return distances
 
-    def score(self, X: Any, y: None = None) -> float:
+    def score(self, X: Any, y: None = None) -> float:  # noqa: ARG002
         """Return minus the k-means cost of X under the centers. Computed from X exactly: not private."""
-        _, distances = pairwise_distances_argmin_min(self._check(X), self.cluster_centers_)
-        return -float(np.square(distances).sum())
+        distances = self.transform(X)
+        return -float(np.nansum(np.square(distances).min(axis=1)))
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: rows with NaN are ordinary input."""
@@ -164,15 +172,18 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             federation = InMemoryFederation(X)
             self.n_features_in_ = federation.dimension
             return federation
-        table = validate_data(
-            self, X, accept_sparse="csr", ensure_all_finite=False, dtype=None, ensure_min_samples=0
-        )
+        table = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, dtype="numeric", ensure_min_samples=0)
         owners = np.zeros(table.shape[0], dtype=np.int8) if groups is None else groups
         return InMemoryFederation.from_groups(table, owners) if table.shape[0] else InMemoryFederation([table])
 
-    def _check(self, X: Any) -> Any:
+    def _check(self, X: Any) -> tuple[Any, BoolArray]:
+        """Return the points, and which of them are finite."""
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", reset=False, dtype=np.float64)
+        points = validate_data(self, X, accept_sparse="csr", reset=False, dtype=np.float64, ensure_all_finite=False)
+        if sparse.issparse(points):
+            rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+            return points, np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
+        return points, np.isfinite(points).all(axis=1)
 
 
 def _is_list_of_tables(X: Any) -> bool:

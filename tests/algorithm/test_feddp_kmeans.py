@@ -124,7 +124,10 @@ def test_the_result_does_not_depend_on_how_points_lie_in_memory(unit, method, rn
     shuffled = [np.asfortranarray(c[rng.permutation(len(c))]) for c in clients]
     assert np.array_equal(plain, fit(shuffled, server, **settings).centers)
     if unit == "point":
-        assert np.array_equal(plain, run(InMemoryFederation([np.concatenate(clients)]), prepare(Settings(**settings), server, len(clients)), server, seed=0).centers)
+        assert np.array_equal(
+            plain,
+            run(InMemoryFederation([np.concatenate(clients)]), prepare(Settings(**settings), server, len(clients)), server, seed=0).centers,
+        )
 
 
 def test_a_seed_repeats_a_run_and_the_absence_of_one_does_not(rng):

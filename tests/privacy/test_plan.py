@@ -76,7 +76,7 @@ def test_client_sampling_is_amplified_and_stays_within_the_budget(rate):
 
 
 def test_sampling_clients_does_not_amplify_a_point():
-    with pytest.raises(FedDPError, match="sampling_rate must be 1 where the privacy unit is a point, got 0.5"):
+    with pytest.raises(FedDPError, match=r"sampling_rate must be 1 where the privacy unit is a point, got 0\.5"):
         Settings(3, 1.0, sampling_rate=0.5)
     with pytest.raises(FedDPError, match="sampling_rate must be 1"):
         calibrated_plan(PrivacyUnit.POINT, 1.0, 1e-6, [], sampling_rate=0.5)
@@ -115,8 +115,15 @@ def test_the_ledger_refuses_what_is_not_planned_and_counts_times():
 
 def test_the_report_says_what_holds():
     def report(epsilon, secure, unit=PrivacyUnit.CLIENT):
-        return PrivacyReport(unit, epsilon, 1e-6, epsilon, secure, "aggregator", ({"release": "r", "mechanism": "gaussian",
-            "l2_sensitivity": 1.0, "scale": 2.0, "noise_multiplier": 2.0, "times": 1},))
+        return PrivacyReport(
+            unit,
+            epsilon,
+            1e-6,
+            epsilon,
+            secure,
+            "aggregator",
+            ({"release": "r", "mechanism": "gaussian", "l2_sensitivity": 1.0, "scale": 2.0, "noise_multiplier": 2.0, "times": 1},),
+        )
 
     assert "all the data of any one client" in report(1.0, True).sentence()
     assert report(1.0, False).sentence().startswith("SIMULATION, NOT PRIVATE")

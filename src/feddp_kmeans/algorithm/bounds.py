@@ -42,8 +42,9 @@ class ClientBounds:
 def simulated_bounds(server_points: FloatArray, ball: Ball, k: int, client_size: int) -> ClientBounds:
     """Return what clients of ``client_size`` points would send, simulated with random server points and the clusters of server k-means.
 
-    A quotient of sums and counts is biased where one of them is clipped and the other is not. So the bounds on step 3 are such that a typical client
-    is not clipped: ``min(k, client_size)`` clusters can be present, and each of their means may be as long as nine in ten simulated ones.
+    A quotient of sums and counts is biased where one of them is clipped and the other is not. So the bounds on step 3 are such that a
+    typical client is not clipped: ``min(k, client_size)`` clusters can be present, and each of their means may be as long as nine in ten
+    simulated ones.
     Reads public data only, with a fixed seed: the same public facts give the same bounds.
     """
     if client_size < 1:
@@ -66,9 +67,7 @@ def simulated_bounds(server_points: FloatArray, ball: Ball, k: int, client_size:
     )
 
 
-def _simulate(
-    points: FloatArray, labels: IntArray, k: int, chosen: IntArray
-) -> tuple[float, float, FloatArray]:
+def _simulate(points: FloatArray, labels: IntArray, k: int, chosen: IntArray) -> tuple[float, float, FloatArray]:
     """Return one made-up client's norms: of its outer product, of its sums, and of each of its clusters' means."""
     own = points[chosen]
     indicator = np.eye(k)[labels[chosen]]

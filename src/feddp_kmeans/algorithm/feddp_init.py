@@ -41,9 +41,7 @@ class Initialization:
     server_weights: FloatArray
 
 
-def feddp_init(
-    federation: Federation, plan: Plan, method: InitMethod, server_points: FloatArray, k: int, seed: int
-) -> Initialization:
+def feddp_init(federation: Federation, plan: Plan, method: InitMethod, server_points: FloatArray, k: int, seed: int) -> Initialization:
     """Return the initial centers nu_1, ..., nu_k."""
     # Step 1: projection onto the top k singular vectors of the client data.
     projection = method.projection(federation, plan)

@@ -10,9 +10,7 @@ from feddp_kmeans.privacy.plan import Plan
 class LloydMethod(Protocol):
     """The noisy aggregates that FedDP-Lloyds needs, as a method makes them."""
 
-    def lloyd_centers(
-        self, federation: Federation, plan: Plan, centers: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def lloyd_centers(self, federation: Federation, plan: Plan, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the next centers and the noisy counts."""
         ...
 

@@ -35,9 +35,7 @@ class _Aggregate:
 class PaperMethod:
     """The paper's releases: outer product, weights, sums and counts; then sums and counts for every Lloyd step."""
 
-    def __init__(
-        self, unit: PrivacyUnit, ball: Ball, k: int, n_server: int, lloyd_steps: int, bounds: ClientBounds | None = None
-    ) -> None:
+    def __init__(self, unit: PrivacyUnit, ball: Ball, k: int, n_server: int, lloyd_steps: int, bounds: ClientBounds | None = None) -> None:
         self.ball = ball
         self._k = k
         self._n_server = n_server
@@ -97,9 +95,7 @@ class PaperMethod:
         lifted = self.ball.decode(projected_centers @ projection.T)
         return self._divide(sums, counts, lifted, plan["counts"])
 
-    def lloyd_centers(
-        self, federation: Federation, plan: Plan, centers: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def lloyd_centers(self, federation: Federation, plan: Plan, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the centers after one noisy Lloyd step, and the noisy counts."""
         public = {"centers": (centers - self.ball.center) / self.ball.grid}
         sums = self._noisy_sum(federation, plan, "lloyd sums", **public)
@@ -112,9 +108,7 @@ class PaperMethod:
         stddev: FloatArray = plan[sums].stddev / np.maximum(counts, self._smallest_count(plan[tallies]))
         return stddev
 
-    def _divide(
-        self, sums: FloatArray, counts: FloatArray, fallback: FloatArray, release: Release
-    ) -> tuple[FloatArray, FloatArray]:
+    def _divide(self, sums: FloatArray, counts: FloatArray, fallback: FloatArray, release: Release) -> tuple[FloatArray, FloatArray]:
         shaped = sums.reshape(self._k, -1)
         means = centers_from_sums(shaped, counts, fallback - self.ball.center, self._smallest_count(release))
         return self.ball.clip(self.ball.center + means), counts

@@ -61,9 +61,7 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int) 
     return found
 
 
-def centers_from_sums(
-    sums: FloatArray, counts: FloatArray, fallback: FloatArray, smallest_count: float
-) -> FloatArray:
+def centers_from_sums(sums: FloatArray, counts: FloatArray, fallback: FloatArray, smallest_count: float) -> FloatArray:
     """Return ``sums / counts``, and the fallback center wherever the noisy count is too small to divide by."""
     usable = counts >= smallest_count
     safe = np.where(usable, counts, 1.0)[:, None]

@@ -83,8 +83,7 @@ class Settings:
         """Refuse server data that does not fit the clients or the number of clusters."""
         if server_points.shape[1] != dimension:
             raise FedDPError(
-                f"server data must have as many columns as the clients: clients have {dimension}, "
-                f"the server has {server_points.shape[1]}."
+                f"server data must have as many columns as the clients: clients have {dimension}, the server has {server_points.shape[1]}."
             )
         if not np.isfinite(server_points).all():
             raise FedDPError("server data must be finite numbers, got a NaN or an infinity.")

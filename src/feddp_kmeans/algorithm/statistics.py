@@ -1,12 +1,12 @@
 """All that a client ever computes, and how much one privacy unit can change it.
 
-Every statistic is a sum of bounded contributions, in integers. Statistics of *points* bound each point: a point is clipped to the public
-ball and encoded as an integer vector z with ``|z| <= R`` (``privacy.fixed_point``). Statistics of *clients* bound the whole of what a client adds.
-Assignments to centers are decided on those integers too, exactly, so no point's cluster can depend on another point. Ties go to the
-first center. Rows and clients that are empty add zero.
+Every statistic is a sum of bounded contributions, in integers. Statistics of *points* bound each point: a point is clipped to the
+public ball and encoded as an integer vector z with ``|z| <= R`` (``privacy.fixed_point``). Statistics of *clients* bound the whole of
+what a client adds. Assignments to centers are decided on those integers too, exactly, so no point's cluster can depend on another
+point. Ties go to the first center. Rows and clients that are empty add zero.
 
-Public arguments: ``center`` and ``radius`` of the ball, ``centers`` in integer coordinates (of the subspace where a ``projection`` is given),
-``bound`` on a client's contribution in the data's own units.
+Public arguments: ``center`` and ``radius`` of the ball, ``centers`` in integer coordinates (of the subspace where a ``projection`` is
+given), ``bound`` on a client's contribution in the data's own units.
 """
 
 import math
@@ -16,7 +16,7 @@ import numpy as np
 from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch, Statistic
 from feddp_kmeans.privacy.clipping import row_norms
-from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, RESOLUTION, Ball
+from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, Ball
 
 MEAN_STEPS = 1 << 8
 """Integer steps of a mean in one step of a point, so that rounding a mean costs nothing."""
@@ -227,7 +227,8 @@ def _sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:
     """
     totals = counts.sum(axis=1)
     factor = COUNT_STEPS * np.where(totals <= bound, 1.0, bound * (1 - 2.0**-40) / np.maximum(totals, 1.0))
-    return np.floor(counts * factor[:, None]).sum(axis=0).astype(np.int64)
+    total: IntArray = np.floor(counts * factor[:, None]).sum(axis=0).astype(np.int64)
+    return total
 
 
 def _sum_bounded_l2(values: FloatArray, bound: float) -> IntArray:
@@ -239,7 +240,8 @@ def _sum_bounded_l2(values: FloatArray, bound: float) -> IntArray:
     norms = row_norms(values)
     with np.errstate(divide="ignore"):
         factor = MEAN_STEPS * np.minimum(1.0, bound * (1 - 2.0**-32) / norms)
-    return np.trunc(values * factor[:, None]).sum(axis=0).astype(np.int64)
+    total: IntArray = np.trunc(values * factor[:, None]).sum(axis=0).astype(np.int64)
+    return total
 
 
 def _outer_product_shrink(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:

@@ -185,7 +185,12 @@ def _open_federation(clients: str, client_column: str | None) -> tuple[Federatio
 def _run_with_progress(federation: Federation, prepared: Prepared, server_points: FloatArray, seed: int | None) -> Clustering:
     total = sum(release.times for release in prepared.plan.releases)
     bar = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=err, transient=True
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        console=err,
+        transient=True,
     )
     with bar:
         task = bar.add_task("starting", total=total)

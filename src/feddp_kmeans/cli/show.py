@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
@@ -59,8 +60,6 @@ def nonprivate_cost(points: FloatArray, centers: FloatArray) -> float:
 
 def nonprivate_lloyd(points: FloatArray, start: FloatArray) -> FloatArray:
     """Return the centers that plain Lloyd's algorithm finds from a start: not private."""
-    from sklearn.cluster import KMeans
-
     centers: FloatArray = KMeans(len(start), init=start, n_init=1).fit(points).cluster_centers_
     return centers
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import FloatArray
+from feddp_kmeans._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ def gaussian_mixture(
 ) -> FederatedData:
     """Return the mixture of the paper's appendix: means uniform in the unit cube, covariance ``variance`` times the identity.
 
-    The server holds some points of each component, but for the last ``missing_components`` of them, and some that are uniform in the unit cube.
+    The server holds some points of each component, but for the last ``missing_components`` of them, and some that are uniform in the
+    unit cube.
     """
     if missing_components >= k:
         raise FedDPError(f"missing_components must be below k = {k}, got {missing_components}.")
@@ -46,11 +47,11 @@ def gaussian_mixture(
     means = rng.random((k, dimension))
     sizes = [client_size] * n_clients if isinstance(client_size, int) else list(client_size)
 
-    def draw(labels: FloatArray) -> FloatArray:
+    def draw(labels: IntArray) -> FloatArray:
         noise: FloatArray = means[labels] + np.sqrt(variance) * rng.standard_normal((len(labels), dimension))
         return noise
 
     clients = [draw(rng.choice(k, size=size, p=component_weights)) for size in sizes]
-    known = np.repeat(np.arange(k - missing_components), server_per_component)
+    known = np.repeat(np.arange(k - missing_components), server_per_component).astype(np.int64)
     server_points = np.vstack([draw(known), rng.random((server_uniform, dimension))])
     return FederatedData(clients, server_points, means)

@@ -59,9 +59,7 @@ class TableFile:
                 for batch in file.iter_batches(batch_size=rows, columns=list(self.columns)):
                     yield _to_array(pa.Table.from_batches([batch]))
             return
-        options = pa_csv.ConvertOptions(
-            include_columns=list(self.columns), column_types=dict.fromkeys(self.columns, pa.float64())
-        )
+        options = pa_csv.ConvertOptions(include_columns=list(self.columns), column_types=dict.fromkeys(self.columns, pa.float64()))
         with pa_csv.open_csv(self.path, convert_options=options) as reader:
             for batch in reader:
                 for start in range(0, batch.num_rows, rows):
@@ -93,7 +91,7 @@ def open_table(path: Path, *, ignore: str | None = None) -> TableFile:
 def open_clients(where: str) -> list[TableFile]:
     """Return one table a client: the files of a folder, or those that match a glob pattern, in the order of their names."""
     folder = Path(where)
-    paths = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(where))
+    paths = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(where))  # noqa: PTH207 - the pattern may be absolute
     found = sorted(path for path in paths if path.is_file() and not path.name.startswith("."))
     if not found:
         raise FedDPError(f"clients must be files in a folder or of a pattern, got none at {where!r}.")
@@ -122,9 +120,7 @@ def read_grouped(path: Path, client_column: str) -> tuple[FloatArray, Any, tuple
 def check_same_columns(server: TableFile, columns: tuple[str, ...]) -> None:
     """Refuse a server table whose columns are not those of the clients."""
     if server.columns != columns:
-        raise FedDPError(
-            f"server data must have the clients' columns, {_short(columns)}, got {_short(server.columns)}."
-        )
+        raise FedDPError(f"server data must have the clients' columns, {_short(columns)}, got {_short(server.columns)}.")
 
 
 def _schema(path: Path) -> pa.Schema:
@@ -140,9 +136,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _to_array(table: pa.Table) -> FloatArray:
-    columns = [
-        column.cast(pa.float64()).to_numpy() if table.num_rows else np.empty(0) for column in table.itercolumns()
-    ]
+    columns = [column.cast(pa.float64()).to_numpy() if table.num_rows else np.empty(0) for column in table.itercolumns()]
     return np.column_stack(columns)
 
 
@@ -160,7 +154,7 @@ class _named_errors:  # noqa: N801 - reads as a function where it is used
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, pa.ArrowException | OSError | ValueError) and not isinstance(error, FedDPError):
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise FedDPError(f"{self._path.name} must be a readable {self._path.suffix} table, got: {first}") from None

@@ -108,9 +108,7 @@ class Federation(ABC):
         return self._noisy_sum(statistic, release, cohort, public)
 
     @abstractmethod
-    def _noisy_sum(
-        self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]
-    ) -> FloatArray:
+    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
         """Return the noisy sum over the cohort's clients; all of them where it is None."""
 
     def _cohort(self, label: str, rate: float) -> BoolArray:

@@ -43,8 +43,7 @@ class LocalFederation(Federation):
         for index, source in enumerate(sources):
             if source.dimension != self._dimension:
                 raise FedDPError(
-                    f"clients must have the same number of columns: client 0 has {self._dimension}, "
-                    f"client {index} has {source.dimension}."
+                    f"clients must have the same number of columns: client 0 has {self._dimension}, client {index} has {source.dimension}."
                 )
 
     @property
@@ -57,9 +56,7 @@ class LocalFederation(Federation):
         """Return the number of coordinates of a point."""
         return self._dimension
 
-    def _noisy_sum(
-        self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]
-    ) -> FloatArray:
+    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
         total: IntArray = np.zeros(release.values, dtype=np.int64)
         for batch in self._batches(statistic.whole_clients, cohort):
             total += statistic(batch, **public)

@@ -74,8 +74,9 @@ def composed_epsilon(releases: Sequence[Release], delta: float, sampling_rate: f
 def _pld_epsilon(key: tuple[tuple[Mechanism, float, int], ...], delta: float, sampling_rate: float) -> float:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    # A discretisation of 1e-3 is within 5e-5 (relative) of the exact value at epsilon 1; scaled with epsilon so that small budgets are met as
-    # tightly and large ones stay fast. Never finer than dp-accounting's own default, so that whoever checks the ledger with it finds no more.
+    # A discretisation of 1e-3 is within 5e-5 (relative) of the exact value at epsilon 1; scaled with epsilon so that small budgets are
+    # met as tightly and large ones stay fast. Never finer than dp-accounting's own default, so that whoever checks the ledger with it
+    # finds no more than was asked for.
     rough = sum(times / multiplier for _, multiplier, times in key) * sampling_rate
     interval = min(1e-2, max(1e-4, rough / 1000))
     total = None

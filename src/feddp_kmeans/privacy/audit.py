@@ -36,8 +36,9 @@ class Verdict:
 def epsilon_lower_bound(scores_with: FloatArray, scores_without: FloatArray, delta: float) -> float:
     """Return a lower bound on epsilon that holds but for FAILURE_CHANCE, from scores of runs with and without the unit.
 
-    An attacker says "with" above a threshold. The threshold is chosen on the first half of the scores; on the other half the attacker's true
-    and false positive rates are bounded by Clopper and Pearson, and (epsilon, delta)-DP demands ``tpr <= e^eps fpr + delta``.
+    An attacker says "with" above a threshold. The threshold is chosen on the first half of the scores; on the other half the
+    attacker's true and false positive rates are bounded by Clopper and Pearson. (epsilon, delta)-DP demands
+    ``tpr <= e^eps fpr + delta``.
     """
     half = min(len(scores_with), len(scores_without)) // 2
     if half < 10:
@@ -52,9 +53,7 @@ def epsilon_lower_bound(scores_with: FloatArray, scores_without: FloatArray, del
     return best
 
 
-def audit_release(
-    release: Release, total_with: IntArray, total_without: IntArray, *, delta: float, runs: int, seed: int
-) -> Verdict:
+def audit_release(release: Release, total_with: IntArray, total_without: IntArray, *, delta: float, runs: int, seed: int) -> Verdict:
     """Return the verdict on one release, from the exact integer sums of two neighbouring data sets.
 
     The attacker knows both data sets and scores a run by its place on the line between them: the most powerful test for Gaussian noise.

@@ -74,8 +74,10 @@ class PrivacyReport:
     def __repr__(self) -> str:
         """Return the guarantee and the ledger as a table."""
         lines = [
-            f"PrivacyReport(unit={self.unit.value}, relation={self.relation}, epsilon={self.epsilon:g}, delta={self.delta:g}, "
-            f"secure={self.secure}, trust={self.trust})",
+            (
+                f"PrivacyReport(unit={self.unit.value}, relation={self.relation}, epsilon={self.epsilon:g}, "
+                f"delta={self.delta:g}, secure={self.secure}, trust={self.trust})"
+            ),
             self.sentence(),
             f"{'release':<24}{'mechanism':<11}{'sensitivity':>13}{'scale':>13}{'multiplier':>12}{'times':>7}",
         ]

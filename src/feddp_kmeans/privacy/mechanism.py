@@ -86,8 +86,7 @@ class Release:
         Both are first refined by a power of two, so that the noise has at least 2**27 steps a scale and its grid cannot be seen.
         """
         if self.noise_multiplier == 0:
-            exact: FloatArray = total * self.grid
-            return exact
+            return np.asarray(total * self.grid, dtype=np.float64)
         coarse = self.noise_multiplier * self.integer_sensitivity
         shift = max(0, math.ceil(math.log2(_FINEST_SCALE / coarse)))
         fine = coarse * 2.0**shift
@@ -95,8 +94,8 @@ class Release:
             noise = discrete_gaussian(stream, fine, total.size)
         else:
             noise = rounded_laplace(stream, math.ceil(fine), total.size)
-        noisy: FloatArray = ((total << np.int64(shift)) + noise.reshape(total.shape)) * (self.grid * 2.0**-shift)
-        return noisy
+        fine_total = (total << np.int64(shift)) + noise.reshape(total.shape)
+        return np.asarray(fine_total * (self.grid * 2.0**-shift), dtype=np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger row: the contract's fields, as plain data."""

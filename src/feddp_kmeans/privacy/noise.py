@@ -127,7 +127,7 @@ def discrete_gaussian(stream: RandomStream, sigma: float, size: int) -> IntArray
     def draw(count: int) -> IntArray:
         magnitude = _geometric(stream, t, count)
         negative = _coins(stream, count)
-        exponent = (magnitude - sigma**2 / t) ** 2 / (2 * sigma**2)
+        exponent = np.asarray((magnitude - sigma**2 / t) ** 2 / (2 * sigma**2), dtype=np.float64)
         keep = _bernoulli_exp(stream, exponent) & ~(negative & (magnitude == 0))
         signed: IntArray = np.where(negative, -magnitude, magnitude)[keep]
         return signed
@@ -144,7 +144,7 @@ def rounded_laplace(stream: RandomStream, scale: int, size: int) -> IntArray:
     _check_scale(scale)
 
     def draw(count: int) -> IntArray:
-        nonzero = _bernoulli_exp(stream, np.full(count, 0.5 / scale))
+        nonzero = _bernoulli_exp(stream, np.full(count, 0.5 / scale, dtype=np.float64))
         magnitude = np.where(nonzero, 1 + _geometric(stream, scale, count), 0)
         signed: IntArray = np.where(_coins(stream, count), -magnitude, magnitude)
         return signed

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 from feddp_kmeans._errors import BudgetError, FedDPError
@@ -32,7 +31,7 @@ class Plan:
     releases: tuple[Release, ...]
     composition: Composition = Composition.TIGHT
     sampling_rate: float = 1.0
-    facts: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The public facts and settings that the plan was made from."""
     reasons: tuple[str, ...] = ()
     """Why the planner chose what it chose, one sentence each."""
@@ -105,9 +104,7 @@ def calibrated_plan(
     else:
         factor = _tight_factor(requests, epsilon, delta, sampling_rate)
     releases = tuple(replace(r, noise_multiplier=r.noise_multiplier * factor) for r in requests)
-    return Plan(
-        unit, epsilon, delta, releases, composition, sampling_rate, MappingProxyType(dict(facts or {})), tuple(reasons)
-    )
+    return Plan(unit, epsilon, delta, releases, composition, sampling_rate, dict(facts or {}), tuple(reasons))
 
 
 def _tight_factor(requests: Sequence[Release], epsilon: float, delta: float, sampling_rate: float) -> float:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - HTML and CSS
 """report.html: one self-contained page that says what was asked, what was guaranteed and what came out."""
 
 from html import escape
@@ -60,7 +61,7 @@ def _ledger_rows(ledger: list[dict[str, Any]]) -> str:
 
 def _cluster_rows(result: dict[str, Any]) -> str:
     counts = result["noisy_counts"]
-    largest = max(max(counts), 1e-9)
+    largest = max(*counts, 1e-9)
     return "".join(
         f"<tr><td>{index}</td><td>{count:,.0f}</td><td style='text-align:left'>{_bar(max(0.0, count) / largest)}</td><td>{_number(stddev)}</td></tr>"
         for index, (count, stddev) in enumerate(zip(counts, result["center_stddev"], strict=True))

@@ -21,7 +21,7 @@ def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | N
     from feddp_kmeans import __version__
 
     plan, privacy = clustering.plan, clustering.privacy
-    return _finite(
+    made: dict[str, Any] = _finite(
         {
             "version": __version__,
             "method": plan.facts["method"],
@@ -42,6 +42,7 @@ def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | N
             "plan": plan.to_dict(),
         }
     )
+    return made
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
@@ -73,8 +74,8 @@ def _write_whole(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

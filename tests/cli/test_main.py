@@ -1,0 +1,162 @@
+"""The command as a person runs it: a real process, its output, its exit status, its files."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+RNG = np.random.default_rng(2)
+TRUTH = np.array([[4.0, 0, 0], [0, 4, 0], [0, 0, 4]])
+
+
+def feddp(*arguments, cwd=None):
+    command = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, timeout=300)
+
+
+def points(n):
+    return TRUTH[RNG.integers(3, size=n)] + 0.1 * RNG.standard_normal((n, 3))
+
+
+def write_csv(path, rows, header="a,b,c"):
+    np.savetxt(path, rows, delimiter=",", header=header, comments="")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "clients").mkdir()
+    for index, n in enumerate((400, 0, 1, 600)):
+        write_csv(tmp_path / "clients" / f"{index}.csv", points(n))
+    write_csv(tmp_path / "server.csv", points(40))
+    return tmp_path
+
+
+def fit(folder, *more, clients="clients", server="server.csv"):
+    return feddp("fit", folder / clients, "--server", folder / server, "-k", 3, "--epsilon", 2, *more)
+
+
+def test_fit_writes_a_result_a_table_and_a_page(folder):
+    done = fit(folder, "--out", folder / "run")
+    assert done.returncode == 0, done.stderr
+    assert "Adding or removing any one data point" in " ".join(done.stdout.split())
+    assert "release: " in done.stderr
+    result = json.loads((folder / "run" / "result.json").read_text())
+    contract = {
+        "centers",
+        "noisy_counts",
+        "center_stddev",
+        "epsilon",
+        "delta",
+        "privacy_unit",
+        "method",
+        "ledger",
+        "plan",
+        "n_clusters",
+        "seed",
+        "secure",
+        "trust",
+        "version",
+    }
+    assert contract <= set(result)
+    assert result["secure"] is True
+    assert result["ledger"] == result["plan"]["releases"]
+    assert result["columns"] == ["a", "b", "c"]
+    centers = np.array(result["centers"])
+    assert np.linalg.norm(TRUTH[:, None] - centers[None], axis=2).min(axis=1).max() < 0.5
+    table = pq.read_table(folder / "run" / "centers.parquet")
+    assert table.column_names == ["a", "b", "c"]
+    assert np.array_equal(np.column_stack([c.to_numpy() for c in table.itercolumns()]), centers)
+    page = (folder / "run" / "report.html").read_text()
+    assert "Where the budget went" in page
+    assert "http" not in page
+
+
+def test_json_prints_the_result_and_nothing_else_and_a_seed_repeats_it(folder):
+    first, second = (fit(folder, "--json", "--seed", 7) for _ in range(2))
+    result = json.loads(first.stdout)
+    assert result["seed"] == 7
+    assert result["secure"] is False
+    assert result["guarantee"].startswith("SIMULATION, NOT PRIVATE")
+    assert result == json.loads(second.stdout)
+
+
+def test_one_table_with_a_client_column_and_client_level(folder):
+    rows = points(900)
+    write_csv(folder / "all.csv", np.column_stack([np.arange(900) % 90, rows]), header="who,a,b,c")
+    done = fit(folder, "--client-column", "who", "--unit", "client", "--client-size", 10, "--json", clients="all.csv")
+    result = json.loads(done.stdout)
+    assert result["privacy_unit"] == "client"
+    assert result["plan"]["facts"]["n_clients"] == 90
+
+
+def test_infinite_epsilon_says_that_it_is_not_private(folder):
+    done = feddp("fit", folder / "clients", "--server", folder / "server.csv", "-k", 3, "--epsilon", "inf", "--json")
+    result = json.loads(done.stdout)
+    assert result["epsilon"] == "inf"
+    assert result["guarantee"].startswith("NOT PRIVATE")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--epsilon", -1), "epsilon must be positive, got -1.0."),
+        (("--delta", 2), "delta must be between 0 and 1, got 2.0."),
+        (("-k", 41), "n_clusters must be at most the number of server points, 40, got 41."),
+        (("--unit", "row"), "privacy_unit must be 'point' or 'client', got 'row'."),
+        (("--lloyd-steps", "many"), "lloyd_steps must be a whole number of at least 0 or 'auto', got 'many'."),
+    ],
+)
+def test_bad_values_get_one_line_and_exit_status_1(folder, more, message):
+    done = fit(folder, *more)
+    assert done.returncode == 1
+    assert done.stderr == f"feddp: {message}\n"
+    assert done.stdout == ""
+
+
+def test_bad_files_get_one_line_that_names_them(folder):
+    (folder / "clients" / "4.csv").write_text("a,b,c\n1,2,x\n")
+    done = fit(folder)
+    assert (done.returncode, done.stderr) == (1, "feddp: column 'c' of 4.csv must be numeric, got string.\n")
+    (folder / "clients" / "4.csv").write_text("a,b\n1,2\n")
+    assert "4.csv has 2 columns (a, b)" in fit(folder).stderr
+    (folder / "clients" / "4.csv").unlink()
+    write_csv(folder / "other.csv", points(40), header="a,b,z")
+    assert "server data must have the clients' columns" in fit(folder, server="other.csv").stderr
+    assert "file must exist" in fit(folder, server="none.csv").stderr
+
+
+def test_a_result_is_not_replaced_unless_asked(folder):
+    assert fit(folder, "--out", folder / "run").returncode == 0
+    again = fit(folder, "--out", folder / "run")
+    assert again.returncode == 1
+    assert "use --force" in again.stderr
+    assert fit(folder, "--out", folder / "run", "--force").returncode == 0
+
+
+def test_usage_errors_have_exit_status_2():
+    assert feddp("fit").returncode == 2
+    assert feddp("nonsense").returncode == 2
+
+
+def test_plan_reads_no_client_data(folder):
+    done = feddp("plan", "--server", folder / "server.csv", "-k", 3, "--epsilon", 1, "--method", "paper")
+    assert done.returncode == 0
+    assert "outer product" in done.stdout
+    plan = json.loads(feddp("plan", "--server", folder / "server.csv", "-k", 3, "--json").stdout)
+    assert plan["epsilon_spent"] <= 1
+
+
+def test_demo_runs_end_to_end(tmp_path):
+    done = feddp("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "above optimal" in done.stdout
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_version_and_help():
+    assert feddp("--version").stdout.startswith("feddp 0.")
+    for command in ("demo", "plan", "fit"):
+        assert feddp(command, "--help").returncode == 0

@@ -1,0 +1,103 @@
+"""Every federation answers the one verb alike: to the last bit without noise, by the same law with it."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from feddp_kmeans._errors import BudgetError
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.statistics import CLUSTER_COUNTS, OUTER_PRODUCT
+from feddp_kmeans.data.tables import open_clients
+from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.files import FileFederation
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+
+RNG = np.random.default_rng(7)
+CLIENTS = [RNG.standard_normal((n, 4)) + 3 * RNG.integers(0, 2, (n, 1)) for n in (50, 0, 1, 7, 300)]
+CLIENTS[4][3] = np.nan
+SERVER = RNG.standard_normal((40, 4)) + 3 * RNG.integers(0, 2, (40, 1))
+
+
+def in_memory(folder):
+    return InMemoryFederation(CLIENTS)
+
+
+def from_groups(folder):
+    owners = np.repeat(np.arange(5), [len(c) for c in CLIENTS])
+    shuffle = np.random.default_rng(1).permutation(len(owners))
+    federation = InMemoryFederation.from_groups(np.concatenate(CLIENTS)[shuffle], owners[shuffle])
+    assert federation.n_clients == 4  # a client without rows is not in a table
+    return federation
+
+
+def files(write):
+    def make(folder):
+        for index, points in enumerate(CLIENTS):
+            write(folder / f"client_{index}", points)
+        return FileFederation(open_clients(str(folder)))
+
+    return make
+
+
+def table(points):
+    return pa.table({f"x{i}": points[:, i] for i in range(points.shape[1])})
+
+
+FEDERATIONS = {
+    "in-memory": in_memory,
+    "groups": from_groups,
+    "npy": files(lambda path, points: np.save(path.with_suffix(".npy"), points)),
+    "parquet": files(lambda path, points: pa.parquet.write_table(table(points), path.with_suffix(".parquet"), row_group_size=16)),
+    "csv": files(lambda path, points: pa.csv.write_csv(table(points), path.with_suffix(".csv"))),
+}
+
+
+@pytest.fixture(params=FEDERATIONS)
+def federation(request, tmp_path):
+    return FEDERATIONS[request.param](tmp_path)
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+@pytest.mark.parametrize("epsilon", [math.inf, 1.0])
+def test_the_same_clients_give_the_same_bits(federation, unit, epsilon):
+    prepared = prepare(Settings(2, epsilon, privacy_unit=unit, lloyd_steps=1), SERVER, 5)
+    expected = run(InMemoryFederation(CLIENTS), prepared, SERVER, seed=3)
+    found = run(federation, prepared, SERVER, seed=3)
+    assert np.array_equal(found.centers, expected.centers)
+    assert np.array_equal(found.counts, expected.counts)
+
+
+def test_nothing_is_released_before_a_plan_or_beyond_it(federation):
+    plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
+    public = {"center": np.zeros(4), "radius": 9.0}
+    with pytest.raises(BudgetError, match="a plan must be begun"):
+        federation.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
+    federation.begin(plan, seed=0)
+    federation.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
+    with pytest.raises(BudgetError, match="was made 1 times already"):
+        federation.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
+
+
+def test_a_release_that_fails_is_booked_all_the_same(federation):
+    plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
+    federation.begin(plan, seed=0)
+    with pytest.raises(TypeError):
+        federation.noisy_sum(CLUSTER_COUNTS, plan["weights"])
+    assert [row["release"] for row in federation.ledger.rows()] == ["weights"]
+
+
+def test_a_federation_has_one_verb():
+    public = {name for name in vars(Federation) if not name.startswith("_")}
+    assert public == {"begin", "dimension", "ledger", "n_clients", "noisy_sum", "secure"}
+
+
+def test_progress_is_made_of_release_names(federation):
+    seen = []
+    prepared = prepare(Settings(2, 1.0, method="paper", lloyd_steps=2), SERVER, 5)
+    run(federation, prepared, SERVER, on_release=seen.append)
+    assert seen == ["outer product", "weights", "sums", "counts"] + ["lloyd sums", "lloyd counts"] * 2

@@ -1,0 +1,147 @@
+"""The scikit-learn face."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import feddp_kmeans
+from feddp_kmeans import FedDPError, FedDPKMeans, InMemoryFederation
+
+RNG = np.random.default_rng(11)
+TRUTH = np.array([[4.0, 0, 0], [0, 4, 0], [0, 0, 4]])
+CLIENTS = [TRUTH[RNG.integers(3, size=n)] + 0.1 * RNG.standard_normal((n, 3)) for n in (300, 500, 200)]
+SERVER = np.vstack([np.repeat(TRUTH, 8, axis=0) + 0.3 * RNG.standard_normal((24, 3)), RNG.uniform(0, 4, (8, 3))])
+
+
+def model(**more):
+    return FedDPKMeans(3, epsilon=2.0, random_state=0, **more)
+
+
+def near(centers):
+    return np.linalg.norm(TRUTH[:, None] - centers[None], axis=2).min(axis=1).max()
+
+
+class WithServerData(FedDPKMeans):
+    """Gives fit the public server data that scikit-learn's checks cannot pass: fixed points that know nothing of X."""
+
+    def __init__(self, n_clusters=3, *, epsilon=math.inf, random_state=None):
+        super().__init__(n_clusters, epsilon=epsilon, random_state=random_state)
+
+    def fit(self, X, y=None, *, groups=None, server_data=None):
+        width = X.shape if sparse.issparse(X) else np.asarray(X).shape
+        points = np.random.default_rng(0).uniform(-15, 15, (200, width[1] if len(width) > 1 else 1))
+        return super().fit(X, y, groups=groups, server_data=points)
+
+
+EXPECTED_FAILURES = {
+    "check_clustering": "labels_ of private points are no private output, so they are not kept",
+    "check_estimators_empty_data_messages": "an empty data set is an ordinary input: an error would tell that it is empty",
+}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    list(estimator_checks_generator(WithServerData(), expected_failed_checks=EXPECTED_FAILURES, mark="xfail")),
+    ids=lambda value: getattr(getattr(value, "func", None), "__name__", "") if callable(value) else "",
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def test_every_way_to_name_the_clients_gives_the_same_answer():
+    pooled = np.concatenate(CLIENTS)
+    groups = np.repeat(["b", "a", "c"], [len(c) for c in CLIENTS])
+    names = ["x", "y", "z"]
+    ways = [
+        model().fit(CLIENTS, server_data=SERVER),
+        model().fit(tuple(CLIENTS), server_data=SERVER.tolist()),
+        model().fit(InMemoryFederation(CLIENTS), server_data=SERVER),
+        model().fit(pooled, groups=groups, server_data=SERVER),
+        model().fit(sparse.csr_matrix(pooled), groups=groups, server_data=sparse.csr_matrix(SERVER)),
+        model().fit(pd.DataFrame(pooled, columns=names), groups=pd.Series(groups), server_data=pd.DataFrame(SERVER, columns=names)),
+    ]
+    for way in ways:
+        assert np.array_equal(way.cluster_centers_, ways[0].cluster_centers_)
+        assert near(way.cluster_centers_) < 0.3
+    assert list(ways[-1].feature_names_in_) == names
+
+
+def test_fitted_attributes_of_the_contract():
+    fitted = model().fit(CLIENTS, server_data=SERVER)
+    assert fitted.cluster_centers_.shape == (3, 3)
+    assert fitted.cluster_counts_.shape == (3,)
+    assert fitted.center_stddev_.shape == (3,)
+    assert fitted.n_features_in_ == 3
+    assert fitted.privacy_.to_dict()["ledger"] == fitted.plan_.ledger_rows()
+    assert not fitted.privacy_.secure
+    assert FedDPKMeans(3).fit(CLIENTS, server_data=SERVER).privacy_.secure
+
+
+def test_predict_transform_and_score_agree():
+    fitted = model().fit(CLIENTS, server_data=SERVER)
+    pooled = np.concatenate(CLIENTS)
+    distances = fitted.transform(pooled)
+    assert np.array_equal(fitted.predict(pooled), distances.argmin(axis=1))
+    assert fitted.score(pooled) == pytest.approx(-np.square(distances.min(axis=1)).sum())
+    assert np.array_equal(model().fit_predict(CLIENTS, server_data=SERVER), fitted.predict(pooled))
+    assert model().fit_transform(CLIENTS, server_data=SERVER) == pytest.approx(distances)
+    assert len(fitted.get_feature_names_out()) == 3
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_row_that_is_not_finite_has_no_cluster(form):
+    fitted = model().fit(CLIENTS, server_data=SERVER)
+    rows = np.array([[4.0, 0, 0], [np.nan, 0, 0], [0, np.inf, 0]])
+    labels = fitted.predict(form(rows))
+    assert labels[0] >= 0
+    assert labels[1:].tolist() == [-1, -1]
+    assert np.isfinite(fitted.score(form(rows)))
+    assert np.isnan(fitted.transform(form(rows))[1:]).all()
+
+
+def test_it_pickles_clones_and_works_in_a_pipeline():
+    fitted = model().fit(CLIENTS, server_data=SERVER)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict(SERVER), fitted.predict(SERVER))
+    assert clone(fitted).get_params() == fitted.get_params()
+    pipeline = make_pipeline(FunctionTransformer(), model())
+    labels = pipeline.fit(np.concatenate(CLIENTS), feddpkmeans__server_data=SERVER).predict(SERVER)
+    assert len(set(labels)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": CLIENTS}, "server_data must be given"),
+        ({"X": CLIENTS, "server_data": SERVER[:, :2]}, "clients have 3, the server has 2"),
+        ({"X": CLIENTS, "server_data": [["a"] * 3] * 9}, "server data must hold numbers only"),
+        ({"X": CLIENTS, "server_data": SERVER[:2]}, "n_clusters must be at most the number of server points, 2, got 3"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(arguments, message):
+    with pytest.raises(FedDPError, match=message):
+        model().fit(**arguments)
+
+
+def test_a_random_state_is_a_number_or_none():
+    with pytest.raises(FedDPError, match="random_state must be None or a whole number"):
+        FedDPKMeans(3, random_state=np.random.default_rng(0)).fit(CLIENTS, server_data=SERVER)
+
+
+def test_labels_of_a_federation_stay_with_its_clients():
+    with pytest.raises(FedDPError, match="its points stay where they are"):
+        model().fit_predict(InMemoryFederation(CLIENTS), server_data=SERVER)
+
+
+def test_the_public_names_are_those_of_the_module():
+    assert feddp_kmeans.__all__ == sorted(feddp_kmeans.__all__)
+    assert len(feddp_kmeans.__all__) <= 12
+    assert all(hasattr(feddp_kmeans, name) for name in feddp_kmeans.__all__)
