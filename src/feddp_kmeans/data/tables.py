@@ -59,7 +59,10 @@ class TableFile:
                 for batch in file.iter_batches(batch_size=rows, columns=list(self.columns)):
                     yield _to_array(pa.Table.from_batches([batch]))
             return
-        options = pa_csv.ConvertOptions(include_columns=list(self.columns), column_types=dict.fromkeys(self.columns, pa.float64()))
+        # Numbers are read as floats wherever they stand, so that 1 in the first block and 1.5 in a later one are one column.
+        kinds = {field.name: field.type for field in _schema(self.path)}
+        types = {name: kinds[name] if pa.types.is_boolean(kinds[name]) else pa.float64() for name in self.columns}
+        options = pa_csv.ConvertOptions(include_columns=list(self.columns), column_types=types)
         with pa_csv.open_csv(self.path, convert_options=options) as reader:
             for batch in reader:
                 for start in range(0, batch.num_rows, rows):
@@ -136,8 +139,14 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _to_array(table: pa.Table) -> FloatArray:
-    columns = [column.cast(pa.float64()).to_numpy() if table.num_rows else np.empty(0) for column in table.itercolumns()]
-    return np.column_stack(columns)
+    return np.column_stack([_numbers(column) for column in table.itercolumns()])
+
+
+def _numbers(column: pa.ChunkedArray) -> FloatArray:
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    numbers: FloatArray = column.cast(pa.float64()).to_numpy()
+    return numbers
 
 
 def _short(columns: tuple[str, ...]) -> str:
