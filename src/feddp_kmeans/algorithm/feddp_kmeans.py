@@ -9,10 +9,11 @@ import numpy as np
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
-from feddp_kmeans.algorithm.feddp_init import InitMethod, feddp_init
-from feddp_kmeans.algorithm.feddp_lloyds import LloydMethod, feddp_lloyds
+from feddp_kmeans.algorithm.feddp_init import InitSteps, feddp_init
+from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
 from feddp_kmeans.algorithm.paper import PaperMethod
-from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.algorithm.refined import RefinedMethod
+from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.noise import StreamFactory
@@ -20,11 +21,20 @@ from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 
-class Method(InitMethod, LloydMethod, Protocol):
-    """All that a method must be able to do."""
+class Steps(InitSteps, LloydSteps, Protocol):
+    """A method at work on one federation."""
 
-    def center_stddev(self, plan: Plan, counts: FloatArray) -> FloatArray:
-        """Return the noise's standard deviation in a coordinate of each center."""
+    server_weights: FloatArray
+    """Weight of each server point, once step 2 is done."""
+    center_stddev: FloatArray
+    """Standard deviation of the noise in a coordinate of each of the latest centers."""
+
+
+class Method(Protocol):
+    """What is released, before any data is read."""
+
+    def bind(self, federation: Federation, plan: Plan, seed: int) -> Steps:
+        """Return the method at work on one federation."""
         ...
 
 
@@ -55,7 +65,9 @@ def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Pr
     """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
     server_points = np.asarray(server_points, dtype=np.float64)
     settings.check_server(server_points, server_points.shape[1])
-    return _prepare_paper(settings, server_points, n_clients)
+    if settings.method == MethodName.PAPER:
+        return _prepare_paper(settings, server_points, n_clients)
+    return _prepare_refined(settings, server_points, n_clients)
 
 
 def run(
@@ -68,18 +80,19 @@ def run(
 ) -> Clustering:
     """Return the clustering of the federation's points under the prepared plan."""
     server_points = np.asarray(server_points, dtype=np.float64)
-    settings, plan, method = prepared.settings, prepared.plan, prepared.method
+    settings, plan = prepared.settings, prepared.plan
     settings.check_server(server_points, federation.dimension)
     federation.begin(plan, seed, on_release)
     restarts = StreamFactory(seed).integer_seed("server k-means")
-    start = feddp_init(federation, plan, method, server_points, settings.n_clusters, restarts)
-    centers, counts = feddp_lloyds(federation, plan, method, start.centers, start.counts, prepared.lloyd_steps)
+    steps = prepared.method.bind(federation, plan, restarts)
+    centers, counts, projection = feddp_init(steps, settings.n_clusters, restarts)
+    centers, counts = feddp_lloyds(steps, centers, counts, prepared.lloyd_steps)
     return Clustering(
         centers=centers,
         counts=counts,
-        center_stddev=method.center_stddev(plan, counts),
-        projection=start.projection,
-        server_weights=start.server_weights,
+        center_stddev=steps.center_stddev,
+        projection=projection,
+        server_weights=steps.server_weights,
         plan=plan,
         privacy=_report(federation, plan),
     )
@@ -95,7 +108,7 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
         size = settings.client_size or DEFAULT_CLIENT_SIZE
         bounds = settings.bounds or simulated_bounds(server_points, ball, k, size)
         facts |= {"client_size": size, "bounds": bounds.to_dict()}
-    method = PaperMethod(unit, ball, k, len(server_points), steps, bounds)
+    method = PaperMethod(unit, ball, k, server_points, steps, bounds)
     plan = calibrated_plan(
         unit,
         settings.epsilon,
@@ -105,6 +118,18 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
         sampling_rate=settings.sampling_rate,
         facts=facts,
         reasons=("the paper's proportions of the budget, and no Lloyd step unless asked for",),
+    )
+    return Prepared(settings, plan, method, steps)
+
+
+def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
+    center = server_points.mean(axis=0)
+    ball = settings.ball(server_points, center)
+    steps = 1 if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
+    method = RefinedMethod(settings.unit, ball, settings.n_clusters, server_points, steps, settings.client_size)
+    plan = calibrated_plan(
+        settings.unit, settings.epsilon, settings.delta, method.requests(), sampling_rate=settings.sampling_rate, facts=facts, reasons=()
     )
     return Prepared(settings, plan, method, steps)
 

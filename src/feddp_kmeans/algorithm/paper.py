@@ -10,6 +10,7 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import statistics
 from feddp_kmeans.algorithm.bounds import ClientBounds
 from feddp_kmeans.algorithm.server import centers_from_sums, credible_weights, symmetric_from_upper, top_subspace
+from feddp_kmeans.algorithm.statistics import project
 from feddp_kmeans.federation.base import Federation, Statistic
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -35,37 +36,45 @@ class _Aggregate:
 class PaperMethod:
     """The paper's releases: outer product, weights, sums and counts; then sums and counts for every Lloyd step."""
 
-    def __init__(self, unit: PrivacyUnit, ball: Ball, k: int, n_server: int, lloyd_steps: int, bounds: ClientBounds | None = None) -> None:
+    def __init__(
+        self,
+        unit: PrivacyUnit,
+        ball: Ball,
+        k: int,
+        server_points: FloatArray,
+        lloyd_steps: int,
+        bounds: ClientBounds | None = None,
+    ) -> None:
+        self.unit = unit
         self.ball = ball
-        self._k = k
-        self._n_server = n_server
-        self._lloyd_steps = lloyd_steps
-        self._unit = unit
-        made = _client_aggregates(ball, bounds) if bounds is not None else _point_aggregates(ball)
-        self._aggregates = {aggregate.name: aggregate for aggregate in made}
+        self.k = k
+        self.server_points = server_points
+        self.lloyd_steps = lloyd_steps
+        made = _point_aggregates(ball) if bounds is None else _client_aggregates(ball, bounds)
+        self.aggregates = {aggregate.name: aggregate for aggregate in made}
 
     def requests(self, epsilon: float, delta: float, shares: Sequence[float] | None = None) -> list[Release]:
         """Return the releases, each with the noise that meets its own share of the budget (Theorem 1).
 
         A Lloyd step gets as much as step 3 of the initialization, divided between sums and counts alike.
         """
-        first, second, sums, counts = shares or SHARES[self._unit]
-        total = first + second + (1 + self._lloyd_steps) * (sums + counts)
-        dimension, k, steps = self.ball.dimension, self._k, self._lloyd_steps
+        first, second, sums, counts = shares or SHARES[self.unit]
+        total = first + second + (1 + self.lloyd_steps) * (sums + counts)
+        dimension, k, steps = self.ball.dimension, self.k, self.lloyd_steps
         rows = [
             ("outer product", first, dimension * (dimension + 1) // 2, 1),
-            ("weights", second, self._n_server, 1),
+            ("weights", second, len(self.server_points), 1),
             ("sums", sums, k * dimension, 1),
             ("counts", counts, k, 1),
         ]
         if steps:
             rows += [("lloyd sums", sums, k * dimension, steps), ("lloyd counts", counts, k, steps)]
-        deltas = sum(times for name, _, _, times in rows if self._aggregates[name].mechanism is Mechanism.GAUSSIAN)
+        deltas = sum(times for name, _, _, times in rows if self.aggregates[name].mechanism is Mechanism.GAUSSIAN)
         finite = epsilon if np.isfinite(epsilon) else 1.0
         return [
             Release(
                 name=name,
-                mechanism=(a := self._aggregates[name]).mechanism,
+                mechanism=(a := self.aggregates[name]).mechanism,
                 sensitivity=a.sensitivity,
                 integer_sensitivity=a.integer_sensitivity,
                 noise_multiplier=epsilon_share_multiplier(a.mechanism, finite * share / total, delta / deltas),
@@ -75,55 +84,62 @@ class PaperMethod:
             for name, share, values, times in rows
         ]
 
-    def projection(self, federation: Federation, plan: Plan) -> FloatArray:
+    def bind(self, federation: Federation, plan: Plan, seed: int) -> "PaperRun":
+        """Return the method at work on one federation."""
+        del seed  # The paper's method draws nothing but noise.
+        return PaperRun(self, federation, plan)
+
+
+class PaperRun:
+    """One run of the paper's method."""
+
+    def __init__(self, method: PaperMethod, federation: Federation, plan: Plan) -> None:
+        self._method = method
+        self._federation = federation
+        self._plan = plan
+        self._ball = method.ball
+        self.server_weights: FloatArray = np.ones(len(method.server_points))
+        self.center_stddev: FloatArray = np.zeros(method.k)
+
+    def projection(self) -> FloatArray:
         """Return Pi: the top k eigenvectors of the noisy outer product, as columns (step 1)."""
-        upper = self._noisy_sum(federation, plan, "outer product")
-        return top_subspace(symmetric_from_upper(upper, self.ball.dimension), self._k)
+        upper = self._noisy_sum("outer product")
+        return top_subspace(symmetric_from_upper(upper, self._ball.dimension), self._method.k)
 
-    def weights(self, federation: Federation, plan: Plan, projection: FloatArray, projected: FloatArray) -> FloatArray:
-        """Return the noisy weights of the projected server points, with those that may be noise set to zero (step 2)."""
-        noisy = self._noisy_sum(federation, plan, "weights", centers=projected, projection=projection)
-        return credible_weights(noisy, plan["weights"].stddev, self._k)
+    def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the projected server points and their noisy weights, with those that may be noise set to zero (step 2)."""
+        projected = project(self._ball.encode(self._method.server_points), projection)
+        noisy = self._noisy_sum("weights", centers=projected, projection=projection)
+        self.server_weights = credible_weights(noisy, self._plan["weights"].stddev, self._method.k)
+        return projected, self.server_weights
 
-    def initial_centers(
-        self, federation: Federation, plan: Plan, projection: FloatArray, projected_centers: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return centers in full space, and the noisy counts, of the clusters around the projected centers (step 3)."""
-        public = {"centers": projected_centers, "projection": projection}
-        sums = self._noisy_sum(federation, plan, "sums", **public)
-        counts = self._noisy_sum(federation, plan, "counts", **public)
-        lifted = self.ball.decode(projected_centers @ projection.T)
-        return self._divide(sums, counts, lifted, plan["counts"])
+        lifted = self._ball.decode(projected_centers @ projection.T)
+        return self._divide("sums", "counts", lifted, centers=projected_centers, projection=projection)
 
-    def lloyd_centers(self, federation: Federation, plan: Plan, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the centers after one noisy Lloyd step, and the noisy counts."""
-        public = {"centers": (centers - self.ball.center) / self.ball.grid}
-        sums = self._noisy_sum(federation, plan, "lloyd sums", **public)
-        counts = self._noisy_sum(federation, plan, "lloyd counts", **public)
-        return self._divide(sums, counts, centers, plan["lloyd counts"])
+        targets = (centers - self._ball.center) / self._ball.grid
+        return self._divide("lloyd sums", "lloyd counts", centers, centers=targets)
 
-    def center_stddev(self, plan: Plan, counts: FloatArray) -> FloatArray:
-        """Return the standard deviation of the noise in one coordinate of each center."""
-        sums, tallies = ("lloyd sums", "lloyd counts") if "lloyd sums" in plan else ("sums", "counts")
-        stddev: FloatArray = plan[sums].stddev / np.maximum(counts, self._smallest_count(plan[tallies]))
-        return stddev
+    def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, **public: Any) -> tuple[FloatArray, FloatArray]:
+        ball = self._ball
+        sums = self._noisy_sum(sums_name, **public).reshape(self._method.k, -1)
+        counts = self._noisy_sum(counts_name, **public)
+        # Below this count noise may be all there is.
+        smallest = max(0.5, 2 * self._plan[counts_name].stddev)
+        means = centers_from_sums(sums, counts, fallback - ball.center, smallest)
+        self.center_stddev = self._plan[sums_name].stddev / np.maximum(counts, smallest)
+        return ball.clip(ball.center + means), counts
 
-    def _divide(self, sums: FloatArray, counts: FloatArray, fallback: FloatArray, release: Release) -> tuple[FloatArray, FloatArray]:
-        shaped = sums.reshape(self._k, -1)
-        means = centers_from_sums(shaped, counts, fallback - self.ball.center, self._smallest_count(release))
-        return self.ball.clip(self.ball.center + means), counts
-
-    @staticmethod
-    def _smallest_count(release: Release) -> float:
-        """Return the count below which noise may be all there is."""
-        return max(0.5, 2 * release.stddev)
-
-    def _noisy_sum(self, federation: Federation, plan: Plan, name: str, **public: Any) -> FloatArray:
-        aggregate = self._aggregates[name]
+    def _noisy_sum(self, name: str, **public: Any) -> FloatArray:
+        aggregate = self._method.aggregates[name]
         if aggregate.bound is not None:
             public["bound"] = aggregate.bound
-        ball = self.ball
-        return federation.noisy_sum(aggregate.statistic, plan[name], center=ball.center, radius=ball.radius, **public)
+        return self._federation.noisy_sum(
+            aggregate.statistic, self._plan[name], center=self._ball.center, radius=self._ball.radius, **public
+        )
 
 
 def _point_aggregates(ball: Ball) -> list[_Aggregate]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.cluster import KMeans
 
-from feddp_kmeans._typing import FloatArray
+from feddp_kmeans._typing import FloatArray, IntArray
 
 RESTARTS = 30
 """Starts of the weighted k-means; a single one ends in a bad local optimum in about one run of four."""
@@ -67,3 +67,41 @@ def centers_from_sums(sums: FloatArray, counts: FloatArray, fallback: FloatArray
     safe = np.where(usable, counts, 1.0)[:, None]
     centers: FloatArray = np.where(usable[:, None], sums / safe, fallback)
     return centers
+
+
+def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> FloatArray:
+    """Return noisy counts of cells drawn towards the server's own proportions, as far as noise explains the difference.
+
+    James and Stein: with b the proportions, ``b + (1 - noise energy / energy of (counts - b)) (counts - b)``, never below zero. What is
+    then smaller than its noise has no credible weight and is dropped; at least one cell stays.
+    """
+    n = len(counts)
+    total = max(float(counts.sum()), n**0.5 * noise_stddev, 1e-9)
+    base = sizes * (total / sizes.sum())
+    difference = counts - base
+    energy = max(float(difference @ difference), 1e-300)
+    keep = max(0.0, 1 - n * noise_stddev**2 * (1 + 2 * np.sqrt(2 / n)) / energy)
+    weights = np.maximum(0.0, base + keep * difference)
+    weights[weights < keep * noise_stddev] = 0.0
+    return weights if (weights > 0).any() else np.maximum(base, 1e-9)
+
+
+def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, *, pooled: bool = False) -> FloatArray:
+    """Return noisy mean residuals drawn towards zero, as far as noise explains them (positive-part James-Stein).
+
+    Coordinates are taken in blocks of ``first``, then ever larger ones: in a basis sorted by variance the first hold the signal. Row r has noise
+    of variance ``variances[r]`` in each coordinate. ``pooled`` estimates the energy of a block over all rows together.
+    """
+    shrunk = means.copy()
+    low, width = 0, first
+    while low < means.shape[1]:
+        high = means.shape[1] if means.shape[1] - low < 2 * width else low + width
+        energy = np.square(means[:, low:high]).mean(axis=1) - variances
+        if pooled:
+            precision = np.square(variances.min() / np.maximum(variances, 1e-300))
+            energy = np.full_like(energy, (energy * precision).sum() / max(precision.sum(), 1e-300))
+        signal = np.maximum(energy, 0.0)
+        factor = np.where(variances > 0, signal / np.maximum(signal + variances, 1e-300), 1.0)
+        shrunk[:, low:high] *= factor[:, None]
+        low, width = high, int(1.5 * width) + 1
+    return shrunk

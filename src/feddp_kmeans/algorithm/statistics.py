@@ -10,6 +10,8 @@ given), ``bound`` on a client's contribution in the data's own units.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,18 @@ MEAN_STEPS = 1 << 8
 
 COUNT_STEPS = 1 << 16
 """Integer steps of one count where a client's counts are scaled down to a bound."""
+
+BOUNDED_STEPS = 1 << 30
+"""Integer steps of a contribution that is as long as its bound."""
+
+MOMENT_STEPS = 1 << 32
+"""The same for second moments, whose points are rounded to 16 bits."""
+
+TRACE_WEIGHT = 0.25
+"""Weight of the trace beside the traceless part: enough to tell the number of points, light enough to cost little."""
+
+SIZE_CLASSES = 20
+"""Powers of two that client sizes are told apart by."""
 
 _PROJECTION_STEPS = 2.0**20
 _ASSIGN_VALUES = 1 << 20
@@ -141,6 +155,55 @@ def _client_cluster_means(
     return _sum_bounded_l2(means, float(bound) / ball.grid)
 
 
+def _each_point(compute: Callable[..., IntArray]) -> Callable[..., IntArray]:
+    """Return the statistic in which every point is a client of its own: the point-level form of a statistic of clients."""
+
+    def compute_each(batch: ClientBatch, **public: Any) -> IntArray:
+        return compute(ClientBatch(batch.points, np.arange(len(batch.points) + 1)), **public)
+
+    return compute_each
+
+
+def _sizes(batch: ClientBatch) -> IntArray:
+    held = batch.sizes[batch.sizes > 0]
+    classes = np.minimum(np.log2(np.maximum(held, 1)).astype(np.int64), SIZE_CLASSES - 1)
+    return np.bincount(classes, minlength=SIZE_CLASSES).astype(np.int64)
+
+
+def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    scaled = np.rint(encoded * np.repeat(_moment_scales(encoded, batch, float(bound)), batch.sizes)[:, None])
+    dimension = encoded.shape[1]
+    off_diagonal = 2 * _gram(scaled)[np.triu_indices(dimension, 1)]
+    diagonals = _sums_of_runs(np.square(scaled), batch)
+    traces = diagonals.sum(axis=1, keepdims=True)
+    traceless = np.trunc(np.sqrt(2) * (diagonals - traces / dimension)).sum(axis=0)
+    trace = np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).sum(axis=0)
+    return np.concatenate([off_diagonal, traceless, trace]).astype(np.int64)
+
+
+def _bounded_residuals(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    origins: FloatArray,
+    bound: float,
+    count_weight: float,
+    projection: FloatArray | None = None,
+    residual_projection: FloatArray | None = None,
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    labels = assign(encoded, centers, projection)
+    residuals = project(encoded, residual_projection) - np.rint(origins)[labels]
+    units, clusters, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
+    norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
+    factors = BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(float(bound), norms)
+    bounded = np.trunc(values * factors[units, None])
+    return _sums_by(bounded, clusters, len(centers)).astype(np.int64).ravel()
+
+
 OUTER_PRODUCT = Statistic("outer-product", _outer_product, whole_clients=False)
 """Upper triangle of ``sum z z^T``. One point changes it by at most ``R**2`` in L2 norm (``radius**2`` in the data's units).
 
@@ -168,6 +231,28 @@ CLIENT_CLUSTER_SUMS = Statistic("client-cluster-sums", _client_cluster_sums, who
 CLIENT_CLUSTER_MEANS = Statistic("client-cluster-means", _client_cluster_means, whole_clients=True)
 """Means per cluster (u_r of the paper), each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""
 
+CLIENT_SIZES = Statistic("client-sizes", _sizes, whole_clients=True)
+"""How many clients hold 1, 2-3, 4-7, ... points. One client changes it by 1: it is in one class."""
+
+POINT_SECOND_MOMENT = Statistic("point-second-moment", _each_point(_bounded_second_moment), whole_clients=False)
+CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _bounded_second_moment, whole_clients=True)
+"""The refined outer product: traceless part and, lightly, trace of ``S = Z^T Z``, in coordinates in which distances are those of the
+Frobenius norm; each unit's scaled to norm at most ``bound``, then expressed in units of it.
+
+Coordinates, times sqrt(2): ``2 S_ij`` above the diagonal, ``sqrt(2) (S_ii - tr/d)``, ``sqrt(2) w tr / sqrt(d)``. The identity is orthogonal to
+the traceless matrices, so the squared norm is ``2 (|S|_F^2 - (1 - w^2) tr^2 / d)``; ``_moment_scales`` keeps half of that below MOMENT_STEPS
+squared, and truncating the last d + 1 coordinates only shortens. Sensitivity: ``sqrt(2) MOMENT_STEPS`` steps, which stand for 1 (bound).
+"""
+
+POINT_RESIDUALS = Statistic("point-residuals", _each_point(_bounded_residuals), whole_clients=False)
+CLIENT_RESIDUALS = Statistic("client-residuals", _bounded_residuals, whole_clients=True)
+"""Per cluster, the sum of residuals ``x - origin_r`` and ``count_weight`` times the count, as one vector; each unit's vector is scaled to
+norm at most ``bound`` (counts with sums, so that their quotient stays a mean) and expressed in units of it.
+
+Sensitivity: one unit adds one vector of norm at most BOUNDED_STEPS, which stand for 1 (bound): the factor leaves 2**-32 of slack for the
+rounding of the norm, and truncation only shortens. Which cluster a point is in depends on that point and public centers alone.
+"""
+
 REGISTRY = {
     s.name: s
     for s in (
@@ -179,6 +264,11 @@ REGISTRY = {
         CLIENT_PRESENCE,
         CLIENT_CLUSTER_SUMS,
         CLIENT_CLUSTER_MEANS,
+        CLIENT_SIZES,
+        POINT_SECOND_MOMENT,
+        CLIENT_SECOND_MOMENT,
+        POINT_RESIDUALS,
+        CLIENT_RESIDUALS,
     )
 }
 """Every statistic by its name: what a remote client can be asked for."""
@@ -218,6 +308,55 @@ def _sums_by_client(batch: ClientBatch, encoded: FloatArray, labels: IntArray, k
     if len(present):
         sums[present] = np.add.reduceat(encoded[order], firsts, axis=0)
     return sums.reshape(batch.n_clients, k, encoded.shape[1])
+
+
+def joint_sums(
+    batch: ClientBatch, residuals: FloatArray, labels: IntArray, k: int, count_weight: float
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return unit, cluster and (sum of residuals, weighted count) for every pair of a unit and a cluster that occurs."""
+    cells = batch.owners * k + labels
+    order = np.argsort(cells, kind="stable")
+    present, firsts, counts = np.unique(cells[order], return_index=True, return_counts=True)
+    values = np.empty((len(present), residuals.shape[1] + 1))
+    values[:, -1] = count_weight * counts
+    if len(present):
+        values[:, :-1] = np.add.reduceat(residuals[order], firsts, axis=0)
+    return present // k, present % k, values
+
+
+def _sums_of_runs(rows: FloatArray, batch: ClientBatch) -> FloatArray:
+    """Return the sum of each client's rows."""
+    sums = np.zeros((batch.n_clients, rows.shape[1]))
+    held = batch.sizes > 0
+    if held.any():
+        sums[held] = np.add.reduceat(rows, batch.starts[:-1][held], axis=0)
+    return sums
+
+
+def second_moment_norms(encoded: FloatArray, batch: ClientBatch) -> tuple[FloatArray, FloatArray]:
+    """Return each unit's ``sqrt(|S|_F^2 - (1 - w^2) tr^2 / d)``, and ``|S|_F``."""
+    frobenius = _outer_product_norms(encoded, batch)
+    traces = _sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True), batch)[:, 0]
+    squared = np.square(frobenius) - (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]
+    return np.sqrt(np.maximum(squared, 0.0)), frobenius
+
+
+def _moment_scales(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:
+    """Return by what each unit's points are scaled so that ``bound`` becomes MOMENT_STEPS and no unit exceeds it after rounding.
+
+    Write N for the norm of the unit's coordinates (traceless part and weighted trace), F = |S|_F >= N. Scaling by a and rounding changes Z by E
+    with ``|E|_F <= e = sqrt(n d)/2``, hence S by at most ``2 a sqrt(F) e + e**2`` in the Frobenius norm, hence the coordinates. So the norm stays
+    within MOMENT_STEPS if ``N a**2 + 2 e sqrt(F) a + e**2 <= MOMENT_STEPS``: a is the lesser of the wanted scale and this quadratic's root.
+    """
+    norms, frobenius = second_moment_norms(encoded, batch)
+    limit = MOMENT_STEPS * (1 - 2.0**-30)
+    slack = np.sqrt(batch.sizes * encoded.shape[1]) / 2
+    linear = slack * np.sqrt(frobenius)
+    room = np.maximum(limit - slack**2, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        largest = room / (linear + np.sqrt(linear**2 + norms * room))
+    wanted = np.sqrt(limit / bound)
+    return np.where(frobenius > 0, np.minimum(wanted, np.nan_to_num(largest)), 0.0)
 
 
 def _sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:

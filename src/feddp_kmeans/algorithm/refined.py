@@ -1,0 +1,278 @@
+"""Method ``refined``: the same guarantee, a fraction of the excess cost. Why each part is there, with numbers: docs/refined.md.
+
+One principle for both privacy units: a unit (a point, or a client) sends one vector of plain sums over its points, scaled down to a
+bound that a typical unit just meets. A statistic of points is a statistic of clients that hold a point each. All noise is Gaussian, so
+costs add up exactly: a release with noise multiplier s costs 1/s**2 of the budget mu**2.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from sklearn.cluster import KMeans
+
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm import statistics
+from feddp_kmeans.algorithm.server import block_shrinkage, shrunk_weights
+from feddp_kmeans.algorithm.statistics import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT, assign, project
+from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
+from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+SHARES = {"client sizes": 0.02, "second moment": 0.21, "cells": 0.09, "subspace steps": 0.06, "sums": 0.62}
+"""Parts of the budget mu**2."""
+
+SUBSPACE_STEPS = 3
+"""Lloyd steps inside the subspace: they release k (p + 1) numbers only, so they are cheap."""
+
+_CELL_COUNTS, _SUBSPACE_COUNTS, _FULL_COUNTS = 1.0, 0.4, 0.2
+"""Length of the counts beside that of the residuals in a typical unit's vector."""
+
+_LARGEST_SIMULATED = 1024
+"""Largest made-up unit; beyond it a bound only weighs large clients less, which costs no accuracy."""
+
+_UNBOUNDED = 1024.0
+"""How far beyond a typical unit the bound is where there is no noise to keep small."""
+
+
+@dataclass(frozen=True)
+class RefinedMethod:
+    """The refined releases: a noisy second moment, weighted cells of the server data, sums of residuals in the subspace and in full."""
+
+    unit: PrivacyUnit
+    ball: Ball
+    k: int
+    server_points: FloatArray
+    lloyd_steps: int
+    client_size: int | None = None
+
+    @property
+    def asks_for_sizes(self) -> bool:
+        """Return whether the typical client size has to be bought."""
+        return self.unit is PrivacyUnit.CLIENT and self.client_size is None
+
+    def requests(self) -> list[Release]:
+        """Return the releases with noise in proportion to their parts of the budget; every sensitivity is 1, in units of a bound."""
+        d, k, steps = self.ball.dimension, self.k, self.lloyd_steps
+        moment_steps = np.sqrt(2.0) * MOMENT_STEPS
+        rows = [
+            ("second moment", moment_steps, SHARES["second moment"], d * (d - 1) // 2 + d + 1, 1),
+            ("cells", BOUNDED_STEPS, SHARES["cells"], self.n_cells * (self.rank + 1), 1),
+            ("subspace steps", BOUNDED_STEPS, SHARES["subspace steps"], k * (self.rank + 1), SUBSPACE_STEPS),
+            ("sums", BOUNDED_STEPS, SHARES["sums"] / (1 + steps), k * (d + 1), 1),
+        ]
+        if self.asks_for_sizes:
+            rows.insert(0, ("client sizes", 1.0, SHARES["client sizes"], SIZE_CLASSES, 1))
+        if steps:
+            rows.append(("lloyd sums", BOUNDED_STEPS, SHARES["sums"] * steps / (1 + steps), k * (d + 1), steps))
+        return [
+            Release(name, Mechanism.GAUSSIAN, 1.0, float(integer), float(np.sqrt(times / share)), values, times)
+            for name, integer, share, values, times in rows
+        ]
+
+    @property
+    def rank(self) -> int:
+        """Return the dimension p of the subspace."""
+        return min(self.k, self.ball.dimension)
+
+    @property
+    def n_cells(self) -> int:
+        """Return the number of cells that the server points are gathered into."""
+        return min(len(self.server_points), 15 * self.k)
+
+    def bind(self, federation: Federation, plan: Plan, seed: int) -> "RefinedRun":
+        """Return the method at work on one federation."""
+        return RefinedRun(self, federation, plan, seed)
+
+
+class RefinedRun:
+    """One run of the refined method. Works in the ball's integer coordinates; remembers only what is public or was released."""
+
+    def __init__(self, method: RefinedMethod, federation: Federation, plan: Plan, seed: int) -> None:
+        self._method = method
+        self._federation = federation
+        self._plan = plan
+        self._seed = seed
+        self._rng = np.random.default_rng(seed)
+        self._server = method.ball.encode(method.server_points)
+        self.server_weights: FloatArray = np.ones(len(self._server))
+        self._statistics = {
+            PrivacyUnit.POINT: (statistics.POINT_SECOND_MOMENT, statistics.POINT_RESIDUALS),
+            PrivacyUnit.CLIENT: (statistics.CLIENT_SECOND_MOMENT, statistics.CLIENT_RESIDUALS),
+        }[method.unit]
+        self._basis: FloatArray = np.eye(method.ball.dimension)
+        self._unit_size = 1
+        self.center_stddev: FloatArray = np.zeros(method.k)
+
+    def projection(self) -> FloatArray:
+        """Return the subspace: eigenvectors of the noisy second moment, steadied by the server's own where noise dominates (step 1)."""
+        self._unit_size = self._typical_size()
+        d, release = self._method.ball.dimension, self._plan["second moment"]
+        chosen, batch = self._simulated_units()
+        norms, _ = statistics.second_moment_norms(self._server[chosen.ravel()], batch)
+        bound = self._bound(float(np.median(norms)), release)
+        values = bound * self._noisy_sum(self._statistics[0], "second moment", bound=bound)
+        matrix, trace = _traceless(values, d)
+        noise = bound * release.scale
+        server = self._server.T @ self._server / len(self._server)
+        points = max(trace, noise * np.sqrt(d) / TRACE_WEIGHT, 1e-9 * bound) / max(np.trace(server), 1e-300)
+        edge = noise * np.sqrt(2 * d) / points
+        prior = 2 * (edge / max(linalg.norm(server, 2), 1e-300)) ** 2
+        steadied = matrix / points + prior * (server - np.eye(d) * np.trace(server) / d)
+        _, vectors = linalg.eigh(steadied)
+        self._basis = np.ascontiguousarray(vectors[:, ::-1])
+        return self._basis[:, : self._method.rank]
+
+    def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return proxies of the client points in the subspace, and their weights: cells of the server points, moved and weighted (step 2)."""
+        projected = project(self._server, projection)
+        cells, members, sizes = self._cells(projected)
+        alone = sizes[members] < 2
+        away = np.where(alone, 1.0, sizes[members] / np.maximum(sizes[members] - 1, 1))[:, None]
+        found = self._residuals("cells", _CELL_COUNTS, cells, cells, projection, projection, (projected - cells[members]) * away, members)
+        weights = shrunk_weights(found.counts, sizes, found.count_stddev)
+        moved = cells + block_shrinkage(found.means, found.variances, cells.shape[1], pooled=True)
+        self.server_weights = (weights / np.maximum(sizes, 1))[members]
+        return moved, weights
+
+    def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return centers in full space and noisy counts: Lloyd steps in the subspace, then residuals around the lifted centers (step 3)."""
+        projected = project(self._server, projection)
+        for _ in range(SUBSPACE_STEPS):
+            members = assign(self._server, projected_centers, projection)
+            rows = projected - projected_centers[members]
+            found = self._residuals(
+                "subspace steps", _SUBSPACE_COUNTS, projected_centers, projected_centers, projection, projection, rows, members
+            )
+            projected_centers = projected_centers + block_shrinkage(found.means, found.variances, projection.shape[1])
+        lifted = projected_centers @ projection.T
+        return self._full_step("sums", projected_centers, lifted, projection)
+
+    def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the centers after one noisy Lloyd step on residuals, and the noisy counts."""
+        ball = self._method.ball
+        current = (centers - ball.center) / ball.grid
+        return self._full_step("lloyd sums", current, current, None)
+
+    def _full_step(
+        self, name: str, targets: FloatArray, origins: FloatArray, projection: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        ball = self._method.ball
+        members = assign(self._server, targets, projection)
+        rows = self._server - np.rint(origins)[members]
+        found = self._residuals(name, _FULL_COUNTS, targets, origins, projection, None, rows, members)
+        shift = block_shrinkage(found.means @ self._basis, found.variances, self._method.k) @ self._basis.T
+        self.center_stddev = np.sqrt(found.variances) * ball.grid
+        return ball.clip(ball.decode(np.rint(origins) + shift)), found.counts / found.mean_factor
+
+    def _residuals(
+        self,
+        name: str,
+        count_length: float,
+        targets: FloatArray,
+        origins: FloatArray,
+        projection: FloatArray | None,
+        residual_projection: FloatArray | None,
+        server_rows: FloatArray,
+        members: IntArray,
+    ) -> "_Residuals":
+        """Return noisy mean residuals and counts around the origins; bound and count weight come from made-up units of server points."""
+        release = self._plan[name]
+        chosen, batch = self._simulated_units()
+        flat = chosen.ravel()
+        units, _, sums = statistics.joint_sums(batch, server_rows[flat], members[flat], len(targets), 1.0)
+        residual_square = np.bincount(units, np.square(sums[:, :-1]).sum(axis=1), minlength=batch.n_clients)
+        count_square = np.bincount(units, np.square(sums[:, -1]), minlength=batch.n_clients)
+        residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)
+        weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
+        norms = np.sqrt(residual_square + weight**2 * count_square)
+        bound = self._bound(float(np.median(norms)), release)
+        values = bound * self._noisy_sum(
+            self._statistics[1],
+            name,
+            centers=targets,
+            origins=origins,
+            projection=projection,
+            residual_projection=residual_projection,
+            bound=bound,
+            count_weight=weight,
+        ).reshape(len(targets), -1)
+        noise = bound * release.scale
+        counts = values[:, -1] / weight
+        divisor = np.maximum(counts, max(noise / weight, 1e-6))
+        return _Residuals(
+            means=values[:, :-1] / divisor[:, None],
+            variances=np.square(noise / divisor),
+            counts=counts,
+            count_stddev=noise / weight,
+            mean_factor=float(np.mean(np.minimum(1.0, bound / np.maximum(norms, 1e-300)))),
+        )
+
+    def _cells(self, projected: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+        """Return the cells' centers, the cell of each projected server point, and the cells' sizes."""
+        n = self._method.n_cells
+        distinct = np.unique(projected, axis=0)
+        if len(distinct) <= n:
+            centers = np.vstack([distinct, np.repeat(distinct[-1:], n - len(distinct), axis=0)])
+        else:
+            centers = KMeans(n, n_init=1, max_iter=20, random_state=self._seed).fit(projected).cluster_centers_
+        centers = np.rint(centers)
+        members = assign(projected, centers)
+        return centers, members, np.bincount(members, minlength=n)
+
+    def _typical_size(self) -> int:
+        """Return the number of points of a typical unit: 1, the public hint, or the noisy median of the clients' sizes, rounded down.
+
+        The median of a noisy histogram in powers of two, at its first crossing: an error towards small sizes does no harm.
+        """
+        method = self._method
+        if method.unit is PrivacyUnit.POINT:
+            return 1
+        if method.client_size is not None:
+            return min(method.client_size, _LARGEST_SIMULATED)
+        histogram = self._noisy_sum(statistics.CLIENT_SIZES, "client sizes", with_ball=False)
+        crossing = np.flatnonzero(np.cumsum(histogram) >= self._federation.n_clients / 2)
+        return int(min(2 ** crossing[0], _LARGEST_SIMULATED)) if len(crossing) else 1
+
+    def _simulated_units(self) -> tuple[IntArray, ClientBatch]:
+        """Return made-up units: rows of server points drawn by their weights, and the batch they form."""
+        size = self._unit_size
+        count = int(np.clip(20_000 // size, 20, 400))
+        total = self.server_weights.sum()
+        chances = self.server_weights / total if total > 0 else None
+        chosen = self._rng.choice(len(self._server), (count, size), p=chances)
+        return chosen, ClientBatch(np.empty((count * size, 0)), np.arange(count + 1) * size)
+
+    def _bound(self, typical: float, release: Release) -> float:
+        typical = max(typical, 1.0)
+        return typical if release.noise_multiplier > 0 else _UNBOUNDED * typical
+
+    def _noisy_sum(self, statistic: Statistic, name: str, *, with_ball: bool = True, **public: Any) -> FloatArray:
+        ball = self._method.ball
+        about = {"center": ball.center, "radius": ball.radius} if with_ball else {}
+        return self._federation.noisy_sum(statistic, self._plan[name], **about, **public)
+
+
+@dataclass(frozen=True)
+class _Residuals:
+    """What one release of residuals told."""
+
+    means: FloatArray
+    variances: FloatArray
+    counts: FloatArray
+    count_stddev: float
+    mean_factor: float
+
+
+def _traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
+    """Return the traceless matrix and the trace that these noisy coordinates stand for; see POINT_SECOND_MOMENT."""
+    pairs = dimension * (dimension - 1) // 2
+    matrix = np.zeros((dimension, dimension))
+    matrix[np.triu_indices(dimension, 1)] = values[:pairs] / np.sqrt(2)
+    matrix += matrix.T
+    diagonal = values[pairs:-1]
+    matrix[np.diag_indices(dimension)] = diagonal - diagonal.mean()
+    return matrix, float(values[-1] * np.sqrt(dimension) / TRACE_WEIGHT)
