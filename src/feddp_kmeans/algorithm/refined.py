@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm import statistics
-from feddp_kmeans.algorithm.server import block_shrinkage, shrunk_weights
+from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, weighted_kmeans
 from feddp_kmeans.algorithm.statistics import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT, assign, project
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -31,8 +31,15 @@ SUBSPACE_STEPS = 3
 _CELL_COUNTS, _SUBSPACE_COUNTS, _FULL_COUNTS = 1.0, 0.4, 0.2
 """Length of the counts beside that of the residuals in a typical unit's vector."""
 
+_RANK_FACTOR = int(__import__("os").environ.get("PMAX","1"))
 _LARGEST_SIMULATED = 1024
 """Largest made-up unit; beyond it a bound only weighs large clients less, which costs no accuracy."""
+
+_LARGEST_SIGNAL = 0.1
+"""Largest squared error of a center that is believed, as a part of the server data's variance."""
+
+_LEAST_SIGNAL = 15.0
+"""Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""
 
 _UNBOUNDED = 1024.0
 """How far beyond a typical unit the bound is where there is no noise to keep small."""
@@ -60,8 +67,8 @@ class RefinedMethod:
         moment_steps = np.sqrt(2.0) * MOMENT_STEPS
         rows = [
             ("second moment", moment_steps, SHARES["second moment"], d * (d - 1) // 2 + d + 1, 1),
-            ("cells", BOUNDED_STEPS, SHARES["cells"], self.n_cells * (self.rank + 1), 1),
-            ("subspace steps", BOUNDED_STEPS, SHARES["subspace steps"], k * (self.rank + 1), SUBSPACE_STEPS),
+            ("cells", BOUNDED_STEPS, SHARES["cells"], self.n_cells * (self.largest_rank + 1), 1),
+            ("subspace steps", BOUNDED_STEPS, SHARES["subspace steps"], k * (self.largest_rank + 1), SUBSPACE_STEPS),
             ("sums", BOUNDED_STEPS, SHARES["sums"] / (1 + steps), k * (d + 1), 1),
         ]
         if self.asks_for_sizes:
@@ -74,9 +81,9 @@ class RefinedMethod:
         ]
 
     @property
-    def rank(self) -> int:
-        """Return the dimension p of the subspace."""
-        return min(self.k, self.ball.dimension)
+    def largest_rank(self) -> int:
+        """Return the largest dimension that the subspace may have: that of its directions that stand above the noise, from k on."""
+        return min(_RANK_FACTOR * self.k, self.ball.dimension)
 
     @property
     def n_cells(self) -> int:
@@ -105,6 +112,7 @@ class RefinedRun:
         }[method.unit]
         self._basis: FloatArray = np.eye(method.ball.dimension)
         self._unit_size = 1
+        self._too_noisy = False
         self.center_stddev: FloatArray = np.zeros(method.k)
 
     def projection(self) -> FloatArray:
@@ -122,34 +130,38 @@ class RefinedRun:
         edge = noise * np.sqrt(2 * d) / points
         prior = 2 * (edge / max(linalg.norm(server, 2), 1e-300)) ** 2
         steadied = matrix / points + prior * (server - np.eye(d) * np.trace(server) / d)
-        _, vectors = linalg.eigh(steadied)
+        eigenvalues, vectors = linalg.eigh(steadied)
         self._basis = np.ascontiguousarray(vectors[:, ::-1])
-        return self._basis[:, : self._method.rank]
+        above_noise = int(np.sum(eigenvalues > edge * (1 + prior)))
+        return self._basis[:, : min(max(above_noise, self._method.k), self._method.largest_rank)]
 
     def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return proxies of the client points in the subspace, and their weights: cells of the server points, moved and weighted (step 2)."""
+        """Return cells of the server points in the subspace, moved to the client points they hold, and their weights (step 2)."""
         projected = project(self._server, projection)
         cells, members, sizes = self._cells(projected)
-        alone = sizes[members] < 2
-        away = np.where(alone, 1.0, sizes[members] / np.maximum(sizes[members] - 1, 1))[:, None]
-        found = self._residuals("cells", _CELL_COUNTS, cells, cells, projection, projection, (projected - cells[members]) * away, members)
+        # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
+        beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
+        found = self._residuals("cells", _CELL_COUNTS, cells, cells, (projection, projection), (projected - cells[members]) * beyond)
         weights = shrunk_weights(found.counts, sizes, found.count_stddev)
-        moved = cells + block_shrinkage(found.means, found.variances, cells.shape[1], pooled=True)
         self.server_weights = (weights / np.maximum(sizes, 1))[members]
-        return moved, weights
+        self._too_noisy = found.counts.sum() < _LEAST_SIGNAL * found.count_stddev
+        return cells + self._shrunk(found, projected), weights
 
     def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return centers in full space and noisy counts: Lloyd steps in the subspace, then residuals around the lifted centers (step 3)."""
         projected = project(self._server, projection)
         for _ in range(SUBSPACE_STEPS):
-            members = assign(self._server, projected_centers, projection)
-            rows = projected - projected_centers[members]
+            rows = projected - np.rint(projected_centers)[assign(projected, projected_centers)]
             found = self._residuals(
-                "subspace steps", _SUBSPACE_COUNTS, projected_centers, projected_centers, projection, projection, rows, members
+                "subspace steps", _SUBSPACE_COUNTS, projected_centers, projected_centers, (projection, projection), rows
             )
-            projected_centers = projected_centers + block_shrinkage(found.means, found.variances, projection.shape[1])
-        lifted = projected_centers @ projection.T
-        return self._full_step("sums", projected_centers, lifted, projection)
+            projected_centers = np.rint(projected_centers) + self._shrunk(found, projected)
+        if self._too_noisy:
+            server_only = weighted_kmeans(self._server, np.ones(len(self._server)), self._method.k, self._seed)
+            return self._full_step("sums", server_only, server_only, None)
+        members = assign(projected, projected_centers)
+        offsets = offsets_outside(self._server, self.server_weights, members, self._method.k, projection)
+        return self._full_step("sums", projected_centers, projected_centers @ projection.T + offsets, projection)
 
     def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the centers after one noisy Lloyd step on residuals, and the noisy counts."""
@@ -161,12 +173,16 @@ class RefinedRun:
         self, name: str, targets: FloatArray, origins: FloatArray, projection: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         ball = self._method.ball
-        members = assign(self._server, targets, projection)
-        rows = self._server - np.rint(origins)[members]
-        found = self._residuals(name, _FULL_COUNTS, targets, origins, projection, None, rows, members)
-        shift = block_shrinkage(found.means @ self._basis, found.variances, self._method.k) @ self._basis.T
+        rows = self._server - np.rint(origins)[assign(self._server, targets, projection)]
+        found = self._residuals(name, _FULL_COUNTS, targets, origins, (projection, None), rows)
         self.center_stddev = np.sqrt(found.variances) * ball.grid
+        shift = 0.0 if self._too_noisy else self._shrunk(found, self._server @ self._basis, self._basis) @ self._basis.T
         return ball.clip(ball.decode(np.rint(origins) + shift)), found.counts / found.mean_factor
+
+    def _shrunk(self, found: "_Residuals", coordinates: FloatArray, basis: FloatArray | None = None) -> FloatArray:
+        """Return the mean residuals, shrunk, in the basis; no center is believed to be off by more than a tenth of the server's variance."""
+        means = found.means if basis is None else found.means @ basis
+        return block_shrinkage(means, found.variances, self._method.k, _LARGEST_SIGNAL * np.square(coordinates).mean(axis=0))
 
     def _residuals(
         self,
@@ -174,13 +190,16 @@ class RefinedRun:
         count_length: float,
         targets: FloatArray,
         origins: FloatArray,
-        projection: FloatArray | None,
-        residual_projection: FloatArray | None,
+        projections: tuple[FloatArray | None, FloatArray | None],
         server_rows: FloatArray,
-        members: IntArray,
     ) -> "_Residuals":
-        """Return noisy mean residuals and counts around the origins; bound and count weight come from made-up units of server points."""
+        """Return noisy mean residuals and counts around the origins; bound and count weight come from made-up units of server points.
+
+        Points are assigned to the targets in the first projection's space and subtracted from the origins in the second's.
+        """
         release = self._plan[name]
+        projection, residual_projection = projections
+        members = assign(self._server, targets, projection)
         chosen, batch = self._simulated_units()
         flat = chosen.ravel()
         units, _, sums = statistics.joint_sums(batch, server_rows[flat], members[flat], len(targets), 1.0)

@@ -83,25 +83,45 @@ def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> 
     keep = max(0.0, 1 - n * noise_stddev**2 * (1 + 2 * np.sqrt(2 / n)) / energy)
     weights = np.maximum(0.0, base + keep * difference)
     weights[weights < keep * noise_stddev] = 0.0
-    return weights if (weights > 0).any() else np.maximum(base, 1e-9)
+    credible: FloatArray = weights if (weights > 0).any() else np.maximum(base, 1e-9)
+    return credible
 
 
-def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, *, pooled: bool = False) -> FloatArray:
-    """Return noisy mean residuals drawn towards zero, as far as noise explains them (positive-part James-Stein).
+def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray) -> FloatArray:
+    """Return noisy mean residuals drawn towards zero, as far as noise explains them (James-Stein, positive part).
 
-    Coordinates are taken in blocks of ``first``, then ever larger ones: in a basis sorted by variance the first hold the signal. Row r has noise
-    of variance ``variances[r]`` in each coordinate. ``pooled`` estimates the energy of a block over all rows together.
+    Row r has noise of variance ``variances[r]`` in each coordinate. Coordinates are taken in blocks of ``first``, then ever larger ones: in a
+    basis sorted by variance the first ones hold the signal. A block's signal is estimated over all rows together, but for rows that stand out
+    by twice the error of their own estimate: those are clusters that have moved. No signal is believed beyond ``caps``.
     """
     shrunk = means.copy()
+    precision = np.square(variances.min() / np.maximum(variances, 1e-300))
     low, width = 0, first
     while low < means.shape[1]:
         high = means.shape[1] if means.shape[1] - low < 2 * width else low + width
-        energy = np.square(means[:, low:high]).mean(axis=1) - variances
-        if pooled:
-            precision = np.square(variances.min() / np.maximum(variances, 1e-300))
-            energy = np.full_like(energy, (energy * precision).sum() / max(precision.sum(), 1e-300))
-        signal = np.maximum(energy, 0.0)
+        own = np.square(means[:, low:high]).mean(axis=1) - variances
+        pooled = float(own @ precision / max(precision.sum(), 1e-300))
+        stands_out = own > 2 * variances * np.sqrt(2 / (high - low))
+        signal = np.clip(np.where(stands_out, own, pooled), 0.0, caps[low:high].mean())
         factor = np.where(variances > 0, signal / np.maximum(signal + variances, 1e-300), 1.0)
         shrunk[:, low:high] *= factor[:, None]
         low, width = high, int(1.5 * width) + 1
     return shrunk
+
+
+def offsets_outside(
+    points: FloatArray, weights: FloatArray, members: IntArray, k: int, projection: FloatArray
+) -> FloatArray:
+    """Return the clusters' weighted means outside the subspace, drawn towards zero as far as their sampling error explains them."""
+    outside = points - (points @ projection) @ projection.T
+    weights = weights + 1e-9 * weights.max()
+    shares = np.eye(k)[members] * weights[:, None]
+    totals = np.maximum(shares.sum(axis=0), 1e-300)
+    means = shares.T @ outside / totals[:, None]
+    spread = float(np.square(outside - means[members]).sum(axis=1) @ weights / weights.sum())
+    effective = np.square(totals) / np.maximum(np.square(shares).sum(axis=0), 1e-300)
+    errors = max(spread, 1e-300) / np.maximum(effective - 1, 0.5)
+    precision = np.square(errors.min() / errors)
+    signal = max(0.0, float((np.square(means).sum(axis=1) - errors) @ precision / precision.sum()))
+    offsets: FloatArray = means * (signal / (signal + errors))[:, None]
+    return offsets

@@ -57,7 +57,8 @@ class LocalFederation(Federation):
         return self._dimension
 
     def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
-        total: IntArray = np.zeros(release.values, dtype=np.int64)
+        nobody = ClientBatch(np.empty((0, self._dimension)), np.zeros(1, dtype=np.int64))
+        total: IntArray = statistic(nobody, **public)
         for batch in self._batches(statistic.whole_clients, cohort):
             total += statistic(batch, **public)
         return release.noisy(total, self._streams.stream(release.name))
