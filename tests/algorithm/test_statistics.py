@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feddp_kmeans.algorithm import statistics
-from feddp_kmeans.algorithm.statistics import COUNT_STEPS, MEAN_STEPS, assign
+from feddp_kmeans.algorithm.statistics import paper as statistics
+from feddp_kmeans.algorithm.statistics.arithmetic import assign
+from feddp_kmeans.algorithm.statistics.paper import COUNT_STEPS, MEAN_STEPS
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
 from tests.strategies import batches, one_client, without_client

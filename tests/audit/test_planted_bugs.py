@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm import statistics
 from feddp_kmeans.algorithm.feddp_kmeans import prepare
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.statistics import paper as statistics
 from feddp_kmeans.privacy.audit import audit_release, epsilon_lower_bound
 from tests.strategies import one_client
 

@@ -11,7 +11,7 @@ import pytest
 from feddp_kmeans._errors import BudgetError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.statistics import CLUSTER_COUNTS, OUTER_PRODUCT
+from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, OUTER_PRODUCT
 from feddp_kmeans.data.tables import open_clients
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.files import FileFederation

@@ -1,7 +1,7 @@
 """FedDP-KMeans: FedDP-Init, then FedDP-Lloyds, under one plan that is fixed before any data is read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +12,11 @@ from feddp_kmeans.algorithm.bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
 from feddp_kmeans.algorithm.feddp_init import InitSteps, feddp_init
 from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
 from feddp_kmeans.algorithm.paper import PaperMethod
-from feddp_kmeans.algorithm.refined import RefinedMethod
+from feddp_kmeans.algorithm.planner import Choice, choose_lloyd_steps
+from feddp_kmeans.algorithm.refined import REASONS, RefinedMethod
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
@@ -123,15 +125,40 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
 
 
 def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
+    unit = settings.unit
     center = server_points.mean(axis=0)
-    ball = settings.ball(server_points, center)
-    steps = 1 if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
-    method = RefinedMethod(settings.unit, ball, settings.n_clusters, server_points, steps, settings.client_size)
-    plan = calibrated_plan(
-        settings.unit, settings.epsilon, settings.delta, method.requests(), sampling_rate=settings.sampling_rate, facts=facts, reasons=()
-    )
-    return Prepared(settings, plan, method, steps)
+    ball = _roomy_ball(settings, server_points, center)
+    facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius}
+    if unit is PrivacyUnit.CLIENT:
+        facts["client_size"] = settings.client_size
+
+    def make(steps: int, reasons: tuple[str, ...] = ()) -> tuple[RefinedMethod, Plan]:
+        method = RefinedMethod(unit, ball, settings.n_clusters, server_points, steps, settings.client_size)
+        plan = calibrated_plan(
+            unit,
+            settings.epsilon,
+            settings.delta,
+            method.requests(),
+            sampling_rate=settings.sampling_rate,
+            facts=facts | {"lloyd_steps": steps},
+            reasons=reasons + REASONS,
+        )
+        return method, plan
+
+    if settings.lloyd_steps == AUTO:
+        n_units = n_clients if unit is PrivacyUnit.CLIENT else settings.n_points
+        choice = choose_lloyd_steps(make, n_units)
+    else:
+        choice = Choice(int(settings.lloyd_steps), f"{settings.lloyd_steps} Lloyd steps, as asked for")
+    method, plan = make(choice.lloyd_steps, (choice.reason,))
+    return Prepared(settings, plan, method, choice.lloyd_steps)
+
+
+def _roomy_ball(settings: Settings, server_points: FloatArray, center: FloatArray) -> Ball:
+    """Return a ball around the server mean that holds the points: it fixes the resolution only, contributions are bounded by themselves."""
+    if settings.radius is not None:
+        return Ball(center, settings.radius + float(np.linalg.norm(center)))
+    return replace(ball := settings.ball(server_points, center), radius=2 * ball.radius)
 
 
 def _facts(settings: Settings, server_points: FloatArray, n_clients: int) -> dict[str, Any]:

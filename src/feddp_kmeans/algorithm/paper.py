@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm import statistics
 from feddp_kmeans.algorithm.bounds import ClientBounds
 from feddp_kmeans.algorithm.server import centers_from_sums, credible_weights, symmetric_from_upper, top_subspace
-from feddp_kmeans.algorithm.statistics import project
+from feddp_kmeans.algorithm.statistics import paper as statistics
+from feddp_kmeans.algorithm.statistics.arithmetic import project
 from feddp_kmeans.federation.base import Federation, Statistic
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.privacy.mechanism import Mechanism, Release

@@ -13,9 +13,10 @@ from scipy import linalg
 from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm import statistics
 from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, weighted_kmeans
-from feddp_kmeans.algorithm.statistics import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT, assign, project
+from feddp_kmeans.algorithm.statistics import refined as statistics
+from feddp_kmeans.algorithm.statistics.arithmetic import assign, joint_sums, project
+from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -25,13 +26,22 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 SHARES = {"client sizes": 0.02, "second moment": 0.21, "cells": 0.09, "subspace steps": 0.06, "sums": 0.62}
 """Parts of the budget mu**2."""
 
+REASONS = (
+    "shares of the budget: one split was within the scatter of the best on every data set measured (docs/refined.md)",
+    "bounds: the median of what made-up units of server points would send; the sensitivities are in units of these bounds",
+    "the server data alone give the centers if the noisy weights turn out too small to tell client data from noise",
+)
+"""Why the plan is what it is, beside the number of Lloyd steps."""
+
 SUBSPACE_STEPS = 3
 """Lloyd steps inside the subspace: they release k (p + 1) numbers only, so they are cheap."""
 
 _CELL_COUNTS, _SUBSPACE_COUNTS, _FULL_COUNTS = 1.0, 0.4, 0.2
 """Length of the counts beside that of the residuals in a typical unit's vector."""
 
-_RANK_FACTOR = int(__import__("os").environ.get("PMAX","1"))
+_RANK_FACTOR = 2
+"""Largest dimension of the subspace, in multiples of k."""
+
 _LARGEST_SIMULATED = 1024
 """Largest made-up unit; beyond it a bound only weighs large clients less, which costs no accuracy."""
 
@@ -180,7 +190,7 @@ class RefinedRun:
         return ball.clip(ball.decode(np.rint(origins) + shift)), found.counts / found.mean_factor
 
     def _shrunk(self, found: "_Residuals", coordinates: FloatArray, basis: FloatArray | None = None) -> FloatArray:
-        """Return the mean residuals, shrunk, in the basis; no center is believed to be off by more than a tenth of the server's variance."""
+        """Return the mean residuals, shrunk, in the basis; no error beyond a tenth of the server's variance is believed."""
         means = found.means if basis is None else found.means @ basis
         return block_shrinkage(means, found.variances, self._method.k, _LARGEST_SIGNAL * np.square(coordinates).mean(axis=0))
 
@@ -202,7 +212,7 @@ class RefinedRun:
         members = assign(self._server, targets, projection)
         chosen, batch = self._simulated_units()
         flat = chosen.ravel()
-        units, _, sums = statistics.joint_sums(batch, server_rows[flat], members[flat], len(targets), 1.0)
+        units, _, sums = joint_sums(batch, server_rows[flat], members[flat], len(targets), 1.0)
         residual_square = np.bincount(units, np.square(sums[:, :-1]).sum(axis=1), minlength=batch.n_clients)
         count_square = np.bincount(units, np.square(sums[:, -1]), minlength=batch.n_clients)
         residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)

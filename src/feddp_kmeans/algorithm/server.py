@@ -90,9 +90,9 @@ def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> 
 def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray) -> FloatArray:
     """Return noisy mean residuals drawn towards zero, as far as noise explains them (James-Stein, positive part).
 
-    Row r has noise of variance ``variances[r]`` in each coordinate. Coordinates are taken in blocks of ``first``, then ever larger ones: in a
-    basis sorted by variance the first ones hold the signal. A block's signal is estimated over all rows together, but for rows that stand out
-    by twice the error of their own estimate: those are clusters that have moved. No signal is believed beyond ``caps``.
+    Row r has noise of variance ``variances[r]`` in each coordinate. Coordinates are taken in blocks of ``first``, then ever larger
+    ones: in a basis sorted by variance the first ones hold the signal. A block's signal is estimated over all rows together, but for rows
+    that stand out by twice the error of their own estimate: those are clusters that have moved. No signal is believed beyond ``caps``.
     """
     shrunk = means.copy()
     precision = np.square(variances.min() / np.maximum(variances, 1e-300))
@@ -109,9 +109,7 @@ def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: 
     return shrunk
 
 
-def offsets_outside(
-    points: FloatArray, weights: FloatArray, members: IntArray, k: int, projection: FloatArray
-) -> FloatArray:
+def offsets_outside(points: FloatArray, weights: FloatArray, members: IntArray, k: int, projection: FloatArray) -> FloatArray:
     """Return the clusters' weighted means outside the subspace, drawn towards zero as far as their sampling error explains them."""
     outside = points - (points @ projection) @ projection.T
     weights = weights + 1e-9 * weights.max()

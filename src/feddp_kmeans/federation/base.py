@@ -28,6 +28,11 @@ class ClientBatch:
         return len(self.starts) - 1
 
     @property
+    def is_single_points(self) -> bool:
+        """Return whether every client holds exactly one point: a shortcut for statistics of points."""
+        return self.n_clients == len(self.points) and bool((self.sizes == 1).all())
+
+    @property
     def sizes(self) -> IntArray:
         """Return each client's number of points."""
         return np.diff(self.starts)

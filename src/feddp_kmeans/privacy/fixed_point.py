@@ -20,8 +20,8 @@ RESOLUTION = 1 << 16
 MAX_DIMENSION = (1 << 20) - 9
 """Largest dimension for which the bound in ``encode`` is proved."""
 
-EXACT_ROWS = 1 << 20
-"""Rows whose products may be added in float64 and stay exact: rows * R**2 < 2**53."""
+EXACT_ROWS = 1 << 18
+"""Rows whose products may be added in float64 and stay exact: rows * (2 R)**2 < 2**53."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,106 @@
+"""Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order."""
+
+import numpy as np
+
+from feddp_kmeans._typing import Array, FloatArray, IntArray
+from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.privacy.fixed_point import EXACT_ROWS
+
+_PROJECTION_STEPS = 2.0**20
+_ASSIGN_VALUES = 1 << 20
+"""Scores held at once while assigning points to centers: 8 MiB."""
+
+
+def project(encoded: FloatArray, projection: FloatArray | None) -> FloatArray:
+    """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
+
+    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37.
+    """
+    if projection is None:
+        return encoded
+    projected: FloatArray = np.rint((encoded @ np.rint(projection * _PROJECTION_STEPS)) / _PROJECTION_STEPS)
+    return projected
+
+
+def assign(encoded: FloatArray, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
+    """Return for each point the index of its nearest center: ``argmin_r |z - c_r|**2``, in exact arithmetic."""
+    targets = np.rint(centers)
+    points = project(encoded, projection)
+    offsets = np.square(targets).sum(axis=1)
+    labels = np.empty(len(points), dtype=np.int64)
+    step = max(1, _ASSIGN_VALUES // len(targets))
+    for start in range(0, len(points), step):
+        scores = points[start : start + step] @ (2 * targets.T)
+        scores -= offsets
+        labels[start : start + step] = scores.argmax(axis=1)
+    return labels
+
+
+def gram(encoded: FloatArray) -> FloatArray:
+    """Return ``Z^T Z`` exactly; a batch never holds more rows than stay exact in float64."""
+    total = np.zeros((encoded.shape[1], encoded.shape[1]))
+    for start in range(0, len(encoded), EXACT_ROWS):
+        block = encoded[start : start + EXACT_ROWS]
+        total += block.T @ block
+    return total
+
+
+def sums_by(encoded: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the sum of the rows with each label."""
+    indicator = np.zeros((len(labels), k))
+    indicator[np.arange(len(labels)), labels] = 1.0
+    sums: FloatArray = indicator.T @ encoded
+    return sums
+
+
+def sums_of_runs(rows: FloatArray, batch: ClientBatch) -> FloatArray:
+    """Return the sum of each client's rows."""
+    if batch.is_single_points:
+        return rows
+    sums = np.zeros((batch.n_clients, rows.shape[1]))
+    held = batch.sizes > 0
+    if held.any():
+        sums[held] = np.add.reduceat(rows, batch.starts[:-1][held], axis=0)
+    return sums
+
+
+def joint_sums(
+    batch: ClientBatch, residuals: FloatArray, labels: IntArray, k: int, count_weight: float
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return unit, cluster and (sum of residuals, weighted count) for every pair of a unit and a cluster that occurs."""
+    if batch.is_single_points:
+        ones = np.full((len(labels), 1), count_weight)
+        return np.arange(len(labels)), labels, np.concatenate([residuals, ones], axis=1)
+    cells = batch.owners * k + labels
+    order = np.argsort(cells, kind="stable")
+    present, firsts, counts = np.unique(cells[order], return_index=True, return_counts=True)
+    values = np.empty((len(present), residuals.shape[1] + 1))
+    values[:, -1] = count_weight * counts
+    if len(present):
+        values[:, :-1] = np.add.reduceat(residuals[order], firsts, axis=0)
+    return present // k, present % k, values
+
+
+def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
+    """Return ``|Z_j^T Z_j|_F`` of every client: batched products over clients of like size, padded with zero points."""
+    if batch.is_single_points:
+        squares: FloatArray = np.square(encoded).sum(axis=1)
+        return squares
+    sizes = batch.sizes
+    norms = np.zeros(batch.n_clients)
+    classes = np.ceil(np.log2(np.maximum(sizes, 1))).astype(int)
+    for size_class in np.unique(classes[sizes > 0]):
+        members = np.flatnonzero((classes == size_class) & (sizes > 0))
+        width = int(sizes[members].max())
+        # |Z^T Z|_F = |Z Z^T|_F: form whichever is smaller, a few clients at a time.
+        cells = width * encoded.shape[1] + min(width, encoded.shape[1]) ** 2
+        step = max(1, (1 << 22) // cells)
+        for start in range(0, len(members), step):
+            some = members[start : start + step]
+            rows = batch.starts[some, None] + np.arange(width)
+            inside = np.arange(width) < sizes[some, None]
+            padded = encoded[np.where(inside, rows, 0)] * inside[:, :, None]
+            transposed: Array = padded.transpose(0, 2, 1)
+            gram = padded @ transposed if width < encoded.shape[1] else transposed @ padded
+            norms[some] = np.sqrt(np.square(gram).reshape(len(some), -1).sum(axis=1))
+    return norms

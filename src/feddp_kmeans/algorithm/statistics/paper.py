@@ -1,0 +1,192 @@
+"""The statistics of the paper: of points, each clipped to the ball; and of clients, each clipped to a bound of its own."""
+
+import math
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, outer_product_norms, sums_by
+from feddp_kmeans.federation.base import ClientBatch, Statistic
+from feddp_kmeans.privacy.clipping import row_norms
+from feddp_kmeans.privacy.fixed_point import Ball
+
+MEAN_STEPS = 1 << 8
+"""Integer steps of a mean in one step of a point, so that rounding a mean costs nothing."""
+
+COUNT_STEPS = 1 << 16
+"""Integer steps of one count where a client's counts are scaled down to a bound."""
+
+
+def _outer_product(batch: ClientBatch, *, center: FloatArray, radius: float) -> IntArray:
+    return _upper_triangle(gram(Ball(center, float(radius)).encode(batch.points)))
+
+
+def _cluster_counts(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    return np.bincount(assign(encoded, centers, projection), minlength=len(centers)).astype(np.int64)
+
+
+def _cluster_sums(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    sums = sums_by(encoded, assign(encoded, centers, projection), len(centers))
+    return sums.astype(np.int64).ravel()
+
+
+def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
+    ball = Ball(center, float(radius))
+    encoded = ball.encode(batch.points)
+    shrink = _outer_product_shrink(encoded, batch, float(bound) / ball.grid**2)
+    scaled = np.where(shrink < 1, np.rint(encoded * np.minimum(shrink, 1)), encoded)
+    return _upper_triangle(gram(scaled))
+
+
+def _client_cluster_counts(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    bound: float,
+    projection: FloatArray | None = None,
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    counts = _counts_by_client(batch, assign(encoded, centers, projection), len(centers))
+    return _sum_bounded_l1(counts, float(bound))
+
+
+def _client_presence(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    bound: float,
+    projection: FloatArray | None = None,
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    counts = _counts_by_client(batch, assign(encoded, centers, projection), len(centers))
+    return _sum_bounded_l1((counts > 0).astype(np.float64), float(bound))
+
+
+def _client_cluster_sums(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    bound: float,
+    projection: FloatArray | None = None,
+) -> IntArray:
+    ball = Ball(center, float(radius))
+    encoded = ball.encode(batch.points)
+    sums = _sums_by_client(batch, encoded, assign(encoded, centers, projection), len(centers))
+    return _sum_bounded_l2(sums, float(bound) / ball.grid)
+
+
+def _client_cluster_means(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    bound: float,
+    projection: FloatArray | None = None,
+) -> IntArray:
+    ball = Ball(center, float(radius))
+    encoded = ball.encode(batch.points)
+    labels = assign(encoded, centers, projection)
+    counts = _counts_by_client(batch, labels, len(centers))
+    means = _sums_by_client(batch, encoded, labels, len(centers)) / np.maximum(counts, 1)[:, :, None]
+    return _sum_bounded_l2(means, float(bound) / ball.grid)
+
+
+OUTER_PRODUCT = Statistic("outer-product", _outer_product, whole_clients=False)
+"""Upper triangle of ``sum z z^T``. One point changes it by at most ``R**2`` in L2 norm (``radius**2`` in the data's units).
+
+Proof. The upper triangle of ``z z^T`` has squared norm ``(|z|**4 + sum z_i**4) / 2 <= |z|**4 <= R**4``, reached by z on an axis.
+"""
+
+CLUSTER_COUNTS = Statistic("cluster-counts", _cluster_counts, whole_clients=False)
+"""How many points are nearest to each center. One point changes it by 1 in L1 and in L2 norm: it has one nearest center."""
+
+CLUSTER_SUMS = Statistic("cluster-sums", _cluster_sums, whole_clients=False)
+"""Sum of the points nearest to each center. One point changes one block, by ``|z| <= R`` (``radius``)."""
+
+CLIENT_OUTER_PRODUCT = Statistic("client-outer-product", _client_outer_product, whole_clients=True)
+"""Outer products, each client's scaled to Frobenius norm at most ``bound``; see ``_outer_product_shrink`` for the proof."""
+
+CLIENT_CLUSTER_COUNTS = Statistic("client-cluster-counts", _client_cluster_counts, whole_clients=True)
+"""Counts per center, each client's scaled to L1 norm at most ``bound``, in steps of 1/COUNT_STEPS."""
+
+CLIENT_PRESENCE = Statistic("client-presence", _client_presence, whole_clients=True)
+"""In how many clients each cluster is not empty (c_r of the paper), each client's vector scaled to L1 norm at most ``bound``."""
+
+CLIENT_CLUSTER_SUMS = Statistic("client-cluster-sums", _client_cluster_sums, whole_clients=True)
+"""Sums per cluster, each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""
+
+CLIENT_CLUSTER_MEANS = Statistic("client-cluster-means", _client_cluster_means, whole_clients=True)
+"""Means per cluster (u_r of the paper), each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""
+
+
+def _upper_triangle(matrix: FloatArray) -> IntArray:
+    return matrix[np.triu_indices(len(matrix))].astype(np.int64)
+
+
+def _counts_by_client(batch: ClientBatch, labels: IntArray, k: int) -> FloatArray:
+    cells = np.bincount(batch.owners * k + labels, minlength=batch.n_clients * k)
+    return cells.reshape(batch.n_clients, k).astype(np.float64)
+
+
+def _sums_by_client(batch: ClientBatch, encoded: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the (clients, k, d) sums of integer points: rows sorted by (client, cluster) and added in runs."""
+    sums = np.zeros((batch.n_clients * k, encoded.shape[1]))
+    cells = batch.owners * k + labels
+    order = np.argsort(cells, kind="stable")
+    present, firsts = np.unique(cells[order], return_index=True)
+    if len(present):
+        sums[present] = np.add.reduceat(encoded[order], firsts, axis=0)
+    return sums.reshape(batch.n_clients, k, encoded.shape[1])
+
+
+def _sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:
+    """Return the sum of the rows, each scaled to L1 norm at most ``bound``, in steps of 1/COUNT_STEPS, rounded down.
+
+    Totals of whole counts are exact. A row above the bound is scaled with 2**-40 to spare for the rounding of the products.
+    """
+    totals = counts.sum(axis=1)
+    factor = COUNT_STEPS * np.where(totals <= bound, 1.0, bound * (1 - 2.0**-40) / np.maximum(totals, 1.0))
+    total: IntArray = np.floor(counts * factor[:, None]).sum(axis=0).astype(np.int64)
+    return total
+
+
+def _sum_bounded_l2(values: FloatArray, bound: float) -> IntArray:
+    """Return the sum of the clients' (k, d) arrays, each scaled to L2 norm at most ``bound`` and truncated to steps of 1/MEAN_STEPS.
+
+    Truncation only shortens an array; the factor leaves 2**-32 of slack for the norm's rounding (arrays of up to 2**20 values).
+    """
+    values = values.reshape(len(values), math.prod(values.shape[1:]))
+    norms = row_norms(values)
+    with np.errstate(divide="ignore"):
+        factor = MEAN_STEPS * np.minimum(1.0, bound * (1 - 2.0**-32) / norms)
+    total: IntArray = np.trunc(values * factor[:, None]).sum(axis=0).astype(np.int64)
+    return total
+
+
+def _outer_product_shrink(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:
+    """Return, a column over the rows, by what each point must be scaled so that ``|Z_j^T Z_j|_F <= bound`` for every client j.
+
+    The outer product is quadratic in the points: scaling the points of client j by a scales it by a**2, the paper's clipping. Write
+    ``|Z|_4 = sqrt(|Z^T Z|_F)``, the Schatten 4-norm. Rounding n points of d coordinates moves Z by at most ``sqrt(n d)/2`` in the
+    Frobenius norm, hence in this one, so ``a = (sqrt(bound) - sqrt(n d)/2 - 1) / |Z|_4`` gives ``|rint(a Z)|_4 <= sqrt(bound)``.
+    A client whose outer product is within the bound is left as it is.
+    """
+    norms = outer_product_norms(encoded, batch)
+    slack = np.sqrt(batch.sizes * encoded.shape[1]) / 2 + 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shrink = np.maximum(0.0, np.sqrt(bound) - slack) / np.sqrt(norms)
+    factors = np.where(norms <= bound * (1 - 2.0**-32), 1.0, shrink)
+    return np.repeat(factors, batch.sizes)[:, None]
