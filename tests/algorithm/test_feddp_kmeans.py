@@ -43,7 +43,8 @@ def test_without_noise_the_centers_are_the_exact_means(method, steps, rng):
     labels = np.linalg.norm(points[:, None] - truth[None], axis=2).argmin(axis=1)
     means = np.array([points[labels == r].mean(axis=0) for r in range(3)])
     assert in_order(found.centers, means) == pytest.approx(means, abs=2e-4)
-    assert sorted(found.counts) == pytest.approx(sorted(np.bincount(labels)), abs=1e-6)
+    # Without noise a contribution has 2**20 steps to spare over a typical one.
+    assert sorted(found.counts) == pytest.approx(sorted(np.bincount(labels)), rel=1e-5)
 
 
 def test_four_points_by_hand():
@@ -136,7 +137,7 @@ def test_a_seed_repeats_a_run_and_the_absence_of_one_does_not(rng):
     assert np.array_equal(fit(clients, server, 4, **settings).centers, fit(clients, server, 4, **settings).centers)
     first, second = (fit(clients, server, None, **settings) for _ in range(2))
     assert first.privacy.secure
-    assert not np.array_equal(first.centers, second.centers)
+    assert not np.array_equal(first.counts, second.counts)
 
 
 def test_bounds_come_from_public_data_and_a_public_size(rng):

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.algorithm.server import (
+    block_shrinkage,
     centers_from_sums,
     credible_weights,
+    offsets_outside,
+    shrunk_weights,
     symmetric_from_upper,
     top_subspace,
     weighted_kmeans,
@@ -58,3 +61,46 @@ def test_a_count_at_or_below_zero_never_blows_a_center_up():
     fallback = np.full((3, 2), 7.0)
     centers = centers_from_sums(sums, np.array([5.0, 0.0, -1e-12]), fallback, 0.5)
     assert centers.tolist() == [[2, 0], [7, 7], [7, 7]]
+
+
+def test_weights_are_the_servers_own_where_there_is_only_noise(rng):
+    sizes = np.array([5, 1, 3, 1] * 25)
+    noise = 100 * rng.standard_normal(100)
+    weights = shrunk_weights(noise + sizes, sizes, 100.0)
+    assert weights / weights.sum() == pytest.approx(sizes / sizes.sum(), abs=0.01)
+
+
+def test_weights_are_the_counts_where_there_is_little_noise(rng):
+    counts = rng.integers(100, 1000, 50).astype(float)
+    assert shrunk_weights(counts, np.ones(50), 0.1) == pytest.approx(counts, rel=1e-3)
+    assert shrunk_weights(counts, np.ones(50), 0.0) == pytest.approx(counts)
+    assert (shrunk_weights(np.full(5, -3.0), np.ones(5), 1.0) > 0).any()
+
+
+def test_shrinkage_removes_noise_and_keeps_signal(rng):
+    signal = np.zeros((10, 60))
+    signal[:, :10] = 3 * rng.standard_normal((10, 10))
+    variances = np.full(10, 1.0)
+    noisy = signal + rng.standard_normal(signal.shape)
+    shrunk = block_shrinkage(noisy, variances, 10, np.full(60, np.inf))
+    assert np.square(shrunk - signal).sum() < 0.35 * np.square(noisy - signal).sum()
+    assert np.array_equal(block_shrinkage(noisy, np.zeros(10), 10, np.full(60, np.inf)), noisy)
+    assert np.abs(block_shrinkage(noisy, variances, 10, np.zeros(60))).max() == 0
+
+
+def test_a_cluster_that_stands_out_is_not_held_back_by_the_others(rng):
+    noisy = rng.standard_normal((10, 50))
+    noisy[3] += 5
+    shrunk = block_shrinkage(noisy, np.ones(10), 50, np.full(50, np.inf))
+    assert shrunk[3] == pytest.approx(noisy[3], rel=0.1)
+    assert np.abs(np.delete(shrunk, 3, axis=0)).mean() < 0.9 * np.abs(np.delete(noisy, 3, axis=0)).mean()
+
+
+def test_offsets_outside_the_subspace_are_those_of_the_servers_clusters(rng):
+    projection = np.eye(6)[:, :2]
+    members = np.repeat([0, 1], 200)
+    points = rng.standard_normal((400, 6))
+    points[members == 1, 5] += 8
+    offsets = offsets_outside(points, np.ones(400), members, 2, projection)
+    assert offsets[:, :2] == pytest.approx(np.zeros((2, 2)))
+    assert offsets[:, 5] == pytest.approx([0, 8], abs=0.3)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from feddp_kmeans.algorithm.statistics import REGISTRY, refined
 from feddp_kmeans.algorithm.statistics import paper as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import assign
 from feddp_kmeans.algorithm.statistics.paper import COUNT_STEPS, MEAN_STEPS
@@ -27,6 +28,22 @@ POINT_CASES = [
     (statistics.CLUSTER_SUMS, IN_FULL, 2, RESOLUTION),
     (statistics.CLUSTER_SUMS, IN_SUBSPACE, 2, RESOLUTION),
 ]
+REFINED_MOMENT = PUBLIC | {"bound": 0.3 * RESOLUTION**2}
+REFINED_FULL = IN_FULL | {"origins": CENTERS, "bound": 0.2 * RESOLUTION, "count_weight": 3000.0}
+REFINED_SUBSPACE = IN_SUBSPACE | {
+    "origins": CENTERS[:, :2] + 0.4,
+    "residual_projection": PROJECTION,
+    "bound": 0.2 * RESOLUTION,
+    "count_weight": 3000.0,
+}
+REFINED_LIFTED = IN_SUBSPACE | {"origins": CENTERS, "bound": 0.2 * RESOLUTION, "count_weight": 3000.0}
+MOMENT_SENSITIVITY = 2**0.5 * refined.MOMENT_STEPS
+POINT_CASES += [
+    (refined.POINT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
+    (refined.POINT_RESIDUALS, REFINED_FULL, 2, refined.BOUNDED_STEPS),
+    (refined.POINT_RESIDUALS, REFINED_SUBSPACE, 2, refined.BOUNDED_STEPS),
+    (refined.POINT_RESIDUALS, REFINED_LIFTED, 2, refined.BOUNDED_STEPS),
+]
 BOUND = 1.5
 CLIENT_CASES = [
     (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": BOUND}, 2, BOUND / BALL.grid**2),
@@ -34,6 +51,13 @@ CLIENT_CASES = [
     (statistics.CLIENT_PRESENCE, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
     (statistics.CLIENT_CLUSTER_SUMS, IN_FULL | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
     (statistics.CLIENT_CLUSTER_MEANS, IN_SUBSPACE | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
+]
+CLIENT_CASES += [
+    (refined.CLIENT_SIZES, {}, 2, 1),
+    (refined.CLIENT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
+    (refined.CLIENT_RESIDUALS, REFINED_FULL, 2, refined.BOUNDED_STEPS),
+    (refined.CLIENT_RESIDUALS, REFINED_SUBSPACE, 2, refined.BOUNDED_STEPS),
+    (refined.CLIENT_RESIDUALS, REFINED_LIFTED, 2, refined.BOUNDED_STEPS),
 ]
 ALL_CASES = POINT_CASES + CLIENT_CASES
 
@@ -145,6 +169,59 @@ def test_ties_go_to_the_first_center_and_assignment_ignores_other_rows(rng):
     assert np.array_equal(together[:200], brute)
 
 
+@pytest.mark.parametrize("size", [1, 7, 300])
+def test_refined_second_moment_is_traceless_part_and_trace(size, rng):
+    rows = BALL.center + rng.standard_normal((size, DIMENSION)) * 0.4
+    bound = 10.0 * size * RESOLUTION**2
+    values = refined.CLIENT_SECOND_MOMENT(one_client(rows), **PUBLIC, bound=bound) / MOMENT_SENSITIVITY * bound
+    encoded = BALL.encode(rows)
+    moment = encoded.T @ encoded
+    trace = np.trace(moment)
+    upper = np.triu_indices(DIMENSION, 1)
+    expected = np.concatenate(
+        [
+            2**0.5 * moment[upper],
+            np.diag(moment) - trace / DIMENSION,
+            [refined.TRACE_WEIGHT * trace / DIMENSION**0.5],
+        ]
+    )
+    # Rounding the scaled points moves each by at most half a step in 2**16 / sqrt(10 n).
+    assert values == pytest.approx(expected, abs=2e-3 * np.abs(expected).max())
+    isometric = np.sum(values[:-1] ** 2)
+    traceless = moment - np.eye(DIMENSION) * trace / DIMENSION
+    assert isometric == pytest.approx(np.sum(traceless**2), rel=1e-2)
+
+
+def test_refined_residuals_by_hand():
+    ball = Ball(np.zeros(1), 8.0)
+    batch = ClientBatch(np.array([[1.0], [3.0], [7.0], [5.0]]), np.array([0, 3, 3, 4]))
+    centers = ball.encode(np.array([[0.0], [6.0]]))
+    public = {"center": ball.center, "radius": 8.0, "centers": centers, "origins": centers, "count_weight": 100.0, "bound": 1e9}
+    values = refined.CLIENT_RESIDUALS(batch, **public).reshape(2, 2) / refined.BOUNDED_STEPS * 1e9
+    assert values[:, 0] * ball.grid == pytest.approx([4.0, 1 - 1.0], abs=2e-3)
+    assert values[:, 1] / 100 == pytest.approx([2, 2], abs=1e-2)
+    single = refined.POINT_RESIDUALS(batch, **public).reshape(2, 2) / refined.BOUNDED_STEPS * 1e9
+    assert single == pytest.approx(values, abs=10)
+
+
+def test_sums_and_counts_of_a_clipped_unit_keep_their_quotient(rng):
+    rows = BALL.center + rng.standard_normal((200, DIMENSION)) * 0.1 + 0.5
+    loose, tight = (
+        refined.CLIENT_RESIDUALS(one_client(rows), **(REFINED_FULL | {"bound": bound})).reshape(K, -1).astype(float)
+        for bound in (1e9, 100.0)
+    )
+    heavy = loose[:, -1] > 0
+    assert tight[heavy, :-1] / tight[heavy, -1:] == pytest.approx(loose[heavy, :-1] / loose[heavy, -1:], rel=1e-3, abs=1e-3)
+
+
+def test_client_sizes_are_told_in_powers_of_two():
+    sizes = [0, 1, 2, 3, 4, 1000]
+    batch = ClientBatch(np.zeros((sum(sizes), 1)), np.concatenate([[0], np.cumsum(sizes)]))
+    counts = refined.CLIENT_SIZES(batch)
+    assert counts[[0, 1, 2, 9]].tolist() == [1, 2, 1, 1]
+    assert counts.sum() == 5
+
+
 def test_the_registry_holds_every_statistic_by_its_name():
-    made = {s.name for s in vars(statistics).values() if isinstance(s, statistics.Statistic)}
-    assert set(statistics.REGISTRY) == made
+    assert len(REGISTRY) == 13
+    assert all(name == statistic.name for name, statistic in REGISTRY.items())

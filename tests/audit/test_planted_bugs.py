@@ -9,6 +9,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics import paper as statistics
+from feddp_kmeans.algorithm.statistics import refined
 from feddp_kmeans.privacy.audit import audit_release, epsilon_lower_bound
 from tests.strategies import one_client
 
@@ -60,6 +61,40 @@ def test_a_client_that_is_not_clipped_is_refuted():
     passed = verdict(release, statistics.CLIENT_OUTER_PRODUCT, repeated, np.empty((0, 3)), bound=release.sensitivity)
     assert not passed.refuted
     assert verdict(release, statistics.OUTER_PRODUCT, repeated, np.empty((0, 3))).refuted
+
+
+def refined_case(unit):
+    settings = Settings(2, 3.0, privacy_unit=unit, client_size=4 if unit == "client" else None, lloyd_steps=0)
+    statistic = {"point": refined.POINT_RESIDUALS, "client": refined.CLIENT_RESIDUALS}[unit]
+    centers = np.array([[0.0, 0, 0], [9e9, 0, 0]])
+    public = {"centers": centers, "origins": centers, "count_weight": 20.0, "bound": 100.0}
+    return prepare(settings, SERVER, 5).plan["sums"], statistic, public
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+def test_refined_residuals_of_the_worst_unit_pass(unit):
+    # The worst unit sends as much as it can: far beyond the bound, and, if it is a client, many times.
+    release, statistic, public = refined_case(unit)
+    rows = np.repeat(EDGE, 50, axis=0) if unit == "client" else EDGE
+    found = verdict(release, statistic, rows, np.empty((0, 3)), **public)
+    assert not found.refuted
+    assert 0 < found.epsilon_lower_bound < found.epsilon_claimed
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+def test_refined_residuals_that_are_not_bounded_are_refuted(unit):
+    # Planted: residuals sent as they are, while the noise is that of a bounded contribution.
+    release, statistic, public = refined_case(unit)
+    honest = statistic(one_client(EDGE), **(PUBLIC | public))
+    planted = 8 * honest
+    assert audit_release(release, planted, 0 * planted, delta=DELTA, runs=RUNS, seed=1).refuted
+
+
+def test_a_client_counted_as_points_is_refuted():
+    # Planted: the statistic of points used where the unit is a client that repeats itself.
+    release, _, public = refined_case("client")
+    repeated = np.repeat(EDGE, 30, axis=0)
+    assert verdict(release, refined.POINT_RESIDUALS, repeated, np.empty((0, 3)), **public).refuted
 
 
 def test_the_bound_itself_holds_for_a_known_mechanism(rng):

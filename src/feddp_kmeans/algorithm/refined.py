@@ -39,6 +39,9 @@ SUBSPACE_STEPS = 3
 _CELL_COUNTS, _SUBSPACE_COUNTS, _FULL_COUNTS = 1.0, 0.4, 0.2
 """Length of the counts beside that of the residuals in a typical unit's vector."""
 
+_CELLS_PER_CLUSTER = 6
+"""Cells of server points: more of them are noisier each and lose clusters more often."""
+
 _RANK_FACTOR = 2
 """Largest dimension of the subspace, in multiples of k."""
 
@@ -98,7 +101,7 @@ class RefinedMethod:
     @property
     def n_cells(self) -> int:
         """Return the number of cells that the server points are gathered into."""
-        return min(len(self.server_points), 15 * self.k)
+        return min(len(self.server_points), _CELLS_PER_CLUSTER * self.k)
 
     def bind(self, federation: Federation, plan: Plan, seed: int) -> "RefinedRun":
         """Return the method at work on one federation."""

@@ -1,0 +1,49 @@
+"""The planner: public facts in, a choice and its reason out."""
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.algorithm.feddp_kmeans import prepare
+from feddp_kmeans.algorithm.planner import CANDIDATES, DEFAULT_STEPS, choose_lloyd_steps
+from feddp_kmeans.algorithm.settings import Settings
+
+SERVER = np.random.default_rng(5).standard_normal((80, 6))
+
+
+def steps_of(plan):
+    return plan["lloyd sums"].times if "lloyd sums" in plan else 0
+
+
+def test_without_a_public_number_of_points_the_default_is_taken():
+    plan = prepare(Settings(4, 1.0), SERVER, 10).plan
+    assert steps_of(plan) == DEFAULT_STEPS
+    assert "not public" in plan.reasons[0]
+
+
+@pytest.mark.parametrize("settings", [Settings(4, 1.0, n_points=50_000), Settings(4, 1.0, privacy_unit="client", client_size=5)])
+def test_candidates_are_tried_on_server_data_and_the_reason_says_so(settings):
+    prepared = prepare(settings, SERVER, 3000)
+    assert prepared.lloyd_steps in CANDIDATES
+    assert steps_of(prepared.plan) == prepared.lloyd_steps == prepared.plan.facts["lloyd_steps"]
+    assert "made up from server data" in prepared.plan.reasons[0]
+    assert prepare(settings, SERVER, 3000).plan.to_dict() == prepared.plan.to_dict()
+
+
+def test_the_least_simulated_cost_wins(monkeypatch):
+    costs = {0: 10.0, 1: 9.0, 2: 5.0}
+    monkeypatch.setattr("feddp_kmeans.algorithm.planner._simulated_cost", lambda steps, _plan, _n: costs[steps])
+    assert choose_lloyd_steps(lambda steps: (steps, None), 100).lloyd_steps == 2
+    costs[2] = 8.99
+    assert choose_lloyd_steps(lambda steps: (steps, None), 100).lloyd_steps == DEFAULT_STEPS
+
+
+def test_steps_that_are_asked_for_are_taken():
+    assert steps_of(prepare(Settings(4, 1.0, lloyd_steps=3), SERVER, 10).plan) == 3
+
+
+def test_a_public_client_size_saves_its_release():
+    bought = prepare(Settings(4, 1.0, privacy_unit="client", lloyd_steps=0), SERVER, 10).plan
+    given = prepare(Settings(4, 1.0, privacy_unit="client", client_size=8, lloyd_steps=0), SERVER, 10).plan
+    assert "client sizes" in bought
+    assert "client sizes" not in given
+    assert given["sums"].noise_multiplier < bought["sums"].noise_multiplier
