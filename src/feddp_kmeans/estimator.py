@@ -15,9 +15,11 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.bounds import ClientBounds
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
-from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.settings import InitName, Settings
+from feddp_kmeans.baselines import STARTS
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points
+from feddp_kmeans.privacy.noise import StreamFactory
 
 
 class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -33,8 +35,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         What the guarantee hides: one data point, or all the data of one client.
     method : "refined" or "paper"
         The releases that are made.
-    init : "feddp"
-        Where the first centers come from.
+    init : "feddp", "server-kmeans++", "server-lloyds" or "sphere-packing"
+        Where the first centers come from. All but "feddp" touch no client data and leave the whole budget to the paper's Lloyd steps.
     lloyd_steps : int or "auto"
         Noisy Lloyd steps after the initialization.
     radius : float, optional
@@ -55,7 +57,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     Attributes
     ----------
     cluster_centers_ : array of shape (n_clusters, n_features)
-    cluster_counts_ : noisy number of points (of clients, at client level) in each cluster
+    cluster_counts_ : noisy size of each cluster (number of clients that have a point in it, for method "paper" at client level)
     center_stddev_ : standard deviation of the noise in one coordinate of each center
     privacy_ : PrivacyReport, the guarantee and the ledger of all releases
     plan_ : Plan, fixed before any data was read
@@ -108,7 +110,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         server_points = _server_points(server_data)
         settings.check_server(server_points, federation.dimension)
         prepared = prepare(settings, server_points, federation.n_clients)
-        found = run(federation, prepared, server_points, seed=seed)
+        found = run(federation, prepared, server_points, start=_start(settings, server_points, seed), seed=seed)
         self.cluster_centers_: FloatArray = found.centers
         self.cluster_counts_: FloatArray = found.counts
         self.center_stddev_: FloatArray = found.center_stddev
@@ -184,6 +186,14 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
             return points, np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
         return points, np.isfinite(points).all(axis=1)
+
+
+def _start(settings: Settings, server_points: FloatArray, seed: int | None) -> FloatArray | None:
+    if settings.init == InitName.FEDDP:
+        return None
+    ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
+    choice = StreamFactory(seed).integer_seed("start")
+    return STARTS[InitName(settings.init)](server_points, ball, settings.n_clusters, choice)
 
 
 def _is_list_of_tables(X: Any) -> bool:

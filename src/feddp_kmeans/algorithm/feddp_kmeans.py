@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
 from feddp_kmeans.algorithm.paper import PaperMethod
 from feddp_kmeans.algorithm.planner import Choice, choose_lloyd_steps
 from feddp_kmeans.algorithm.refined import REASONS, RefinedMethod
-from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
+from feddp_kmeans.algorithm.settings import AUTO, InitName, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.ledger import PrivacyReport
@@ -65,9 +65,10 @@ class Clustering:
 
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
     """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
-    server_points = np.asarray(server_points, dtype=np.float64)
+    # One layout in memory, so that the same public points give the same bits however they came.
+    server_points = np.ascontiguousarray(server_points, dtype=np.float64)
     settings.check_server(server_points, server_points.shape[1])
-    if settings.method == MethodName.PAPER:
+    if settings.method == MethodName.PAPER or settings.init != InitName.FEDDP:
         return _prepare_paper(settings, server_points, n_clients)
     return _prepare_refined(settings, server_points, n_clients)
 
@@ -77,17 +78,21 @@ def run(
     prepared: Prepared,
     server_points: FloatArray,
     *,
+    start: FloatArray | None = None,
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
-    """Return the clustering of the federation's points under the prepared plan."""
+    """Return the clustering of the federation's points under the prepared plan; from ``start`` where the plan has no initialization."""
     server_points = np.asarray(server_points, dtype=np.float64)
     settings, plan = prepared.settings, prepared.plan
     settings.check_server(server_points, federation.dimension)
     federation.begin(plan, seed, on_release)
     restarts = StreamFactory(seed).integer_seed("server k-means")
     steps = prepared.method.bind(federation, plan, restarts)
-    centers, counts, projection = feddp_init(steps, settings.n_clusters, restarts)
+    if start is None:
+        centers, counts, projection = feddp_init(steps, settings.n_clusters, restarts)
+    else:
+        centers, counts, projection = start, np.full(len(start), np.nan), np.eye(federation.dimension)
     centers, counts = feddp_lloyds(steps, centers, counts, prepared.lloyd_steps)
     return Clustering(
         centers=centers,
@@ -103,7 +108,8 @@ def run(
 def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
     unit, k = settings.unit, settings.n_clusters
     ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
-    steps = 0 if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    with_init = settings.init == InitName.FEDDP
+    steps = (0 if with_init else 1) if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
     bounds = None
     if unit is PrivacyUnit.CLIENT:
@@ -115,11 +121,15 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
         unit,
         settings.epsilon,
         settings.delta,
-        method.requests(settings.epsilon, settings.delta),
+        method.requests(settings.epsilon, settings.delta, with_init=with_init),
         composition=Composition(settings.composition),
         sampling_rate=settings.sampling_rate,
         facts=facts,
-        reasons=("the paper's proportions of the budget, and no Lloyd step unless asked for",),
+        reasons=(
+            "the paper's proportions of the budget, and no Lloyd step unless asked for"
+            if with_init
+            else f"{settings.init}: first centers without client data, the whole budget for the paper's Lloyd steps",
+        ),
     )
     return Prepared(settings, plan, method, steps)
 

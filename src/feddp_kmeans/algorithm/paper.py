@@ -53,10 +53,11 @@ class PaperMethod:
         made = _point_aggregates(ball) if bounds is None else _client_aggregates(ball, bounds)
         self.aggregates = {aggregate.name: aggregate for aggregate in made}
 
-    def requests(self, epsilon: float, delta: float, shares: Sequence[float] | None = None) -> list[Release]:
+    def requests(self, epsilon: float, delta: float, shares: Sequence[float] | None = None, *, with_init: bool = True) -> list[Release]:
         """Return the releases, each with the noise that meets its own share of the budget (Theorem 1).
 
-        A Lloyd step gets as much as step 3 of the initialization, divided between sums and counts alike.
+        A Lloyd step gets as much as step 3 of the initialization, divided between sums and counts alike. Without the initialization
+        the Lloyd steps have the whole budget.
         """
         first, second, sums, counts = shares or SHARES[self.unit]
         total = first + second + (1 + self.lloyd_steps) * (sums + counts)
@@ -69,6 +70,8 @@ class PaperMethod:
         ]
         if steps:
             rows += [("lloyd sums", sums, k * dimension, steps), ("lloyd counts", counts, k, steps)]
+        if not with_init:
+            rows, total = rows[4:], steps * (sums + counts)
         deltas = sum(times for name, _, _, times in rows if self.aggregates[name].mechanism is Mechanism.GAUSSIAN)
         finite = epsilon if np.isfinite(epsilon) else 1.0
         return [

@@ -7,6 +7,7 @@ distributions, which bound from above. Knows nothing of k-means.
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from scipy import optimize, special
 
@@ -62,6 +63,8 @@ def composed_epsilon(releases: Sequence[Release], delta: float, sampling_rate: f
     composition is one of independently sampled mechanisms. (Two releases of one cohort would be *one* sampled mechanism, and
     pretending otherwise understates epsilon by up to 27 %.)
     """
+    if not releases:
+        return 0.0
     if any(r.noise_multiplier == 0 for r in releases):
         return math.inf
     if sampling_rate == 1.0 and all(r.mechanism is Mechanism.GAUSSIAN for r in releases):
@@ -79,13 +82,13 @@ def _pld_epsilon(key: tuple[tuple[Mechanism, float, int], ...], delta: float, sa
     # finds no more than was asked for.
     rough = sum(times / multiplier for _, multiplier, times in key) * sampling_rate
     interval = min(1e-2, max(1e-4, rough / 1000))
-    total = None
+    total: Any = None
     for mechanism, multiplier, times in key:
         make = pld.from_gaussian_mechanism if mechanism is Mechanism.GAUSSIAN else pld.from_laplace_mechanism
         one = make(multiplier, value_discretization_interval=interval, sampling_prob=sampling_rate)
         many = one.self_compose(times) if times > 1 else one
         total = many if total is None else total.compose(many)
-    return float(total.get_epsilon_for_delta(delta)) if total is not None else 0.0
+    return float(total.get_epsilon_for_delta(delta))
 
 
 def calibrate_scale(epsilon_at: Callable[[float], float], epsilon: float) -> float:
