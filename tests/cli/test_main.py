@@ -145,6 +145,9 @@ def test_plan_reads_no_client_data(folder):
     done = feddp("plan", "--server", folder / "server.csv", "-k", 3, "--epsilon", 1, "--method", "paper")
     assert done.returncode == 0
     assert "outer product" in done.stdout
+    bare = feddp("plan", "-k", 10, "--dimension", 100, "--epsilon", 1, "--radius", 11, "--method", "paper", "--json")
+    assert json.loads(bare.stdout)["releases"][0]["l2_sensitivity"] == 121
+    assert "--server or a --dimension" in feddp("plan", "-k", 3).stderr
     plan = json.loads(feddp("plan", "--server", folder / "server.csv", "-k", 3, "--json").stdout)
     assert plan["epsilon_spent"] <= 1
 

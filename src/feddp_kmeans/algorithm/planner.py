@@ -16,7 +16,7 @@ from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import Plan
 
 DEFAULT_STEPS = 1
-"""Lloyd steps where nothing is known of the number of units: the best or nearly the best in every measurement (docs/refined.md)."""
+"""Lloyd steps where nothing is known of the number of units: best or near it in most measurements (docs/refined.md)."""
 
 CANDIDATES = (0, 1, 2)
 
@@ -40,7 +40,7 @@ def choose_lloyd_steps(make: Callable[[int], tuple[RefinedMethod, Plan]], n_unit
     much less noise.
     """
     if n_units is None:
-        return Choice(DEFAULT_STEPS, f"{DEFAULT_STEPS} Lloyd step: the number of points is not public, and this is never far from best")
+        return Choice(DEFAULT_STEPS, f"{DEFAULT_STEPS} Lloyd step: the number of points is not public, so nothing was simulated")
     costs = {steps: _simulated_cost(*make(steps), n_units) for steps in CANDIDATES}
     best = min(costs, key=lambda steps: costs[steps])
     chosen = best if costs[best] < (1 - _MARGIN) * costs[DEFAULT_STEPS] else DEFAULT_STEPS

@@ -27,7 +27,7 @@ SHARES = {"client sizes": 0.02, "second moment": 0.21, "cells": 0.09, "subspace 
 """Parts of the budget mu**2."""
 
 REASONS = (
-    "shares of the budget: one split was within the scatter of the best on every data set measured (docs/refined.md)",
+    "shares of the budget are fixed: of the few splits tried, the one that did best over all data sets (docs/refined.md)",
     "bounds: the median of what made-up units of server points would send; the sensitivities are in units of these bounds",
     "the server data alone give the centers if the noisy weights turn out too small to tell client data from noise",
 )

@@ -84,8 +84,9 @@ def demo(
 
 @app.command()
 def plan(
-    server: Annotated[Path, typer.Option("--server", help="The public server data: .csv, .parquet or .npy.")],
     clusters: Clusters,
+    server: Annotated[Path | None, typer.Option("--server", help="The public server data: .csv, .parquet or .npy.")] = None,
+    dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, where there is no --server.")] = None,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
     unit: Unit = "point",
@@ -97,9 +98,9 @@ def plan(
     n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Show the noise of every release for a budget. Reads no client data at all."""
+    """Show the noise of every release for a budget. Reads no client data, and with --dimension no data at all."""
     settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, client_size, n_points)
-    prepared = prepare(settings, open_table(server).read(), n_clients)
+    prepared = prepare(settings, _server_or_stand_in(server, dimension, settings), n_clients)
     if as_json:
         typer.echo(json.dumps(prepared.plan.to_dict(), indent=2))
         return
@@ -147,6 +148,18 @@ def fit(
     _show(found, result)
     if folder is not None:
         out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
+
+
+def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
+    """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
+    if server is not None:
+        return open_table(server).read()
+    if dimension is None or dimension < 1:
+        raise FedDPError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
+    points = np.random.default_rng(0).standard_normal((30 * settings.n_clusters, dimension))
+    err.print("No server data: made-up points stand in, so what depends on server data is only an example.", highlight=False)
+    stand_in: FloatArray = (settings.radius or 1.0) * points / np.linalg.norm(points, axis=1, keepdims=True)
+    return stand_in
 
 
 def _settings(
