@@ -12,6 +12,10 @@ from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
 
 
+_DISCRETISATION = 5e-4
+"""Part of epsilon set aside, so that an accountant that rounds privacy losses up to a grid finds no more than was asked for."""
+
+
 class Composition(StrEnum):
     """How the releases' costs are added up."""
 
@@ -108,7 +112,7 @@ def calibrated_plan(
 
 
 def _tight_factor(requests: Sequence[Release], epsilon: float, delta: float, sampling_rate: float) -> float:
-    target = epsilon - sum(r.sampler_epsilon for r in requests)
+    target = epsilon * (1 - _DISCRETISATION) - sum(r.sampler_epsilon for r in requests)
     if target <= 0:
         raise FedDPError(f"epsilon must be above {epsilon - target:.1e}, the samplers' own error, got {epsilon}.")
     if not requests:
