@@ -11,7 +11,6 @@ from feddp_kmeans.privacy.accounting import calibrate_scale, check_budget, compo
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
 
-
 _DISCRETISATION = 5e-4
 """Part of epsilon set aside, so that an accountant that rounds privacy losses up to a grid finds no more than was asked for."""
 
