@@ -187,6 +187,13 @@ def test_server_data_must_fit(rng):
         fit(clients, np.zeros_like(server), n_clusters=3)
 
 
+def test_client_sampling_runs_with_the_refined_method(rng):
+    clients, server, truth = blobs(rng, sizes=[20] * 600)
+    found = fit(clients, server, n_clusters=3, epsilon=4.0, privacy_unit="client", sampling_rate=0.5)
+    assert found.plan.sampling_rate == 0.5
+    assert np.linalg.norm(in_order(found.centers, truth) - truth, axis=1).max() < 1.0
+
+
 def test_client_sampling_runs(rng):
     clients, server, _ = blobs(rng, sizes=[20] * 50)
     found = fit(clients, server, n_clusters=3, epsilon=math.inf, privacy_unit="client", method="paper", sampling_rate=0.5)

@@ -156,7 +156,7 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
         return method, plan
 
     if settings.lloyd_steps == AUTO:
-        n_units = n_clients if unit is PrivacyUnit.CLIENT else settings.n_points
+        n_units = max(1, int(n_clients * settings.sampling_rate)) if unit is PrivacyUnit.CLIENT else settings.n_points
         choice = choose_lloyd_steps(make, n_units)
     else:
         choice = Choice(int(settings.lloyd_steps), f"{settings.lloyd_steps} Lloyd steps, as asked for")

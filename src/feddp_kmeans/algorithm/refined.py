@@ -266,7 +266,8 @@ class RefinedRun:
         if method.client_size is not None:
             return min(method.client_size, _LARGEST_SIMULATED)
         histogram = self._noisy_sum(statistics.CLIENT_SIZES, "client sizes", with_ball=False)
-        crossing = np.flatnonzero(np.cumsum(histogram) >= self._federation.n_clients / 2)
+        expected = self._federation.n_clients * self._plan.sampling_rate
+        crossing = np.flatnonzero(np.cumsum(histogram) >= expected / 2)
         return int(min(2 ** crossing[0], _LARGEST_SIMULATED)) if len(crossing) else 1
 
     def _simulated_units(self) -> tuple[IntArray, ClientBatch]:

@@ -1,11 +1,13 @@
 """The statistics of the paper: of points, each clipped to the ball; and of clients, each clipped to a bound of its own."""
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, outer_product_norms, sums_by
+from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, joint_sums, outer_product_norms, sums_by
 from feddp_kmeans.federation.base import ClientBatch, Statistic
 from feddp_kmeans.privacy.clipping import row_norms
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -21,19 +23,14 @@ def _outer_product(batch: ClientBatch, *, center: FloatArray, radius: float) -> 
     return _upper_triangle(gram(Ball(center, float(radius)).encode(batch.points)))
 
 
-def _cluster_counts(
-    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
-) -> IntArray:
-    encoded = Ball(center, float(radius)).encode(batch.points)
-    return np.bincount(assign(encoded, centers, projection), minlength=len(centers)).astype(np.int64)
+def _cluster_counts(batch: ClientBatch, **where: Any) -> IntArray:
+    found = _assigned(batch, **where)
+    return np.bincount(found.labels, minlength=found.k).astype(np.int64)
 
 
-def _cluster_sums(
-    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
-) -> IntArray:
-    encoded = Ball(center, float(radius)).encode(batch.points)
-    sums = sums_by(encoded, assign(encoded, centers, projection), len(centers))
-    return sums.astype(np.int64).ravel()
+def _cluster_sums(batch: ClientBatch, **where: Any) -> IntArray:
+    found = _assigned(batch, **where)
+    return sums_by(found.encoded, found.labels, found.k).astype(np.int64).ravel()
 
 
 def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
@@ -44,64 +41,25 @@ def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: flo
     return _upper_triangle(gram(scaled))
 
 
-def _client_cluster_counts(
-    batch: ClientBatch,
-    *,
-    center: FloatArray,
-    radius: float,
-    centers: FloatArray,
-    bound: float,
-    projection: FloatArray | None = None,
-) -> IntArray:
-    encoded = Ball(center, float(radius)).encode(batch.points)
-    counts = _counts_by_client(batch, assign(encoded, centers, projection), len(centers))
-    return _sum_bounded_l1(counts, float(bound))
+def _client_cluster_counts(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
+    return _sum_bounded_l1(_counts_by_client(batch, _assigned(batch, **where)), float(bound))
 
 
-def _client_presence(
-    batch: ClientBatch,
-    *,
-    center: FloatArray,
-    radius: float,
-    centers: FloatArray,
-    bound: float,
-    projection: FloatArray | None = None,
-) -> IntArray:
-    encoded = Ball(center, float(radius)).encode(batch.points)
-    counts = _counts_by_client(batch, assign(encoded, centers, projection), len(centers))
+def _client_presence(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
+    counts = _counts_by_client(batch, _assigned(batch, **where))
     return _sum_bounded_l1((counts > 0).astype(np.float64), float(bound))
 
 
-def _client_cluster_sums(
-    batch: ClientBatch,
-    *,
-    center: FloatArray,
-    radius: float,
-    centers: FloatArray,
-    bound: float,
-    projection: FloatArray | None = None,
-) -> IntArray:
-    ball = Ball(center, float(radius))
-    encoded = ball.encode(batch.points)
-    sums = _sums_by_client(batch, encoded, assign(encoded, centers, projection), len(centers))
-    return _sum_bounded_l2(sums, float(bound) / ball.grid)
+def _client_cluster_sums(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
+    found = _assigned(batch, **where)
+    return _sum_bounded_l2(_sums_by_client(batch, found), float(bound) / found.ball.grid)
 
 
-def _client_cluster_means(
-    batch: ClientBatch,
-    *,
-    center: FloatArray,
-    radius: float,
-    centers: FloatArray,
-    bound: float,
-    projection: FloatArray | None = None,
-) -> IntArray:
-    ball = Ball(center, float(radius))
-    encoded = ball.encode(batch.points)
-    labels = assign(encoded, centers, projection)
-    counts = _counts_by_client(batch, labels, len(centers))
-    means = _sums_by_client(batch, encoded, labels, len(centers)) / np.maximum(counts, 1)[:, :, None]
-    return _sum_bounded_l2(means, float(bound) / ball.grid)
+def _client_cluster_means(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
+    found = _assigned(batch, **where)
+    counts = _counts_by_client(batch, found)
+    means = _sums_by_client(batch, found) / np.maximum(counts, 1)[:, :, None]
+    return _sum_bounded_l2(means, float(bound) / found.ball.grid)
 
 
 OUTER_PRODUCT = Statistic("outer-product", _outer_product, whole_clients=False)
@@ -136,20 +94,35 @@ def _upper_triangle(matrix: FloatArray) -> IntArray:
     return matrix[np.triu_indices(len(matrix))].astype(np.int64)
 
 
-def _counts_by_client(batch: ClientBatch, labels: IntArray, k: int) -> FloatArray:
-    cells = np.bincount(batch.owners * k + labels, minlength=batch.n_clients * k)
-    return cells.reshape(batch.n_clients, k).astype(np.float64)
+@dataclass(frozen=True)
+class _Assigned:
+    """Encoded points and the cluster of each."""
+
+    ball: Ball
+    encoded: FloatArray
+    labels: IntArray
+    k: int
 
 
-def _sums_by_client(batch: ClientBatch, encoded: FloatArray, labels: IntArray, k: int) -> FloatArray:
-    """Return the (clients, k, d) sums of integer points: rows sorted by (client, cluster) and added in runs."""
-    sums = np.zeros((batch.n_clients * k, encoded.shape[1]))
-    cells = batch.owners * k + labels
-    order = np.argsort(cells, kind="stable")
-    present, firsts = np.unique(cells[order], return_index=True)
-    if len(present):
-        sums[present] = np.add.reduceat(encoded[order], firsts, axis=0)
-    return sums.reshape(batch.n_clients, k, encoded.shape[1])
+def _assigned(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> _Assigned:
+    ball = Ball(center, float(radius))
+    encoded = ball.encode(batch.points)
+    return _Assigned(ball, encoded, assign(encoded, centers, projection), len(centers))
+
+
+def _counts_by_client(batch: ClientBatch, found: _Assigned) -> FloatArray:
+    cells = np.bincount(batch.owners * found.k + found.labels, minlength=batch.n_clients * found.k)
+    return cells.reshape(batch.n_clients, found.k).astype(np.float64)
+
+
+def _sums_by_client(batch: ClientBatch, found: _Assigned) -> FloatArray:
+    """Return the (clients, k, d) sums of integer points."""
+    sums = np.zeros((batch.n_clients, found.k, found.encoded.shape[1]))
+    units, clusters, values = joint_sums(batch, found.encoded, found.labels, found.k, 1.0)
+    sums[units, clusters] = values[:, :-1]
+    return sums
 
 
 def _sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:
