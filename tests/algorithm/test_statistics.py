@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feddp_kmeans.algorithm.statistics import REGISTRY, refined
+from feddp_kmeans.algorithm.statistics import REGISTRY, arithmetic, refined
 from feddp_kmeans.algorithm.statistics import paper as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import assign
 from feddp_kmeans.algorithm.statistics.paper import COUNT_STEPS, MEAN_STEPS
@@ -167,6 +167,18 @@ def test_ties_go_to_the_first_center_and_assignment_ignores_other_rows(rng):
     assert np.array_equal(together[17:], assign(many[17:], some))
     brute = ((many[:200, None].astype(np.int64) - some[None].astype(np.int64)) ** 2).sum(axis=2).argmin(axis=1)
     assert np.array_equal(together[:200], brute)
+
+
+def test_a_clients_norm_ignores_other_clients_to_the_last_bit(rng, monkeypatch):
+    monkeypatch.setattr(arithmetic, "_LARGEST_PADDED", 64)
+    sizes = np.array([3, 0, 1, 17, 30, 2, 100, 31, 65, 4])
+    batch = ClientBatch(np.zeros((sizes.sum(), 0)), np.concatenate([[0], np.cumsum(sizes)]))
+    encoded = np.rint(rng.standard_normal((sizes.sum(), 50)) * 9000)
+    together = arithmetic.outer_product_norms(encoded, batch)
+    for index, (a, b) in enumerate(zip(batch.starts[:-1], batch.starts[1:], strict=True)):
+        alone = arithmetic.outer_product_norms(encoded[a:b], ClientBatch(encoded[a:b], np.array([0, b - a])))
+        assert together[index] == alone[0]
+        assert alone[0] == pytest.approx(np.linalg.norm(encoded[a:b].T @ encoded[a:b]))
 
 
 @pytest.mark.parametrize("size", [1, 7, 300])

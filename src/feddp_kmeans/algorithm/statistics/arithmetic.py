@@ -10,6 +10,9 @@ _PROJECTION_STEPS = 2.0**20
 _ASSIGN_VALUES = 1 << 20
 """Scores held at once while assigning points to centers: 8 MiB."""
 
+_LARGEST_PADDED = 1 << 12
+"""Clients of more points than this are multiplied one by one."""
+
 
 def project(encoded: FloatArray, projection: FloatArray | None) -> FloatArray:
     """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
@@ -82,7 +85,11 @@ def joint_sums(
 
 
 def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
-    """Return ``|Z_j^T Z_j|_F`` of every client: batched products over clients of like size, padded with zero points."""
+    """Return ``|Z_j^T Z_j|_F`` of every client.
+
+    Small clients go through batched products, padded with zero points to a power of two. The width depends on a client's own size alone: the
+    squares below are not exact, and the order they are added in must not depend on other clients.
+    """
     if batch.is_single_points:
         squares: FloatArray = np.square(encoded).sum(axis=1)
         return squares
@@ -91,7 +98,11 @@ def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
     classes = np.ceil(np.log2(np.maximum(sizes, 1))).astype(int)
     for size_class in np.unique(classes[sizes > 0]):
         members = np.flatnonzero((classes == size_class) & (sizes > 0))
-        width = int(sizes[members].max())
+        width = 1 << int(size_class)
+        if width > _LARGEST_PADDED:
+            for index in members:
+                norms[index] = np.sqrt(np.square(gram(encoded[batch.starts[index] : batch.starts[index + 1]])).sum())
+            continue
         # |Z^T Z|_F = |Z Z^T|_F: form whichever is smaller, a few clients at a time.
         cells = width * encoded.shape[1] + min(width, encoded.shape[1]) ** 2
         step = max(1, (1 << 22) // cells)
@@ -101,6 +112,6 @@ def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
             inside = np.arange(width) < sizes[some, None]
             padded = encoded[np.where(inside, rows, 0)] * inside[:, :, None]
             transposed: Array = padded.transpose(0, 2, 1)
-            gram = padded @ transposed if width < encoded.shape[1] else transposed @ padded
-            norms[some] = np.sqrt(np.square(gram).reshape(len(some), -1).sum(axis=1))
+            products = padded @ transposed if width < encoded.shape[1] else transposed @ padded
+            norms[some] = np.sqrt(np.square(products).reshape(len(some), -1).sum(axis=1))
     return norms
