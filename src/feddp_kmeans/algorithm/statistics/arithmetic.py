@@ -87,8 +87,8 @@ def joint_sums(
 def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
     """Return ``|Z_j^T Z_j|_F`` of every client.
 
-    Small clients go through batched products, padded with zero points to a power of two. The width depends on a client's own size alone: the
-    squares below are not exact, and the order they are added in must not depend on other clients.
+    Small clients go through batched products, padded with zero points to a power of two. The width depends on a client's own size
+    alone: the squares below are not exact, and the order they are added in must not depend on other clients.
     """
     if batch.is_single_points:
         squares: FloatArray = np.square(encoded).sum(axis=1)
