@@ -38,6 +38,13 @@ def test_the_page_warns_where_nothing_is_private(epsilon, seed):
     assert "NOT PRIVATE" in page
 
 
+def test_a_result_that_is_all_noise_says_so():
+    made = result(0.001)
+    assert "server data alone" in made["remarks"][0]
+    assert made["remarks"][0] in render_page(made)
+    assert result(math.inf)["remarks"] == []
+
+
 def test_files_are_whole_and_strict_json(tmp_path):
     write_result(tmp_path / "run", result(math.inf))
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"centers.parquet", "report.html", "result.json"}

@@ -30,6 +30,8 @@ class Steps(InitSteps, LloydSteps, Protocol):
     """Weight of each server point, once step 2 is done."""
     center_stddev: FloatArray
     """Standard deviation of the noise in a coordinate of each of the latest centers."""
+    remarks: list[str]
+    """What a reader of the result should know; made of public facts and released numbers alone."""
 
 
 class Method(Protocol):
@@ -61,6 +63,7 @@ class Clustering:
     server_weights: FloatArray
     plan: Plan
     privacy: PrivacyReport
+    remarks: tuple[str, ...] = ()
 
 
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
@@ -102,6 +105,7 @@ def run(
         server_weights=steps.server_weights,
         plan=plan,
         privacy=_report(federation, plan),
+        remarks=tuple(steps.remarks),
     )
 
 

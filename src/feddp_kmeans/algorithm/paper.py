@@ -103,6 +103,7 @@ class PaperRun:
         self._ball = method.ball
         self.server_weights: FloatArray = np.ones(len(method.server_points))
         self.center_stddev: FloatArray = np.zeros(method.k)
+        self.remarks: list[str] = []
 
     def projection(self) -> FloatArray:
         """Return Pi: the top k eigenvectors of the noisy outer product, as columns (step 1)."""
@@ -132,6 +133,10 @@ class PaperRun:
         counts = self._noisy_sum(counts_name, **public)
         # Below this count noise may be all there is.
         smallest = max(0.5, 2 * self._plan[counts_name].stddev)
+        if (unsure := int(np.sum(counts < smallest))) > 0:
+            self.remarks.append(
+                f"{sums_name}: {unsure} of {len(counts)} noisy counts may be noise alone; those centers stayed where they were"
+            )
         means = centers_from_sums(sums, counts, fallback - ball.center, smallest)
         self.center_stddev = self._plan[sums_name].stddev / np.maximum(counts, smallest)
         return ball.clip(ball.center + means), counts

@@ -127,6 +127,7 @@ class RefinedRun:
         self._unit_size = 1
         self._too_noisy = False
         self.center_stddev: FloatArray = np.zeros(method.k)
+        self.remarks: list[str] = []
 
     def projection(self) -> FloatArray:
         """Return the subspace: eigenvectors of the noisy second moment, steadied by the server's own where noise dominates (step 1)."""
@@ -170,6 +171,7 @@ class RefinedRun:
             )
             projected_centers = np.rint(projected_centers) + self._shrunk(found, projected)
         if self._too_noisy:
+            self.remarks.append("the noisy weights cannot tell client data from noise: the centers are those of the server data alone")
             server_only = weighted_kmeans(self._server, np.ones(len(self._server)), self._method.k, self._seed)
             return self._full_step("sums", server_only, server_only, None)
         members = assign(projected, projected_centers)

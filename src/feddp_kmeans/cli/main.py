@@ -219,4 +219,6 @@ def _run_with_progress(federation: Federation, prepared: Prepared, server_points
 def _show(found: Clustering, result: dict[str, Any]) -> None:
     show_ledger(out, result["ledger"], title="What was released")
     show_clusters(out, found.counts, found.center_stddev, np.linalg.norm(found.centers, axis=1))
+    for remark in found.remarks:
+        out.print(f"Note: {remark}.", style="yellow", highlight=False)
     out.print(result["guarantee"], style="bold", highlight=False)

@@ -40,6 +40,7 @@ sum. The share is that of times / multiplier².</p>
 <h2>Clusters</h2>
 <div class="scroll"><table><thead><tr><th>cluster</th><th>noisy size</th><th></th><th>noise in a coordinate (std)</th></tr></thead>
 <tbody>{_cluster_rows(result)}</tbody></table></div>
+{"".join(f"<p class='guarantee not'>{escape(remark)}</p>" for remark in result["remarks"])}
 <h2>Plan</h2><ul>{"".join(f"<li>{escape(reason)}</li>" for reason in result["plan"]["reasons"])}</ul>
 <p class="soft">Everything on this page is either public or was released with noise. Full numbers: <code>result.json</code>,
 <code>centers.parquet</code>.</p>
