@@ -3,7 +3,8 @@
     python benchmarks/accuracy.py CASE[,CASE...] EPSILON[,EPSILON...] [--seeds 10] [--method refined] [--tables FOLDER] [--jobs 2]
 
 Costs are computed from the client points themselves: a NON-PRIVATE check. Data seeds start at 1000, noise seeds at 0.
-Real tables (census, Stack Exchange) are read from --tables; see its README for where they come from.
+Real tables (census, Stack Exchange) are read from the folder --tables: acs_income_2018.parquet with acs_income_2018_categories.json,
+and stackexchange_travel.parquet, stackexchange_stackoverflow.parquet.
 """
 
 import argparse
@@ -130,7 +131,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--method", default="refined")
     parser.add_argument("--client-size", type=int)
-    parser.add_argument("--tables", default="../shared/data")
+    parser.add_argument("--tables", default="tables")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     settings = {"method": given.method, "client_size": given.client_size}
