@@ -33,8 +33,8 @@ REASONS = (
 )
 """Why the plan is what it is, beside the number of Lloyd steps."""
 
-SUBSPACE_STEPS = 3
-"""Lloyd steps inside the subspace: they release k (p + 1) numbers only, so they are cheap."""
+SUBSPACE_STEPS = {PrivacyUnit.POINT: 5, PrivacyUnit.CLIENT: 3}
+"""Lloyd steps inside the subspace: they release k (p + 1) numbers only, so they are cheap. How many was measured."""
 
 _CELL_COUNTS, _SUBSPACE_COUNTS, _FULL_COUNTS = 1.0, 0.4, 0.2
 """Length of the counts beside that of the residuals in a typical unit's vector."""
@@ -81,7 +81,7 @@ class RefinedMethod:
         rows = [
             ("second moment", moment_steps, SHARES["second moment"], d * (d - 1) // 2 + d + 1, 1),
             ("cells", BOUNDED_STEPS, SHARES["cells"], self.n_cells * (self.largest_rank + 1), 1),
-            ("subspace steps", BOUNDED_STEPS, SHARES["subspace steps"], k * (self.largest_rank + 1), SUBSPACE_STEPS),
+            ("subspace steps", BOUNDED_STEPS, SHARES["subspace steps"], k * (self.largest_rank + 1), SUBSPACE_STEPS[self.unit]),
             ("sums", BOUNDED_STEPS, SHARES["sums"] / (1 + steps), k * (d + 1), 1),
         ]
         if self.asks_for_sizes:
@@ -164,7 +164,7 @@ class RefinedRun:
     def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return centers in full space and noisy counts: Lloyd steps in the subspace, then residuals around the lifted centers (step 3)."""
         projected = project(self._server, projection)
-        for _ in range(SUBSPACE_STEPS):
+        for _ in range(SUBSPACE_STEPS[self._method.unit]):
             rows = projected - np.rint(projected_centers)[assign(projected, projected_centers)]
             found = self._residuals(
                 "subspace steps", _SUBSPACE_COUNTS, projected_centers, projected_centers, (projection, projection), rows
