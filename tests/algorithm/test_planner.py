@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.algorithm.feddp_kmeans import prepare
-from feddp_kmeans.algorithm.planner import CANDIDATES, DEFAULT_STEPS, choose_lloyd_steps
+from feddp_kmeans.algorithm.planner import CANDIDATES, DEFAULT_STEPS, choose
+from feddp_kmeans.algorithm.refined import SPLITS
 from feddp_kmeans.algorithm.settings import Settings
 
 SERVER = np.random.default_rng(5).standard_normal((80, 6))
@@ -29,12 +30,20 @@ def test_candidates_are_tried_on_server_data_and_the_reason_says_so(settings):
     assert prepare(settings, SERVER, 3000).plan.to_dict() == prepared.plan.to_dict()
 
 
-def test_the_least_simulated_cost_wins(monkeypatch):
-    costs = {0: 10.0, 1: 9.0, 2: 5.0}
-    monkeypatch.setattr("feddp_kmeans.algorithm.planner._simulated_cost", lambda steps, _plan, _n: costs[steps])
-    assert choose_lloyd_steps(lambda steps: (steps, None), 100).lloyd_steps == 2
-    costs[2] = 8.99
-    assert choose_lloyd_steps(lambda steps: (steps, None), 100).lloyd_steps == DEFAULT_STEPS
+def test_the_least_simulated_cost_wins_if_it_is_clear(monkeypatch):
+    costs = {(0, "balanced"): 10.0, (1, "balanced"): 9.0, (2, "balanced"): 5.0, (2, "more for sums"): 4.0, (1, "more for sums"): 8.99}
+    monkeypatch.setattr("feddp_kmeans.algorithm.planner._simulated_cost", lambda steps, split, _n: costs[steps, split])
+    clear = choose(lambda steps, split: (steps, split), 100)
+    assert (clear.lloyd_steps, clear.split) == (2, "more for sums")
+    assert "balanced: 5, more for sums: 4" in clear.reasons[1]
+    costs[2, "balanced"] = 8.99
+    close = choose(lambda steps, split: (steps, split), 100)
+    assert (close.lloyd_steps, close.split) == (DEFAULT_STEPS, "balanced")
+
+
+def test_splits_are_whole_budgets():
+    for shares in SPLITS.values():
+        assert sum(shares.values()) == pytest.approx(1.0)
 
 
 def test_steps_that_are_asked_for_are_taken():

@@ -12,7 +12,7 @@ from feddp_kmeans.algorithm.bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
 from feddp_kmeans.algorithm.feddp_init import InitSteps, feddp_init
 from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
 from feddp_kmeans.algorithm.paper import PaperMethod
-from feddp_kmeans.algorithm.planner import Choice, choose_lloyd_steps
+from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
 from feddp_kmeans.algorithm.refined import REASONS, RefinedMethod
 from feddp_kmeans.algorithm.settings import AUTO, InitName, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
@@ -146,25 +146,25 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
     if unit is PrivacyUnit.CLIENT:
         facts["client_size"] = settings.client_size
 
-    def make(steps: int, reasons: tuple[str, ...] = ()) -> tuple[RefinedMethod, Plan]:
-        method = RefinedMethod(unit, ball, settings.n_clusters, server_points, steps, settings.client_size)
+    def make(steps: int, split: str, reasons: tuple[str, ...] = ()) -> tuple[RefinedMethod, Plan]:
+        method = RefinedMethod(unit, ball, settings.n_clusters, server_points, steps, settings.client_size, split)
         plan = calibrated_plan(
             unit,
             settings.epsilon,
             settings.delta,
             method.requests(),
             sampling_rate=settings.sampling_rate,
-            facts=facts | {"lloyd_steps": steps},
+            facts=facts | {"lloyd_steps": steps, "split": split},
             reasons=reasons + REASONS,
         )
         return method, plan
 
     if settings.lloyd_steps == AUTO:
         n_units = max(1, int(n_clients * settings.sampling_rate)) if unit is PrivacyUnit.CLIENT else settings.n_points
-        choice = choose_lloyd_steps(make, n_units)
+        choice = choose(make, n_units)
     else:
-        choice = Choice(int(settings.lloyd_steps), f"{settings.lloyd_steps} Lloyd steps, as asked for")
-    method, plan = make(choice.lloyd_steps, (choice.reason,))
+        choice = Choice(int(settings.lloyd_steps), DEFAULT_SPLIT, (f"{settings.lloyd_steps} Lloyd steps, as asked for",))
+    method, plan = make(choice.lloyd_steps, choice.split, choice.reasons)
     return Prepared(settings, plan, method, choice.lloyd_steps)
 
 

@@ -5,16 +5,20 @@ It knows public facts only: the settings, the server data, the number of clients
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_init import feddp_init
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
-from feddp_kmeans.algorithm.refined import RefinedMethod
+from feddp_kmeans.algorithm.refined import SPLITS, RefinedMethod
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import Plan
 
+T = TypeVar("T")
+
+DEFAULT_SPLIT = "balanced"
 DEFAULT_STEPS = 1
 """Lloyd steps where nothing is known of the number of units: best or near it in most measurements (docs/refined.md)."""
 
@@ -30,22 +34,35 @@ class Choice:
     """What the planner chose, and why."""
 
     lloyd_steps: int
-    reason: str
+    split: str
+    reasons: tuple[str, ...]
 
 
-def choose_lloyd_steps(make: Callable[[int], tuple[RefinedMethod, Plan]], n_units: int | None) -> Choice:
-    """Return the number of Lloyd steps that does best on server data, at the noise that ``n_units`` units will see.
+def choose(make: Callable[[int, str], tuple[RefinedMethod, Plan]], n_units: int | None) -> Choice:
+    """Return the Lloyd steps, then the split of the budget, that do best on server data at the noise that ``n_units`` units will see.
 
-    ``make`` returns the method and the calibrated plan for a number of steps. A simulation has fewer units than the real run, and just as
-    much less noise.
+    ``make`` returns the method and the calibrated plan for a number of steps and a split. A simulation has fewer units than the real
+    run, and just as much less noise.
     """
     if n_units is None:
-        return Choice(DEFAULT_STEPS, f"{DEFAULT_STEPS} Lloyd step: the number of points is not public, so nothing was simulated")
-    costs = {steps: _simulated_cost(*make(steps), n_units) for steps in CANDIDATES}
-    best = min(costs, key=lambda steps: costs[steps])
-    chosen = best if costs[best] < (1 - _MARGIN) * costs[DEFAULT_STEPS] else DEFAULT_STEPS
-    tried = ", ".join(f"{steps}: {cost:.4g}" for steps, cost in costs.items())
-    return Choice(chosen, f"{chosen} Lloyd steps: cost per point on clients made up from server data was {tried}")
+        unknown = "the number of points is not public, so nothing was simulated"
+        return Choice(DEFAULT_STEPS, DEFAULT_SPLIT, (f"{DEFAULT_STEPS} Lloyd step, split {DEFAULT_SPLIT!r}: {unknown}",))
+    costs = {steps: _simulated_cost(*make(steps, DEFAULT_SPLIT), n_units) for steps in CANDIDATES}
+    steps = _best(costs, DEFAULT_STEPS)
+    split_costs = {split: costs[steps] if split == DEFAULT_SPLIT else _simulated_cost(*make(steps, split), n_units) for split in SPLITS}
+    split = _best(split_costs, DEFAULT_SPLIT)
+    where = "cost per point on clients made up from server data was"
+    return Choice(steps, split, (f"{steps} Lloyd steps: {where} {_listed(costs)}", f"split {split!r}: {where} {_listed(split_costs)}"))
+
+
+def _best(costs: dict[T, float], default: T) -> T:
+    """Return the candidate of the least cost; the default unless another is clearly better."""
+    best = min(costs, key=lambda candidate: costs[candidate])
+    return best if costs[best] < (1 - _MARGIN) * costs[default] else default
+
+
+def _listed(costs: dict[T, float]) -> str:
+    return ", ".join(f"{candidate}: {cost:.4g}" for candidate, cost in costs.items())
 
 
 def _simulated_cost(method: RefinedMethod, plan: Plan, n_units: int) -> float:
