@@ -25,6 +25,9 @@ DEFAULT_STEPS = 1
 CANDIDATES = (0, 1, 2)
 
 _SIMULATED_UNITS = 1000
+_LARGEST_UNIT = 32
+"""Points of a made-up client at most, so that planning for large clients stays cheap."""
+
 _MARGIN = 0.005
 """Part of the simulated cost by which a candidate must win to replace the default."""
 
@@ -68,10 +71,12 @@ def _listed(costs: dict[T, float]) -> str:
 def _simulated_cost(method: RefinedMethod, plan: Plan, n_units: int) -> float:
     rng = np.random.default_rng(0)
     points = method.server_points
-    size = method.client_size or 1
+    size = min(method.client_size or 1, _LARGEST_UNIT)
+    method = replace(method, client_size=None if method.client_size is None else size)
     units = [points[rng.integers(len(points), size=size)] for _ in range(_SIMULATED_UNITS)]
     ratio = _SIMULATED_UNITS / n_units
-    quieter = replace(plan, releases=tuple(replace(r, noise_multiplier=r.noise_multiplier * ratio) for r in plan.releases))
+    releases = tuple(replace(r, noise_multiplier=r.noise_multiplier * ratio) for r in plan.releases)
+    quieter = replace(plan, releases=releases, sampling_rate=1.0)
     federation = InMemoryFederation(units)
     federation.begin(quieter, seed=0)
     steps = method.bind(federation, quieter, seed=0)
