@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from feddp_kmeans.algorithm import server
 from feddp_kmeans.algorithm.server import (
     block_shrinkage,
     centers_from_sums,
@@ -48,6 +49,10 @@ def test_weighted_kmeans_finds_separated_clusters_from_any_seed(seed):
     found = weighted_kmeans(points, weights, 4, seed)
     distances = np.linalg.norm(truth[:, None] - found[None], axis=2).min(axis=1)
     assert distances.max() < 2
+
+
+def test_more_clusters_get_more_restarts():
+    assert [server._restarts(k) for k in (1, 10, 20, 100)] == [30, 30, 120, 300]
 
 
 def test_fewer_distinct_points_than_clusters_still_give_k_centers():

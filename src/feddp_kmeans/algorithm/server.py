@@ -9,7 +9,10 @@ from sklearn.cluster import KMeans
 from feddp_kmeans._typing import FloatArray, IntArray
 
 RESTARTS = 30
-"""Starts of the weighted k-means; a single one ends in a bad local optimum in about one run of four."""
+"""Starts of the weighted k-means for up to 10 clusters; a single one ends in a bad local optimum in about one run of four."""
+
+MOST_RESTARTS = 300
+"""Starts for many clusters: the more there are, the rarer is a start that meets each of them."""
 
 _LEAST_WEIGHT = 1e-6
 """Least weight of a point relative to the heaviest, so that a mean of light points is still a mean."""
@@ -56,9 +59,13 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int) 
     relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = KMeans(k, n_init=RESTARTS, random_state=seed).fit(points, sample_weight=relative)
+        model = KMeans(k, n_init=_restarts(k), random_state=seed).fit(points, sample_weight=relative)
     found: FloatArray = model.cluster_centers_
     return found
+
+
+def _restarts(k: int) -> int:
+    return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, MOST_RESTARTS))
 
 
 def centers_from_sums(sums: FloatArray, counts: FloatArray, fallback: FloatArray, smallest_count: float) -> FloatArray:
