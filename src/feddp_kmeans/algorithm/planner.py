@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_init import feddp_init
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
 from feddp_kmeans.algorithm.refined import SPLITS, RefinedMethod
+from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import Plan
 
@@ -82,9 +82,4 @@ def _simulated_cost(method: RefinedMethod, plan: Plan, n_units: int) -> float:
     steps = method.bind(federation, quieter, seed=0)
     centers, counts, _ = feddp_init(steps, method.k, seed=0)
     centers, _ = feddp_lloyds(steps, centers, counts, method.lloyd_steps)
-    return _cost(points, centers)
-
-
-def _cost(points: FloatArray, centers: FloatArray) -> float:
-    distances = np.square(points).sum(axis=1)[:, None] - 2 * points @ centers.T + np.square(centers).sum(axis=1)
-    return float(distances.min(axis=1).mean())
+    return kmeans_cost(points, centers)

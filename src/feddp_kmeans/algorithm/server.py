@@ -68,6 +68,12 @@ def _restarts(k: int) -> int:
     return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, MOST_RESTARTS))
 
 
+def kmeans_cost(points: FloatArray, centers: FloatArray) -> float:
+    """Return the mean squared distance of the points to their nearest centers; as private as the points it is given."""
+    distances = np.square(points).sum(axis=1)[:, None] - 2 * points @ centers.T + np.square(centers).sum(axis=1)
+    return float(distances.min(axis=1).mean())
+
+
 def centers_from_sums(sums: FloatArray, counts: FloatArray, fallback: FloatArray, smallest_count: float) -> FloatArray:
     """Return ``sums / counts``, and the fallback center wherever the noisy count is too small to divide by."""
     usable = counts >= smallest_count

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
-from feddp_kmeans.algorithm.server import weighted_kmeans
+from feddp_kmeans.algorithm.server import kmeans_cost, weighted_kmeans
 from feddp_kmeans.data.mixture import FederatedData
 
 
@@ -54,8 +54,7 @@ def show_demo_costs(console: Console, data: FederatedData, found: Clustering) ->
 
 def nonprivate_cost(points: FloatArray, centers: FloatArray) -> float:
     """Return the k-means cost per point, computed from the points exactly: not private."""
-    distances = np.square(points).sum(axis=1)[:, None] - 2 * points @ centers.T + np.square(centers).sum(axis=1)
-    return float(distances.min(axis=1).mean())
+    return kmeans_cost(points, centers)
 
 
 def nonprivate_lloyd(points: FloatArray, start: FloatArray) -> FloatArray:

@@ -6,7 +6,6 @@ and however the points are spread over clients.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -69,7 +68,3 @@ class Ball:
         """Return the points moved to the nearest point of the ball."""
         clipped: FloatArray = self.center + clip_rows(points - self.center, self.radius)
         return clipped
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the ball as plain data."""
-        return {"center": self.center.tolist(), "radius": self.radius}

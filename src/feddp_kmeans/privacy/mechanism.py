@@ -1,7 +1,7 @@
 """One noisy release: its noise and its privacy cost come from the same two numbers of one frozen object."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -99,10 +99,9 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger row: the contract's fields, as plain data."""
-        row = asdict(self)
         norm = "l2_sensitivity" if self.mechanism is Mechanism.GAUSSIAN else "l1_sensitivity"
         return {
-            "release": row["name"],
+            "release": self.name,
             "mechanism": self.mechanism.value,
             norm: self.sensitivity,
             "scale": self.scale,
