@@ -4,7 +4,6 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
@@ -13,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans.algorithm import feddp_kmeans
 from feddp_kmeans.algorithm.bounds import ClientBounds
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import InitName, Settings
-from feddp_kmeans.baselines import STARTS
+from feddp_kmeans.baselines import BASELINES
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points
-from feddp_kmeans.privacy.noise import StreamFactory
+from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points, finite_rows
 
 
 class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -109,8 +107,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         federation = self._federation(X, groups)
         server_points = _server_points(server_data)
         settings.check_server(server_points, federation.dimension)
-        prepared = prepare(settings, server_points, federation.n_clients)
-        found = run(federation, prepared, server_points, start=_start(settings, server_points, seed), seed=seed)
+        clusterer = feddp_kmeans.cluster if settings.init == InitName.FEDDP else BASELINES[settings.init]
+        found = clusterer(federation, settings, server_points, seed=seed)
         self.cluster_centers_: FloatArray = found.centers
         self.cluster_counts_: FloatArray = found.counts
         self.center_stddev_: FloatArray = found.center_stddev
@@ -182,18 +180,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """Return the points, and which of them are finite."""
         check_is_fitted(self)
         points = validate_data(self, X, accept_sparse="csr", reset=False, dtype=np.float64, ensure_all_finite=False)
-        if sparse.issparse(points):
-            rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
-            return points, np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
-        return points, np.isfinite(points).all(axis=1)
-
-
-def _start(settings: Settings, server_points: FloatArray, seed: int | None) -> FloatArray | None:
-    if settings.init == InitName.FEDDP:
-        return None
-    ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
-    choice = StreamFactory(seed).integer_seed("start")
-    return STARTS[InitName(settings.init)](server_points, ball, settings.n_clusters, choice)
+        return points, finite_rows(points)
 
 
 def _is_list_of_tables(X: Any) -> bool:

@@ -27,7 +27,7 @@ def blobs(rng, sizes=(30, 0, 1, 200, 60), d=5, spread=0.05):
 
 def fit(clients, server, seed=0, **settings):
     prepared = prepare(Settings(**settings), server, len(clients))
-    return run(InMemoryFederation(clients), prepared, server, seed=seed)
+    return run(InMemoryFederation(clients), prepared, seed=seed)
 
 
 def in_order(centers, truth):
@@ -127,7 +127,7 @@ def test_the_result_does_not_depend_on_how_points_lie_in_memory(unit, method, rn
     if unit == "point":
         assert np.array_equal(
             plain,
-            run(InMemoryFederation([np.concatenate(clients)]), prepare(Settings(**settings), server, len(clients)), server, seed=0).centers,
+            run(InMemoryFederation([np.concatenate(clients)]), prepare(Settings(**settings), server, len(clients)), seed=0).centers,
         )
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feddp_kmeans.algorithm.statistics import REGISTRY, arithmetic, refined
+from feddp_kmeans.algorithm.statistics import REGISTRY, arithmetic, refined, theory
 from feddp_kmeans.algorithm.statistics import paper as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import assign
 from feddp_kmeans.algorithm.statistics.paper import COUNT_STEPS, MEAN_STEPS
@@ -43,6 +43,16 @@ POINT_CASES += [
     (refined.POINT_RESIDUALS, REFINED_FULL, 2, refined.BOUNDED_STEPS),
     (refined.POINT_RESIDUALS, REFINED_SUBSPACE, 2, refined.BOUNDED_STEPS),
     (refined.POINT_RESIDUALS, REFINED_LIFTED, 2, refined.BOUNDED_STEPS),
+]
+ANCHORS = {"anchors": np.array([[0.0, 0, 0, 0], [3, 0, 0, 0], [-4, 2, 0, 1]])}
+MOVES = ANCHORS | {"shifts": np.array([[0.0, 0, 0, 0], [-0.5, 0, 0, 0], [3, -2, 0, 0]])}
+POINT_CASES += [
+    (theory.ANCHOR_COUNTS, ANCHORS, 1, 1),
+    (theory.MOVED_OUTER_PRODUCT, PUBLIC | MOVES, 2, RESOLUTION**2),
+    (theory.MOVED_COUNTS, IN_SUBSPACE | MOVES, 1, 1),
+    (theory.MOVED_SUMS, IN_FULL | MOVES, 2, RESOLUTION),
+    (theory.CLEAR_SUMS, IN_SUBSPACE | MOVES | {"margin": 0.99}, 2, RESOLUTION),
+    (theory.CLEAR_COUNTS, IN_SUBSPACE | MOVES | {"margin": 0.99}, 1, 1),
 ]
 BOUND = 1.5
 CLIENT_CASES = [
@@ -235,5 +245,32 @@ def test_client_sizes_are_told_in_powers_of_two():
 
 
 def test_the_registry_holds_every_statistic_by_its_name():
-    assert len(REGISTRY) == 13
+    assert len(REGISTRY) == 19
     assert all(name == statistic.name for name, statistic in REGISTRY.items())
+
+
+def test_moved_points_that_are_clear_by_hand():
+    ball = Ball(np.zeros(1), 16.0)
+    # Anchors at 0 and 1000; the second one's points move to around 10. Centers at 0 and 10, margin 1/3.
+    public = {
+        "center": ball.center,
+        "radius": 16.0,
+        "anchors": np.array([[0.0], [1000.0]]),
+        "shifts": np.array([[0.0], [-990.0]]),
+        "centers": ball.encode(np.array([[0.0], [10.0]])),
+        "projection": np.eye(1),
+    }
+    batch = one_client([[1.0], [2.5], [4.0], [1000.0], [1001.0], [997.0]])
+    assert theory.ANCHOR_COUNTS(batch, anchors=public["anchors"]).tolist() == [3, 3]
+    assert theory.CLEAR_COUNTS(batch, **public, margin=1 / 3).tolist() == [2, 2]
+    assert (theory.CLEAR_SUMS(batch, **public, margin=1 / 3) * ball.grid).tolist() == [3.5, 21.0]
+    assert theory.MOVED_COUNTS(batch, **public).tolist() == [3, 3]
+
+
+def test_the_nearest_anchor_ignores_other_rows_and_huge_values_have_one(rng):
+    points = np.concatenate([rng.standard_normal((500, 7)) * 1e6, np.full((1, 7), 1e300)])
+    anchors = rng.standard_normal((90, 7)) * 1e6
+    together = theory.nearest(points, anchors)
+    assert [int(theory.nearest(row[None], anchors)[0]) for row in points] == together.tolist()
+    brute = np.linalg.norm(points[:500, None] - anchors[None], axis=2).argmin(axis=1)
+    assert np.array_equal(together[:500], brute)

@@ -18,7 +18,7 @@ def result(epsilon=1.0, seed=None, columns=("a", "<b>")):
     rng = np.random.default_rng(0)
     server = rng.standard_normal((20, 2))
     clients = [rng.standard_normal((100, 2))]
-    found = run(InMemoryFederation(clients), prepare(Settings(2, epsilon), server, 1), server, seed=seed)
+    found = run(InMemoryFederation(clients), prepare(Settings(2, epsilon), server, 1), seed=seed)
     return result_dict(found, columns=columns, seed=seed)
 
 

@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
 from feddp_kmeans.algorithm.paper import PaperMethod
 from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
 from feddp_kmeans.algorithm.refined import REASONS, RefinedMethod
-from feddp_kmeans.algorithm.settings import AUTO, InitName, MethodName, Settings
+from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.ledger import PrivacyReport
@@ -47,6 +47,7 @@ class Prepared:
     """A plan and the method that will carry it out: public, and made without any client data."""
 
     settings: Settings
+    server_points: FloatArray
     plan: Plan
     method: Method
     lloyd_steps: int
@@ -66,29 +67,59 @@ class Clustering:
     remarks: tuple[str, ...] = ()
 
 
+class Clusterer(Protocol):
+    """The one signature of the algorithm and of its rivals."""
+
+    def __call__(
+        self,
+        federation: Federation,
+        settings: Settings,
+        server_points: FloatArray,
+        *,
+        seed: int | None = None,
+        on_release: Callable[[str], None] | None = None,
+    ) -> Clustering:
+        """Return k centers for the federation's points, and what was spent on them."""
+        ...
+
+
+def cluster(
+    federation: Federation,
+    settings: Settings,
+    server_points: FloatArray,
+    *,
+    seed: int | None = None,
+    on_release: Callable[[str], None] | None = None,
+) -> Clustering:
+    """Return the clustering of the federation's points: a plan, then its run."""
+    return run(federation, prepare(settings, server_points, federation.n_clients), seed=seed, on_release=on_release)
+
+
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
     """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
-    # One layout in memory, so that the same public points give the same bits however they came.
-    server_points = np.ascontiguousarray(server_points, dtype=np.float64)
-    settings.check_server(server_points, server_points.shape[1])
-    if settings.method == MethodName.PAPER or settings.init != InitName.FEDDP:
+    server_points = _checked(settings, server_points)
+    if settings.method == MethodName.PAPER:
         return _prepare_paper(settings, server_points, n_clients)
     return _prepare_refined(settings, server_points, n_clients)
+
+
+def prepare_lloyds(settings: Settings, server_points: FloatArray, n_clients: int, start: str, default_steps: int) -> Prepared:
+    """Return the plan of the paper's FedDP-Lloyds alone: the start named here touches no client data, so they have the whole budget."""
+    steps = default_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    return _prepare_paper(replace(settings, lloyd_steps=steps), _checked(settings, server_points), n_clients, start)
 
 
 def run(
     federation: Federation,
     prepared: Prepared,
-    server_points: FloatArray,
     *,
     start: FloatArray | None = None,
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
     """Return the clustering of the federation's points under the prepared plan; from ``start`` where the plan has no initialization."""
-    server_points = np.asarray(server_points, dtype=np.float64)
     settings, plan = prepared.settings, prepared.plan
-    settings.check_server(server_points, federation.dimension)
+    settings.check_server(prepared.server_points, federation.dimension)
     federation.begin(plan, seed, on_release)
     restarts = StreamFactory(seed).integer_seed("server k-means")
     steps = prepared.method.bind(federation, plan, restarts)
@@ -109,11 +140,17 @@ def run(
     )
 
 
-def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
+def _checked(settings: Settings, server_points: FloatArray) -> FloatArray:
+    """Return the server points in one layout in memory, so that the same public points give the same bits however they came."""
+    server_points = np.ascontiguousarray(server_points, dtype=np.float64)
+    settings.check_server(server_points, server_points.shape[1])
+    return server_points
+
+
+def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int, start: str | None = None) -> Prepared:
     unit, k = settings.unit, settings.n_clusters
     ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
-    with_init = settings.init == InitName.FEDDP
-    steps = (0 if with_init else 1) if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    steps = 0 if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
     bounds = None
     if unit is PrivacyUnit.CLIENT:
@@ -125,17 +162,17 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
         unit,
         settings.epsilon,
         settings.delta,
-        method.requests(settings.epsilon, settings.delta, with_init=with_init),
+        method.requests(settings.epsilon, settings.delta, with_init=start is None),
         composition=Composition(settings.composition),
         sampling_rate=settings.sampling_rate,
         facts=facts,
         reasons=(
             "the paper's proportions of the budget, and no Lloyd step unless asked for"
-            if with_init
-            else f"{settings.init}: first centers without client data, the whole budget for the paper's Lloyd steps",
+            if start is None
+            else f"{start}: first centers without client data, the whole budget for the paper's Lloyd steps",
         ),
     )
-    return Prepared(settings, plan, method, steps)
+    return Prepared(settings, server_points, plan, method, steps)
 
 
 def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
@@ -165,7 +202,7 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
     else:
         choice = Choice(int(settings.lloyd_steps), DEFAULT_SPLIT, (f"{settings.lloyd_steps} Lloyd steps, as asked for",))
     method, plan = make(choice.lloyd_steps, choice.split, choice.reasons)
-    return Prepared(settings, plan, method, choice.lloyd_steps)
+    return Prepared(settings, server_points, plan, method, choice.lloyd_steps)
 
 
 def _roomy_ball(settings: Settings, server_points: FloatArray, center: FloatArray) -> Ball:

@@ -1,15 +1,33 @@
-"""The paper's rivals: first centers that touch no client data, so that FedDP-Lloyds has the whole budget."""
+"""The rivals, one file each, under the algorithm's own signature: ``cluster(federation, settings, server_points, seed=...)``.
 
-from collections.abc import Callable
+Some are not private; their results say so. Those that need another library say which, where it does not import.
+"""
 
-from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.settings import InitName
-from feddp_kmeans.baselines import server_kmeanspp, server_lloyds, sphere_packing
-from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.algorithm.feddp_kmeans import Clusterer
+from feddp_kmeans.baselines import (
+    diffprivlib_kmeans,
+    dp_lloyd,
+    google_lsh,
+    k_fed,
+    optimal,
+    oracle_floor,
+    server_kmeanspp,
+    server_lloyds,
+    sphere_packing,
+)
 
-STARTS: dict[InitName, Callable[[FloatArray, Ball, int, int], FloatArray]] = {
-    InitName.SERVER_KMEANS_PLUS_PLUS: server_kmeanspp.start,
-    InitName.SERVER_LLOYDS: server_lloyds.start,
-    InitName.SPHERE_PACKING: sphere_packing.start,
+BASELINES: dict[str, Clusterer] = {
+    module.NAME: module.cluster
+    for module in (
+        server_kmeanspp,
+        server_lloyds,
+        sphere_packing,
+        dp_lloyd,
+        k_fed,
+        optimal,
+        oracle_floor,
+        google_lsh,
+        diffprivlib_kmeans,
+    )
 }
-"""Start centers by the name of the initialization: from server points, the public ball, k and a seed."""
+"""Every rival by its name."""

@@ -3,7 +3,11 @@
 from sklearn.cluster import kmeans_plusplus
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.settings import InitName
+from feddp_kmeans.baselines.starts import lloyds_from
 from feddp_kmeans.privacy.fixed_point import Ball
+
+NAME = InitName.SERVER_KMEANS_PLUS_PLUS
 
 
 def start(server_points: FloatArray, ball: Ball, k: int, seed: int) -> FloatArray:
@@ -11,3 +15,6 @@ def start(server_points: FloatArray, ball: Ball, k: int, seed: int) -> FloatArra
     centers, _ = kmeans_plusplus(ball.clip(server_points), k, random_state=seed)
     picked: FloatArray = centers
     return picked
+
+
+cluster = lloyds_from(NAME, start)

@@ -3,7 +3,11 @@
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.settings import InitName
+from feddp_kmeans.baselines.starts import lloyds_from
 from feddp_kmeans.privacy.fixed_point import Ball
+
+NAME = InitName.SPHERE_PACKING
 
 ATTEMPTS = 1000
 """Tries for each center, as in the paper."""
@@ -39,3 +43,6 @@ def _pack(a: float, ball: Ball, k: int, rng: np.random.Generator) -> FloatArray 
             return None
         centers = np.vstack([centers, tries[np.argmax(allowed)]])
     return centers
+
+
+cluster = lloyds_from(NAME, start)

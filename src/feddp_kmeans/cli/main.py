@@ -73,7 +73,7 @@ def demo(
     data = gaussian_mixture(seed)
     settings = Settings(10, epsilon, method=method)
     prepared = prepare(settings, data.server_points, len(data.clients))
-    found = _run_with_progress(InMemoryFederation(data.clients), prepared, data.server_points, None)
+    found = _run_with_progress(InMemoryFederation(data.clients), prepared, None)
     columns = [f"x{i}" for i in range(data.server_points.shape[1])]
     result = result_dict(found, columns=columns, seed=None)
     written = write_result(folder, result)
@@ -138,7 +138,7 @@ def fit(
     server_points = server_table.read()
     settings.check_server(server_points, federation.dimension)
     prepared = prepare(settings, server_points, federation.n_clients)
-    found = _run_with_progress(federation, prepared, server_points, seed)
+    found = _run_with_progress(federation, prepared, seed)
     result = result_dict(found, columns=columns, seed=seed)
     if folder is not None:
         write_result(folder, result)
@@ -195,7 +195,7 @@ def _open_federation(clients: str, client_column: str | None) -> tuple[Federatio
     return FileFederation(tables), tables[0].columns
 
 
-def _run_with_progress(federation: Federation, prepared: Prepared, server_points: FloatArray, seed: int | None) -> Clustering:
+def _run_with_progress(federation: Federation, prepared: Prepared, seed: int | None) -> Clustering:
     total = sum(release.times for release in prepared.plan.releases)
     bar = Progress(
         SpinnerColumn(),
@@ -213,7 +213,7 @@ def _run_with_progress(federation: Federation, prepared: Prepared, server_points
                 err.print(f"release: {name}", highlight=False)
             bar.update(task, description=name, advance=1)
 
-        return run(federation, prepared, server_points, seed=seed, on_release=on_release)
+        return run(federation, prepared, seed=seed, on_release=on_release)
 
 
 def _show(found: Clustering, result: dict[str, Any]) -> None:

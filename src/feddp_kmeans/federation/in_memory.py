@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import FloatArray
+from feddp_kmeans._typing import BoolArray, FloatArray
 from feddp_kmeans.federation.local import LocalFederation
 
 
@@ -21,6 +21,10 @@ class ArraySource:
     def dimension(self) -> int:
         """Return the number of columns."""
         return int(self._points.shape[1])
+
+    def read(self) -> Any:
+        """Return the points as they were given."""
+        return self._points
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
         """Yield the rows as float64, at most ``rows`` at a time."""
@@ -68,3 +72,13 @@ def as_points(points: Any, name: str) -> Any:
     if array.shape[1] == 0:
         raise FedDPError(f"{name} must have at least one column, got shape {array.shape}.")
     return array
+
+
+def finite_rows(points: Any) -> BoolArray:
+    """Return which rows of an array or CSR matrix hold no NaN and no infinity."""
+    if sparse.issparse(points):
+        rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+        finite: BoolArray = np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
+    else:
+        finite = np.isfinite(points).all(axis=1)
+    return finite

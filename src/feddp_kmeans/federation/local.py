@@ -25,6 +25,10 @@ class PointSource(Protocol):
         """Return the number of coordinates of a point."""
         ...
 
+    def read(self) -> Any:
+        """Return all points at once, as an array or a CSR matrix."""
+        ...
+
     def pieces(self, rows: int) -> Iterator[FloatArray]:
         """Yield the points as float64 arrays of at most ``rows`` rows."""
         ...
@@ -55,6 +59,11 @@ class LocalFederation(Federation):
     def dimension(self) -> int:
         """Return the number of coordinates of a point."""
         return self._dimension
+
+    def nonprivate_clients(self) -> Iterator[Any]:
+        """Yield each client's raw points. Only a federation on this machine can; only comparisons that are not private may."""
+        for source in self._sources:
+            yield source.read()
 
     def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
         nobody = ClientBatch(np.empty((0, self._dimension)), np.zeros(1, dtype=np.int64))

@@ -42,6 +42,8 @@ class PrivacyReport:
     trust: str
     ledger: tuple[dict[str, Any], ...] = field(repr=False)
     relation: str = RELATION
+    caveat: str = ""
+    """Said in place of the guarantee where the run was made outside plan and ledger."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -54,11 +56,14 @@ class PrivacyReport:
             "secure": self.secure,
             "trust": self.trust,
             "ledger": [dict(row) for row in self.ledger],
+            "caveat": self.caveat,
         }
 
     def sentence(self) -> str:
         """Return the guarantee in one sentence."""
         what = {PrivacyUnit.POINT: "any one data point", PrivacyUnit.CLIENT: "all the data of any one client"}[self.unit]
+        if self.caveat:
+            return self.caveat
         if self.epsilon == float("inf"):
             return "NOT PRIVATE: epsilon is infinite, so no noise was added."
         if not self.secure:
