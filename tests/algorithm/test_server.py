@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from feddp_kmeans.algorithm import server
 from feddp_kmeans.algorithm.server import (
     block_shrinkage,
     centers_from_sums,
     credible_weights,
+    kmeans_cost,
     offsets_outside,
     shrunk_weights,
     symmetric_from_upper,
@@ -59,6 +61,33 @@ def test_fewer_distinct_points_than_clusters_still_give_k_centers():
     found = weighted_kmeans(np.array([[1.0, 1], [1, 1], [2, 2], [9, 9]]), np.array([1.0, 1, 1, 0]), 3, 0)
     assert found.shape == (3, 2)
     assert {tuple(row) for row in found} == {(1.0, 1.0), (2.0, 2.0)}
+
+
+def test_the_cost_is_the_mean_squared_distance_to_the_nearest_center():
+    points = np.array([[0.0, 0], [3, 4], [10, 0], [10, 1]])
+    assert kmeans_cost(points, np.array([[0.0, 0], [10, 0]])) == pytest.approx((0 + 25 + 0 + 1) / 4)
+    assert kmeans_cost(points[:0], points) == 0
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100, 1000])
+def test_the_cost_does_not_depend_on_blocks_or_on_sparseness(rng, monkeypatch, rows):
+    points = rng.standard_normal((100, 5)) * (rng.random((100, 5)) < 0.3)
+    centers = rng.standard_normal((4, 5))
+    want = np.square(points[:, None] - centers).sum(axis=2).min(axis=1).mean()
+    monkeypatch.setattr(server, "_COST_ROWS", rows)
+    for form in (np.asarray, sparse.csr_matrix, sparse.csr_array):
+        assert kmeans_cost(form(points), centers) == pytest.approx(want)
+
+
+def test_the_cost_of_integers_does_not_wrap_around():
+    assert kmeans_cost(np.full((3, 2), 100, dtype=np.int8), np.zeros((1, 2))) == 20_000
+
+
+def test_a_sparse_matrix_is_never_made_dense(rng, monkeypatch):
+    points = sparse.csr_matrix(rng.standard_normal((50, 8)) * (rng.random((50, 8)) < 0.2))
+    for name in ("toarray", "todense"):
+        monkeypatch.setattr(sparse.csr_matrix, name, None)
+    assert kmeans_cost(points, rng.standard_normal((3, 8))) > 0
 
 
 def test_a_count_at_or_below_zero_never_blows_a_center_up():

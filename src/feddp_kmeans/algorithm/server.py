@@ -3,10 +3,10 @@
 import warnings
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.cluster import KMeans
 
-from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans._typing import FloatArray, IntArray, Points
 
 RESTARTS = 30
 """Starts of the weighted k-means for up to 10 clusters; a single one ends in a bad local optimum in about one run of four."""
@@ -16,6 +16,9 @@ MOST_RESTARTS = 300
 
 _LEAST_WEIGHT = 1e-6
 """Least weight of a point relative to the heaviest, so that a mean of light points is still a mean."""
+
+_COST_ROWS = 20_000
+"""Rows of a block of points whose cost is computed at once."""
 
 
 def symmetric_from_upper(values: FloatArray, dimension: int) -> FloatArray:
@@ -68,10 +71,19 @@ def _restarts(k: int) -> int:
     return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, MOST_RESTARTS))
 
 
-def kmeans_cost(points: FloatArray, centers: FloatArray) -> float:
-    """Return the mean squared distance of the points to their nearest centers; as private as the points it is given."""
-    distances = np.square(points).sum(axis=1)[:, None] - 2 * points @ centers.T + np.square(centers).sum(axis=1)
-    return float(distances.min(axis=1).mean())
+def kmeans_cost(points: Points, centers: FloatArray) -> float:
+    """Return the mean squared distance of the points to their nearest centers; as private as the points it is given.
+
+    Rows are taken in blocks, and a sparse matrix stays sparse. The cost of no points is zero.
+    """
+    norms = np.square(centers).sum(axis=1)
+    total, n_points = 0.0, int(points.shape[0])
+    for start in range(0, n_points, _COST_ROWS):
+        rows = points[start : start + _COST_ROWS].astype(np.float64)
+        own = np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1) if sparse.issparse(rows) else np.square(rows).sum(axis=1)
+        distances = own[:, None] - 2 * (rows @ centers.T) + norms
+        total += float(distances.min(axis=1).sum())
+    return total / max(1, n_points)
 
 
 def centers_from_sums(sums: FloatArray, counts: FloatArray, fallback: FloatArray, smallest_count: float) -> FloatArray:

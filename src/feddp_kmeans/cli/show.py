@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
 from feddp_kmeans.algorithm.server import kmeans_cost, weighted_kmeans
-from feddp_kmeans.data.mixture import FederatedData
+from feddp_kmeans.data.federated import FederatedData
 
 
 def show_ledger(console: Console, rows: list[dict[str, Any]], title: str) -> None:
@@ -40,6 +40,7 @@ def show_clusters(console: Console, counts: FloatArray, stddev: FloatArray, norm
 
 def show_demo_costs(console: Console, data: FederatedData, found: Clustering) -> None:
     """Print how good the centers are. This looks at the made-up points themselves: it is not private."""
+    assert data.means is not None
     points = data.pooled
     k = len(found.centers)
     server_only = weighted_kmeans(data.server_points, np.ones(len(data.server_points)), k, seed=0)

@@ -1,1 +1,1 @@
-"""Data: the paper's mixtures, and tables on disk."""
+"""Data: the paper's mixtures, census and Stack Exchange questions, central data sets, and tables on disk."""

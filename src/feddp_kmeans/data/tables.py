@@ -37,7 +37,7 @@ class TableFile:
     def pieces(self, rows: int) -> Iterator[FloatArray]:
         """Yield the rows as float64 arrays, at most ``rows`` at a time; one empty array for an empty file."""
         yielded = False
-        with _named_errors(self.path):
+        with named_errors(self.path):
             for piece in self._read(rows):
                 yielded = True
                 yield piece
@@ -75,7 +75,7 @@ def open_table(path: Path, *, ignore: str | None = None) -> TableFile:
         raise FedDPError(f"file must end in one of {list(SUFFIXES)}, got {str(path)!r}.")
     if not path.is_file():
         raise FedDPError(f"file must exist, got {str(path)!r}.")
-    with _named_errors(path):
+    with named_errors(path):
         if path.suffix == ".npy":
             array = np.load(path, mmap_mode="r", allow_pickle=False)
             if array.ndim != 2 or array.dtype.kind not in "biuf":
@@ -110,7 +110,7 @@ def open_clients(where: str) -> list[TableFile]:
 
 def read_grouped(path: Path, client_column: str) -> tuple[FloatArray, Any, tuple[str, ...]]:
     """Return the points of one table, the client of each row, and the names of the coordinates."""
-    with _named_errors(path):
+    with named_errors(path):
         names = _schema(path).names if path.suffix in (".csv", ".parquet") else []
         if client_column not in names:
             raise FedDPError(f"client column {client_column!r} must be in {path.name}, which has {_short(tuple(names))}.")
@@ -154,7 +154,7 @@ def _short(columns: tuple[str, ...]) -> str:
     return f"{len(columns)} columns ({shown}{', ...' if len(columns) > 4 else ''})"
 
 
-class _named_errors:  # noqa: N801 - reads as a function where it is used
+class named_errors:  # noqa: N801 - reads as a function where it is used
     """Turns a reader's exception into one line that names the file."""
 
     def __init__(self, path: Path) -> None:
