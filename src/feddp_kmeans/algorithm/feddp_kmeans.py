@@ -162,12 +162,13 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
         unit,
         settings.epsilon,
         settings.delta,
-        method.requests(settings.epsilon, settings.delta, with_init=start is None),
+        method.requests(settings.epsilon, settings.delta, settings.shares, with_init=start is None),
         composition=Composition(settings.composition),
         sampling_rate=settings.sampling_rate,
         facts=facts,
         reasons=(
-            "the paper's proportions of the budget, and no Lloyd step unless asked for"
+            ("the proportions given" if settings.shares else "the paper's proportions")
+            + " of the budget, and no Lloyd step unless asked for"
             if start is None
             else f"{start}: first centers without client data, the whole budget for the paper's Lloyd steps",
         ),
