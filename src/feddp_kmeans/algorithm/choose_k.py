@@ -20,10 +20,11 @@ def elbow_curve(points: FloatArray, weights: FloatArray, cluster_numbers: Sequen
 
 
 def pick_elbow(cluster_numbers: Sequence[int], costs: FloatArray) -> int:
-    """Return the k where the curve lies farthest below the line between its ends (Satopaa et al. 2011, "kneedle", without smoothing)."""
+    """Return the k where the logarithm of the cost bends most: up to there a cluster more cuts the cost, from there on hardly.
+
+    The farthest point from the line between the ends ("kneedle") was tried too: it picks too few clusters where their distances differ.
+    """
     if len(cluster_numbers) < 3:
         raise FedDPError(f"cluster_numbers must be at least three to have an elbow, got {list(cluster_numbers)}.")
-    k = np.asarray(cluster_numbers, dtype=np.float64)
-    across = (k - k[0]) / (k[-1] - k[0])
-    down = (costs - costs[-1]) / max(float(costs[0] - costs[-1]), 1e-300)
-    return int(cluster_numbers[int(np.argmax(1 - across - down))])
+    logs = np.log(np.maximum(costs, 1e-12 * max(float(costs[0]), 1e-300)))
+    return int(cluster_numbers[1 + int(np.argmax(np.diff(logs, 2)))])

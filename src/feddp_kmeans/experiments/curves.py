@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.choose_k import pick_elbow
+
 Row = dict[str, Any]
 
 
@@ -82,3 +85,14 @@ def step_table(rows: Iterable[Row], method: str = "paper") -> dict[int, float]:
 def at(rows: Iterable[Row], method: str, epsilon: float) -> CurvePoint | None:
     """Return a method's best setting at one budget."""
     return next((point for point in best_points(rows, method) if point.epsilon == epsilon), None)
+
+
+def elbows(rows: Iterable[Row]) -> dict[tuple[str, int], tuple[list[int], FloatArray, int]]:
+    """Return for each data set and seed the numbers of clusters, their costs, and the elbow that is picked."""
+    rows = list(rows)
+    found = {}
+    for name, seed in sorted({(row["dataset"], row["seed"]) for row in rows}):
+        own = sorted((row["n_clusters"], row["cost"]) for row in rows if (row["dataset"], row["seed"]) == (name, seed))
+        numbers, costs = [k for k, _ in own], np.array([cost for _, cost in own])
+        found[name, seed] = numbers, costs, pick_elbow(numbers, costs)
+    return found

@@ -60,6 +60,7 @@ def execute(job: Job, tables: Path | None, optima: Path) -> dict[str, Any]:
         "lloyd_steps": int(found.plan.facts.get("lloyd_steps", 0)),
         "shares": list(job.config.shares or ()),
         "epsilon_spent": found.privacy.epsilon_spent,
+        "step_1_times": found.plan.facts.get("step_1_times"),
         "private": not found.privacy.caveat,
         "guarantee": found.privacy.sentence(),
         "cost": kmeans_cost(problem.points, found.centers),
@@ -122,7 +123,8 @@ def _elbow_points(name: str, seed: int, epsilon: float, tables: Path | None) -> 
     plan = calibrated_plan(prepared.plan.unit, epsilon, 1e-6, requests, facts=prepared.plan.facts)
     problem.federation.begin(plan, seed)
     steps = method.bind(problem.federation, plan, seed)
-    return steps.proxies(steps.projection())
+    points, weights = steps.proxies(steps.projection())
+    return points * method.ball.grid, weights
 
 
 def _elbow(problem: Problem, epsilon: float) -> FloatArray:

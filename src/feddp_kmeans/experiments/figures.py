@@ -9,8 +9,7 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
-from feddp_kmeans.algorithm.choose_k import pick_elbow
-from feddp_kmeans.experiments.curves import Row, best_points
+from feddp_kmeans.experiments.curves import Row, best_points, elbows
 from feddp_kmeans.experiments.spec import Experiment
 
 LABELS = {
@@ -88,7 +87,7 @@ def _curve(left: Any, right: Any, rows: Sequence[Row], method: str) -> None:
     colour, marker, line = STYLES[method]
     epsilons = [p.epsilon for p in points]
     style = {"color": colour, "marker": marker, "linestyle": line, "markersize": 5, "linewidth": 1.5}
-    left.plot(epsilons, [p.mean for p in points], label=LABELS[method], **style)
+    left.plot(epsilons, [p.mean for p in points], label=_label(rows, method), **style)
     left.fill_between(epsilons, [min(p.costs) for p in points], [max(p.costs) for p in points], color=colour, alpha=0.15, linewidth=0)
     excesses = np.array([max(p.excess, 1e-4) for p in points])
     low, high = ([max(f(p.excesses), 1e-4) for p in points] for f in (min, max))
@@ -96,14 +95,28 @@ def _curve(left: Any, right: Any, rows: Sequence[Row], method: str) -> None:
     right.fill_between(epsilons, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
+def _label(rows: Sequence[Row], method: str) -> str:
+    """Return the curve's name; that of the published code's noise says what it really spends."""
+    own = [row for row in rows if row["method"] == method and row.get("step_1_times")]
+    if not own:
+        return LABELS[method]
+    whole = np.mean([row["epsilon_spent"] / row["epsilon"] for row in own])
+    first = np.mean([row["step_1_times"] for row in own])
+    return f"{LABELS[method]}\n({whole:.1f} times the epsilon shown, step 1 {first:.0f} times)"
+
+
 def _elbow(figure: Any, rows: Sequence[Row]) -> None:
-    axes = figure.subplots()
-    for seed in sorted({row["seed"] for row in rows}):
-        own = sorted((row["n_clusters"], row["cost"]) for row in rows if row["seed"] == seed)
-        numbers, costs = zip(*own, strict=True)
-        picked = pick_elbow(numbers, np.array(costs))
-        (line,) = axes.plot(numbers, costs, marker=".", label=f"draw {seed}: elbow at {picked}")
-        axes.plot([picked], [costs[numbers.index(picked)]], marker="o", markersize=10, fillstyle="none", color=line.get_color())
-    axes.set(xlabel="number of clusters k", ylabel="within-cluster sum of squares, a unit of weight", xticks=range(0, 21, 2))
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    """Draw the cost against k for every draw, the elbows circled: the paper's server data, and server data of the same law alone."""
+    found = elbows(rows)
+    names = {"mixture": "two thirds of the server data like the clients'", "mixture-clean": "all server data like the clients'"}
+    panels = sorted({name for name, _ in found})
+    for axes, panel in zip(np.atleast_1d(figure.subplots(1, len(panels), sharey=True)), panels, strict=True):
+        for (name, seed), (numbers, costs, picked) in found.items():
+            if name == panel:
+                colour = list(STYLES.values())[seed % len(STYLES)][0]
+                axes.plot(numbers, costs, marker=".", color=colour, label=f"draw {seed}: elbow at {picked}")
+                axes.plot([picked], [costs[numbers.index(picked)]], "o", markersize=10, fillstyle="none", color=colour)
+        axes.set(title=names.get(panel, panel), xlabel="number of clusters k", xticks=range(0, 21, 2))
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+    figure.axes[0].set_ylabel("within-cluster sum of squares, a unit of weight")

@@ -58,12 +58,15 @@ class Problem:
         return nonprivate_kmeans(self.points, self.k, 0)[0]
 
 
-def _mixture(seed: int, *, n_clients: int = 100, client_size: int = 1000, missing: int = 0) -> FederatedData:
-    return gaussian_mixture(MIXTURE_SEED + seed, n_clients=n_clients, client_size=client_size, missing_on_server=missing)
+def _mixture(seed: int, *, n_clients: int = 100, client_size: int = 1000, missing: int = 0, uniform: int = 100) -> FederatedData:
+    return gaussian_mixture(
+        MIXTURE_SEED + seed, n_clients=n_clients, client_size=client_size, missing_on_server=missing, server_uniform=uniform
+    )
 
 
 LOADERS: dict[str, Callable[[int, Path], FederatedData]] = {
     "mixture": lambda seed, _: _mixture(seed),
+    "mixture-clean": lambda seed, _: _mixture(seed, uniform=0),
     "missing-1": lambda seed, _: _mixture(seed, missing=1),
     "missing-2": lambda seed, _: _mixture(seed, missing=2),
     "missing-5": lambda seed, _: _mixture(seed, missing=5),

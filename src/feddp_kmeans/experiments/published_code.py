@@ -28,21 +28,17 @@ def cluster(
     plan = under_noised(prepared.plan)
     found = run(federation, replace(prepared, plan=plan), seed=seed, on_release=on_release)
     spent = plan.epsilon_spent
-    share, real = step_1_epsilons(prepared.plan, plan)
     caveat = (
-        f"NOT PRIVATE as stated: step 1 spends {real / share:.0f} times its part of the budget, the whole run epsilon = {spent:.3g} "
-        f"where {settings.epsilon:g} is stated."
+        f"NOT PRIVATE as stated: step 1 spends {plan.facts['step_1_times']:.0f} times its part of the budget, the whole run epsilon = "
+        f"{spent:.3g} where {settings.epsilon:g} is stated."
     )
     return replace(found, privacy=replace(found.privacy, epsilon=spent, epsilon_spent=spent, caveat=caveat), remarks=(caveat,))
 
 
 def under_noised(plan: Plan) -> Plan:
-    """Return the plan with the outer product's noise divided by Delta."""
-    radius = plan.facts["radius"]
-    releases = tuple(replace(r, noise_multiplier=r.noise_multiplier / radius) if r.name == "outer product" else r for r in plan.releases)
-    return replace(plan, releases=releases)
-
-
-def step_1_epsilons(right: Plan, wrong: Plan) -> tuple[float, float]:
-    """Return the epsilon of step 1 alone under the right noise and under the published code's."""
-    return tuple(composed_epsilon([plan["outer product"]], plan.delta) for plan in (right, wrong))  # type: ignore[return-value]
+    """Return the plan with the outer product's noise divided by Delta; its facts say how many times its epsilon step 1 then spends."""
+    right = plan["outer product"]
+    wrong = replace(right, noise_multiplier=right.noise_multiplier / plan.facts["radius"])
+    times = composed_epsilon([wrong], plan.delta) / composed_epsilon([right], plan.delta)
+    releases = tuple(wrong if release is right else release for release in plan.releases)
+    return replace(plan, releases=releases, facts={**plan.facts, "step_1_times": times})

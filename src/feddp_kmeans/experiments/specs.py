@@ -99,6 +99,7 @@ def _missing(count: int, paper: str) -> Experiment:
         problems=[f"missing-{count}"],
         configs=[Config("refined"), *_paper(POINT_SHARES, MORE_SUBSPACE), *PUBLISHED, *RIVALS],
         epsilons=[0.2, 0.4, 0.8, 1.2, 2.0],
+        quick_epsilons=[0.4, 1.2],
         seeds=3,
     )
 
@@ -122,7 +123,7 @@ EXPERIMENTS = {
             name="elbow",
             title="Choosing k: cost of the weighted server points, k' = 20, true k = 10",
             paper="figure in the appendix",
-            problems=["mixture"],
+            problems=["mixture", "mixture-clean"],  # The second: server data without the hundred uniform points.
             configs=[Config("elbow")],
             epsilons=[1.0],
             seeds=5,
