@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -129,3 +130,22 @@ def test_the_elbow_and_the_assumptions(tiny, tmp_path):
     assert "assumption (1)" in row["assumption_1"]
     assert draw(checks, [row], tmp_path) == []
     assert "assumption (2)" in render_page([checks], {"assumptions": [row]}, tmp_path)
+
+
+def test_a_run_of_another_experiment_in_the_folder_is_taken_from_there(tiny, tmp_path, monkeypatch):
+    first = runner.reproduce(TINY, tmp_path, seeds=1)
+    twin = Experiment("twin", "t", "p", ["tiny"], TINY.configs[:2], TINY.epsilons, 1, kind="missing")
+    monkeypatch.setattr(runner, "execute", None)
+    rows = runner.reproduce(twin, tmp_path)
+    assert {row["key"] for row in rows} <= {row["key"] for row in first}
+    assert {row["key"] for row in runner.read_journal(tmp_path / "twin")} == {row["key"] for row in rows}
+    assert len(draw(twin, rows, tmp_path / "twin")) == 2
+
+
+def test_a_rival_whose_library_is_not_here_is_left_out_with_a_line(tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "clustering", None)
+    lone = Experiment("lone", "t", "p", ["tiny"], [Config("google-lsh"), Config("server-lloyds", 1)], [1.0], 1)
+    why = []
+    (row,) = runner.reproduce(lone, tmp_path, on_skip=why.append)
+    assert row["method"] == "server-lloyds"
+    assert why[0].startswith("google-lsh: left out. google-lsh must be installed by hand")

@@ -37,7 +37,16 @@ def run_experiments(
     written: list[Path] = []
     for experiment in chosen:
         with _progress(console, experiment.name) as on_run:
-            rows = reproduce(experiment, out, seeds=seeds, quick=quick, processes=processes, tables=tables, on_run=on_run)
+            rows = reproduce(
+                experiment,
+                out,
+                seeds=seeds,
+                quick=quick,
+                processes=processes,
+                tables=tables,
+                on_run=on_run,
+                on_skip=lambda why: console.print(why, highlight=False),
+            )
         written.append(out / experiment.name / "runs.parquet")
         written += draw(experiment, rows, out / experiment.name)
     return [*written, *write_pages(out)]

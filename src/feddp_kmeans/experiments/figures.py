@@ -20,6 +20,8 @@ LABELS = {
     "server-kmeans++": "ServerKMeans++",
     "sphere-packing": "SpherePacking",
     "dp-lloyd": "DP-Lloyd, random start",
+    "google-lsh": "Google's LSH clustering, central",
+    "diffprivlib": "diffprivlib, central",
     "oracle-floor": "oracle floor: not private",
     "k-fed": "k-FED: not private",
 }
@@ -31,13 +33,15 @@ STYLES = {  # Okabe and Ito's colours, and a marker each: told apart without col
     "server-kmeans++": ("#CC79A7", "v", "-"),
     "sphere-packing": ("#E69F00", "D", "-"),
     "dp-lloyd": ("#56B4E9", "P", "-"),
+    "google-lsh": ("#000000", "1", "-"),
+    "diffprivlib": ("#F0E442", "2", "-"),
     "oracle-floor": ("#555555", ".", "--"),
 }
 
 
 def draw(experiment: Experiment, rows: Sequence[Row], folder: Path) -> list[Path]:
     """Write the experiment's figure as SVG and PNG; return their paths, none where the experiment is a table."""
-    drawn = {"pareto": _pareto, "elbow": _elbow}.get(experiment.kind)
+    drawn = {"pareto": _pareto, "missing": _missing, "elbow": _elbow}.get(experiment.kind)
     if drawn is None:
         return []
     try:
@@ -93,6 +97,27 @@ def _curve(left: Any, right: Any, rows: Sequence[Row], method: str) -> None:
     low, high = ([max(f(p.excesses), 1e-4) for p in points] for f in (min, max))
     right.plot(epsilons, excesses, **style)
     right.fill_between(epsilons, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _missing(figure: Any, rows: Sequence[Row]) -> None:
+    """Draw a method's cost above optimal, a curve for each number of clusters that the server lacks."""
+    problems = list(dict.fromkeys(row["dataset"] for row in rows))
+    colours = [style[0] for style in STYLES.values()]
+    for axes, method in zip(figure.subplots(1, 2, sharey=True), ("paper", "refined"), strict=True):
+        for index, problem in enumerate(problems):
+            points = best_points([row for row in rows if row["dataset"] == problem], method)
+            epsilons = [p.epsilon for p in points]
+            label = f"{problem.removeprefix('missing-') if problem != 'mixture' else 0} missing"
+            low, high = ([max(f(p.excesses), 1e-4) for p in points] for f in (min, max))
+            axes.plot(epsilons, [max(p.excess, 1e-4) for p in points], marker="osv^"[index % 4], color=colours[index], label=label)
+            axes.fill_between(epsilons, low, high, color=colours[index], alpha=0.15, linewidth=0)
+        axes.set(title=LABELS[method], xscale="log", yscale="log", xlabel="epsilon")
+        ticks = sorted({row["epsilon"] for row in rows})
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("cost above optimal, per cent")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
 
 
 def _label(rows: Sequence[Row], method: str) -> str:

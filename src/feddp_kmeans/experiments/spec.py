@@ -49,7 +49,8 @@ class Experiment:
     epsilons: Sequence[float]
     seeds: int
     kind: str = "pareto"
-    """What the rows are: "pareto" (cost against epsilon), "elbow" (cost against k) or "assumptions" (a line a data set)."""
+    """What the rows are: "pareto" (cost against epsilon), "missing" (the same, a curve a data set), "elbow" (cost against k) or
+    "assumptions" (a line a data set)."""
     quick_configs: Sequence[Config] = ()
     quick_epsilons: Sequence[float] = ()
     cluster_numbers: Sequence[int] = field(default=(10,))

@@ -16,6 +16,7 @@ RIVALS = [
     *(Config(start, steps) for start in ("server-kmeans++", "server-lloyds", "sphere-packing") for steps in (1, 2, 3)),
     Config("dp-lloyd", 7),
 ]
+LIBRARIES = [Config("google-lsh"), Config("diffprivlib")]
 FEW_RIVALS = [
     Config("k-fed"),
     Config("oracle-floor"),
@@ -40,7 +41,7 @@ MIXTURE_POINT = Experiment(
     title="Gaussian mixture, 100 clients, every point protected",
     paper="Figure 1, left",
     problems=["mixture"],
-    configs=POINT,
+    configs=[*POINT, *LIBRARIES],
     epsilons=[0.1, 0.2, 0.4, 0.6, 0.8, 1.2, 2.0],
     seeds=5,
     quick_configs=QUICK,
@@ -119,6 +120,19 @@ EXPERIMENTS = {
         _missing(1, "figure in the appendix"),
         _missing(2, "figure in the appendix"),
         _missing(5, "figure in the appendix"),
+        replace(
+            MIXTURE_POINT,
+            name="missing-ours",
+            title="Gaussian mixture, the server lacks 0, 1, 2 or 5 of 10 clusters: FedDP-KMeans alone",
+            paper="figure in the appendix",
+            kind="missing",
+            problems=["mixture", "missing-1", "missing-2", "missing-5"],
+            configs=[Config("refined"), *_paper(POINT_SHARES, MORE_SUBSPACE)],
+            quick_configs=[Config("refined"), Config("paper", 0, POINT_SHARES)],
+            epsilons=[0.2, 0.4, 0.8, 1.2, 2.0],
+            quick_epsilons=[0.4, 1.2],
+            seeds=3,
+        ),
         Experiment(
             name="elbow",
             title="Choosing k: cost of the weighted server points, k' = 20, true k = 10",
