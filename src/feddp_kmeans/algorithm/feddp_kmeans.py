@@ -18,7 +18,6 @@ from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.ledger import PrivacyReport
-from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -121,7 +120,7 @@ def run(
     settings, plan = prepared.settings, prepared.plan
     settings.check_server(prepared.server_points, federation.dimension)
     federation.begin(plan, seed, on_release)
-    restarts = StreamFactory(seed).integer_seed("server k-means")
+    restarts = federation.server_seed
     steps = prepared.method.bind(federation, plan, restarts)
     if start is None:
         centers, counts, projection = feddp_init(steps, settings.n_clusters, restarts)
