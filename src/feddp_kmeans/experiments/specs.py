@@ -31,7 +31,7 @@ def _paper(rule: Shares, *others: Shares) -> list[Config]:
 
 PUBLISHED = [Config("published-noise", 0, POINT_SHARES)]
 POINT = [Config("refined"), *_paper(POINT_SHARES, MORE_SUBSPACE, MORE_SUMS, MORE_WEIGHTS), *PUBLISHED, *RIVALS]
-CLIENT = [Config("refined"), *_paper(CLIENT_SHARES, POINT_SHARES, MORE_SUBSPACE), *RIVALS]
+CLIENT = [Config("refined"), *_paper(CLIENT_SHARES, POINT_SHARES, MORE_SUBSPACE), *FEW_RIVALS, Config("server-lloyds", 3)]
 CENSUS = [Config("refined"), *_paper(POINT_SHARES, MORE_SUBSPACE), *FEW_RIVALS]
 QUICK = [Config("refined"), Config("paper", 0, POINT_SHARES), *PUBLISHED, *FEW_RIVALS]
 QUICK_CLIENT = [Config("refined"), Config("paper", 0, CLIENT_SHARES), *FEW_RIVALS]
@@ -56,7 +56,7 @@ def _census(employment: int, title: str, paper: str) -> Experiment:
         paper=paper,
         problems=[f"census-{employment}"],
         configs=CENSUS,
-        epsilons=[0.2, 0.5, 1.0, 2.0],
+        epsilons=[0.2, 0.5, 2.0],
         seeds=2,
         quick_configs=QUICK[:2] + FEW_RIVALS,
         quick_epsilons=[0.5, 2.0],
@@ -98,7 +98,7 @@ def _missing(count: int, paper: str) -> Experiment:
         title=f"Gaussian mixture, the server lacks {count} of 10 clusters",
         paper=paper,
         problems=[f"missing-{count}"],
-        configs=[Config("refined"), *_paper(POINT_SHARES, MORE_SUBSPACE), *PUBLISHED, *RIVALS],
+        configs=[Config("refined"), *_paper(POINT_SHARES, MORE_SUBSPACE), *PUBLISHED, *FEW_RIVALS, Config("server-lloyds", 3)],
         epsilons=[0.2, 0.4, 0.8, 1.2, 2.0],
         quick_epsilons=[0.4, 1.2],
         seeds=3,
