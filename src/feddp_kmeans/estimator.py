@@ -25,8 +25,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters, k.
+    n_clusters : int or "auto"
+        Number of clusters, k. "auto" takes the elbow of the weighted server points (``clustering_.elbow``), at no further cost.
     epsilon, delta : float
         The total privacy budget of ``fit``. Infinite epsilon means no noise, and the report says that it is not private.
     privacy_unit : "point" or "client"
@@ -51,6 +51,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         Probability with which each client takes part in each release; below 1 at client level alone.
     shares : four numbers, optional
         Proportions of the budget for the steps of method "paper": outer product, weights, sums, counts. By default the paper's.
+    max_clusters : int
+        Largest number of clusters that is tried where ``n_clusters`` is "auto".
     random_state : int, optional
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
 
@@ -66,7 +68,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
@@ -81,6 +83,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         composition: str = "tight",
         sampling_rate: float = 1.0,
         shares: tuple[float, float, float, float] | None = None,
+        max_clusters: int = 20,
         random_state: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -97,6 +100,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.composition = composition
         self.sampling_rate = sampling_rate
         self.shares = shares
+        self.max_clusters = max_clusters
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:  # noqa: ARG002

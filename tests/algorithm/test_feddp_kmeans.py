@@ -157,7 +157,7 @@ def test_bounds_come_from_public_data_and_a_public_size(rng):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1 or 'auto', got 0"),
         ({"n_clusters": 41}, "n_clusters must be at most the number of server points, 40, got 41"),
         ({"epsilon": -1.0}, "epsilon must be positive, got -1.0"),
         ({"delta": 2.0}, "delta must be between 0 and 1, got 2.0"),

@@ -37,7 +37,7 @@ def test_more_clients_are_better(costs, expected):
 
 @pytest.mark.parametrize(("bend", "expected"), [(10, HOLDS), (6, FAILS)])
 def test_the_elbow(bend, expected):
-    rows = [row("elbow", 1.0, max(0, bend - k) + 0.01 * (20 - k), n_clusters=k) for k in range(1, 21)]
+    rows = [row("elbow of paper", 1.0, max(0, bend - k) + 0.01 * (20 - k), n_clusters=k) for k in range(1, 21)]
     assert verdict({"elbow": rows}, "elbow") == expected
 
 

@@ -119,7 +119,17 @@ def test_figures_and_page(tiny, tmp_path):
 
 
 def test_the_elbow_and_the_assumptions(tiny, tmp_path):
-    elbow = Experiment("elbow", "t", "p", ["tiny"], [Config("elbow")], [50.0], 1, kind="elbow", cluster_numbers=range(1, 21))
+    elbow = Experiment(
+        "elbow",
+        "t",
+        "p",
+        ["tiny"],
+        [Config("elbow of paper"), Config("elbow of refined")],
+        [50.0],
+        1,
+        kind="elbow",
+        cluster_numbers=range(1, 21),
+    )
     rows = runner.reproduce(elbow, tmp_path)
     costs = np.array([row["cost"] for row in rows])
     assert costs[0] > 3 * costs[9]

@@ -7,7 +7,7 @@ from feddp_kmeans.baselines import BASELINES
 from feddp_kmeans.experiments.problems import LOADERS, load_problem
 from feddp_kmeans.experiments.specs import EXPERIMENTS
 
-OTHERS = {"refined", "paper", "published-noise", "elbow", "assumptions"}
+OTHERS = {"refined", "paper", "published-noise", "elbow of paper", "elbow of refined", "assumptions"}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=str)

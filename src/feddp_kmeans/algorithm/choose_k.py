@@ -1,12 +1,34 @@
 """Choosing k: the elbow of the k-means cost on weighted server points, which stand for the client data at no further privacy cost."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.server import weighted_kmeans
+
+
+@dataclass(frozen=True)
+class Elbow:
+    """The costs for every number of clusters tried, and the number picked."""
+
+    numbers: tuple[int, ...]
+    costs: tuple[float, ...]
+    picked: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as plain data."""
+        return {"numbers": list(self.numbers), "costs": list(self.costs), "picked": self.picked}
+
+
+def find_elbow(points: FloatArray, weights: FloatArray, largest: int, seed: int) -> Elbow:
+    """Return the curve from 1 to ``largest`` clusters, and where it bends most."""
+    numbers = range(1, largest + 1)
+    costs = elbow_curve(points, weights, numbers, seed)
+    return Elbow(tuple(numbers), tuple(costs.tolist()), pick_elbow(numbers, costs))
 
 
 def elbow_curve(points: FloatArray, weights: FloatArray, cluster_numbers: Sequence[int], seed: int) -> FloatArray:

@@ -9,7 +9,8 @@ import numpy as np
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
-from feddp_kmeans.algorithm.feddp_init import InitSteps, feddp_init
+from feddp_kmeans.algorithm.choose_k import Elbow
+from feddp_kmeans.algorithm.feddp_init import InitSteps, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
 from feddp_kmeans.algorithm.paper import PaperMethod
 from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
@@ -64,6 +65,8 @@ class Clustering:
     plan: Plan
     privacy: PrivacyReport
     remarks: tuple[str, ...] = ()
+    elbow: Elbow | None = None
+    """How the number of clusters was chosen, where it was."""
 
 
 class Clusterer(Protocol):
@@ -113,17 +116,29 @@ def run(
     prepared: Prepared,
     *,
     start: FloatArray | None = None,
+    chosen_k: int | None = None,
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
-    """Return the clustering of the federation's points under the prepared plan; from ``start`` where the plan has no initialization."""
+    """Return the clustering of the federation's points under the prepared plan; from ``start`` where the plan has no initialization.
+
+    Where the number of clusters is to be chosen it is the elbow's, or ``chosen_k``, of one who has seen the curve.
+    """
+    if chosen_k is not None and not 1 <= chosen_k <= prepared.settings.largest_k:
+        raise FedDPError(f"n_clusters must be from 1 to the {prepared.settings.largest_k} that the plan is made for, got {chosen_k}.")
     settings, plan = prepared.settings, prepared.plan
     settings.check_server(prepared.server_points, federation.dimension)
     federation.begin(plan, seed, on_release)
     restarts = federation.server_seed
     steps = prepared.method.bind(federation, plan, restarts)
+    elbow = None
     if start is None:
-        centers, counts, projection = feddp_init(steps, settings.n_clusters, restarts)
+        proxies = feddp_proxies(steps)
+        projection = proxies.projection
+        if settings.n_clusters == AUTO:
+            elbow = proxies.elbow(settings.largest_k, restarts)
+        k = chosen_k or (elbow.picked if elbow else settings.fixed_k)
+        centers, counts = feddp_init(steps, proxies, k, restarts)
     else:
         centers, counts, projection = start, np.full(len(start), np.nan), np.eye(federation.dimension)
     centers, counts = feddp_lloyds(steps, centers, counts, prepared.lloyd_steps)
@@ -136,7 +151,22 @@ def run(
         plan=plan,
         privacy=_report(federation, plan),
         remarks=tuple(steps.remarks),
+        elbow=elbow,
     )
+
+
+def choose_k(
+    federation: Federation, prepared: Prepared, *, seed: int | None = None, on_release: Callable[[str], None] | None = None
+) -> Elbow:
+    """Return the elbow of steps 1 and 2 of the prepared run, and make no other release.
+
+    On a federation that records its releases, a run of the same plan goes on from there: nothing is paid twice.
+    """
+    settings = prepared.settings
+    settings.check_server(prepared.server_points, federation.dimension)
+    federation.begin(prepared.plan, seed, on_release)
+    restarts = federation.server_seed
+    return feddp_proxies(prepared.method.bind(federation, prepared.plan, restarts)).elbow(settings.largest_k, restarts)
 
 
 def _checked(settings: Settings, server_points: FloatArray) -> FloatArray:
@@ -147,7 +177,7 @@ def _checked(settings: Settings, server_points: FloatArray) -> FloatArray:
 
 
 def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int, start: str | None = None) -> Prepared:
-    unit, k = settings.unit, settings.n_clusters
+    unit, k = settings.unit, settings.largest_k
     ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
     steps = 0 if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
@@ -184,7 +214,7 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
         facts["client_size"] = settings.client_size
 
     def make(steps: int, split: str, reasons: tuple[str, ...] = ()) -> tuple[RefinedMethod, Plan]:
-        method = RefinedMethod(unit, ball, settings.n_clusters, server_points, steps, settings.client_size, split)
+        method = RefinedMethod(unit, ball, settings.largest_k, server_points, steps, settings.client_size, split)
         plan = calibrated_plan(
             unit,
             settings.epsilon,
@@ -216,6 +246,7 @@ def _facts(settings: Settings, server_points: FloatArray, n_clients: int) -> dic
     return {
         "method": settings.method,
         "n_clusters": settings.n_clusters,
+        **({"max_clusters": settings.max_clusters} if settings.n_clusters == AUTO else {}),
         "dimension": server_points.shape[1],
         "n_server_points": len(server_points),
         "n_clients": n_clients,

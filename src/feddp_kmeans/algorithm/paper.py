@@ -129,7 +129,7 @@ class PaperRun:
 
     def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, **public: Any) -> tuple[FloatArray, FloatArray]:
         ball = self._ball
-        sums = self._noisy_sum(sums_name, **public).reshape(self._method.k, -1)
+        sums = self._noisy_sum(sums_name, **public).reshape(fallback.shape)
         counts = self._noisy_sum(counts_name, **public)
         # Below this count noise may be all there is.
         smallest = max(0.5, 2 * self._plan[counts_name].stddev)

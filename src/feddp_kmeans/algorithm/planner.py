@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from feddp_kmeans.algorithm.feddp_init import feddp_init
+from feddp_kmeans.algorithm.feddp_init import feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
 from feddp_kmeans.algorithm.refined import SPLITS, RefinedMethod
 from feddp_kmeans.algorithm.server import kmeans_cost
@@ -80,6 +80,6 @@ def _simulated_cost(method: RefinedMethod, plan: Plan, n_units: int) -> float:
     federation = InMemoryFederation(units)
     federation.begin(quieter, seed=0)
     steps = method.bind(federation, quieter, seed=0)
-    centers, counts, _ = feddp_init(steps, method.k, seed=0)
+    centers, counts = feddp_init(steps, feddp_proxies(steps), method.k, seed=0)
     centers, _ = feddp_lloyds(steps, centers, counts, method.lloyd_steps)
     return kmeans_cost(points, centers)

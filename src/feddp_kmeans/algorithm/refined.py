@@ -129,6 +129,7 @@ class RefinedRun:
         }[method.unit]
         self._basis: FloatArray = np.eye(method.ball.dimension)
         self._unit_size = 1
+        self._k = method.k  # Until fewer are chosen.
         self._too_noisy = False
         self.center_stddev: FloatArray = np.zeros(method.k)
         self.remarks: list[str] = []
@@ -167,6 +168,7 @@ class RefinedRun:
 
     def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return centers in full space and noisy counts: Lloyd steps in the subspace, then residuals around the lifted centers (step 3)."""
+        self._k = len(projected_centers)
         projected = project(self._server, projection)
         for _ in range(SUBSPACE_STEPS[self._method.unit]):
             rows = projected - np.rint(projected_centers)[assign(projected, projected_centers)]
@@ -176,10 +178,10 @@ class RefinedRun:
             projected_centers = np.rint(projected_centers) + self._shrunk(found, projected)
         if self._too_noisy:
             self.remarks.append("the noisy weights cannot tell client data from noise: the centers are those of the server data alone")
-            server_only = weighted_kmeans(self._server, np.ones(len(self._server)), self._method.k, self._seed)
+            server_only = weighted_kmeans(self._server, np.ones(len(self._server)), self._k, self._seed)
             return self._full_step("sums", server_only, server_only, None)
         members = assign(projected, projected_centers)
-        offsets = offsets_outside(self._server, self.server_weights, members, self._method.k, projection)
+        offsets = offsets_outside(self._server, self.server_weights, members, self._k, projection)
         return self._full_step("sums", projected_centers, projected_centers @ projection.T + offsets, projection)
 
     def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -201,7 +203,7 @@ class RefinedRun:
     def _shrunk(self, found: "_Residuals", coordinates: FloatArray, basis: FloatArray | None = None) -> FloatArray:
         """Return the mean residuals, shrunk, in the basis; no error beyond a tenth of the server's variance is believed."""
         means = found.means if basis is None else found.means @ basis
-        return block_shrinkage(means, found.variances, self._method.k, _LARGEST_SIGNAL * np.square(coordinates).mean(axis=0))
+        return block_shrinkage(means, found.variances, self._k, _LARGEST_SIGNAL * np.square(coordinates).mean(axis=0))
 
     def _residuals(
         self,

@@ -38,7 +38,7 @@ class InitName(StrEnum):
 class Settings:
     """The settings of one clustering; every field is public."""
 
-    n_clusters: int = 8
+    n_clusters: int | str = 8
     epsilon: float = 1.0
     delta: float = 1e-6
     privacy_unit: str = "point"
@@ -52,15 +52,11 @@ class Settings:
     composition: str = "tight"
     sampling_rate: float = 1.0
     shares: tuple[float, float, float, float] | None = None
+    max_clusters: int = 20
 
     def __post_init__(self) -> None:
         check_budget(self.epsilon, self.delta)
-        _check_count("n_clusters", self.n_clusters, 1)
-        if self.lloyd_steps != AUTO:
-            _check_count("lloyd_steps", self.lloyd_steps, 0, " or 'auto'")
-        for name in ("client_size", "n_points"):
-            if getattr(self, name) is not None:
-                _check_count(name, getattr(self, name), 1)
+        self._check_counts()
         if self.radius is not None and not (_is_real(self.radius) and np.isfinite(self.radius) and self.radius > 0):
             raise FedDPError(f"radius must be positive and finite, got {self.radius!r}.")
         if not (_is_real(self.sampling_rate) and 0 < self.sampling_rate <= 1):
@@ -77,10 +73,32 @@ class Settings:
                 "sampling clients does not amplify the privacy of a point."
             )
 
+    def _check_counts(self) -> None:
+        if self.n_clusters != AUTO:
+            _check_count("n_clusters", self.n_clusters, 1, " or 'auto'")
+        _check_count("max_clusters", self.max_clusters, 3)
+        if self.lloyd_steps != AUTO:
+            _check_count("lloyd_steps", self.lloyd_steps, 0, " or 'auto'")
+        for name in ("client_size", "n_points"):
+            if getattr(self, name) is not None:
+                _check_count(name, getattr(self, name), 1)
+
     @property
     def unit(self) -> PrivacyUnit:
         """Return the privacy unit."""
         return PrivacyUnit.parse(self.privacy_unit)
+
+    @property
+    def largest_k(self) -> int:
+        """Return the number of clusters, the largest one where it is to be chosen: what a plan is made for."""
+        return self.max_clusters if self.n_clusters == AUTO else int(self.n_clusters)
+
+    @property
+    def fixed_k(self) -> int:
+        """Return the number of clusters, where it must be given."""
+        if self.n_clusters == AUTO:
+            raise FedDPError("n_clusters must be a whole number here, got 'auto'.")
+        return int(self.n_clusters)
 
     def check_server(self, server_points: FloatArray, dimension: int) -> None:
         """Refuse server data that does not fit the clients or the number of clusters."""
@@ -90,8 +108,9 @@ class Settings:
             )
         if not np.isfinite(server_points).all():
             raise FedDPError("server data must be finite numbers, got a NaN or an infinity.")
-        if len(server_points) < self.n_clusters:
-            raise FedDPError(f"n_clusters must be at most the number of server points, {len(server_points)}, got {self.n_clusters}.")
+        if len(server_points) < self.largest_k:
+            name = "max_clusters" if self.n_clusters == AUTO else "n_clusters"
+            raise FedDPError(f"{name} must be at most the number of server points, {len(server_points)}, got {self.largest_k}.")
 
     def ball(self, server_points: FloatArray, center: FloatArray) -> Ball:
         """Return the public ball around ``center``: of the given radius, else just large enough to hold the server data."""

@@ -35,7 +35,7 @@ def cluster(
     points, _ = central_points(federation, settings, server_points)
     box = (server_points.min(axis=0), server_points.max(axis=0))
     model = models.KMeans(
-        settings.n_clusters,
+        settings.fixed_k,
         epsilon=settings.epsilon / overspending(points.shape[1]),
         bounds=box,
         random_state=StreamFactory(seed).integer_seed(NAME) % 2**31,

@@ -30,7 +30,7 @@ def cluster(
         np.random.seed(seed % 2**32)  # noqa: NPY002 - the library draws from numpy's global state
     data = clustering_params.Data(points - ball.center, ball.radius)
     budget = clustering_params.DifferentialPrivacyParam(settings.epsilon, settings.delta)
-    centers = ball.center + clustering_algorithm.private_lsh_clustering(settings.n_clusters, data, budget).centers
+    centers = ball.center + clustering_algorithm.private_lsh_clustering(settings.fixed_k, data, budget).centers
     caveat = (
         f"Outside this ledger: Google's library states epsilon = {settings.epsilon:g}, delta = {settings.delta:g} for a point, "
         "with floating-point noise; one place holds all points."

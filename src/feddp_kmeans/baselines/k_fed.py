@@ -32,7 +32,7 @@ def cluster(
     The server starts from the first client's centers, adds the center farthest from all chosen until it has k, and makes one Lloyd
     step on the clients' centers. It uses no server data.
     """
-    k = settings.n_clusters
+    k = settings.fixed_k
     clients = nonprivate_clients(federation, settings, server_points)
     sent = local_centers(clients, local_clusters or k, StreamFactory(seed).integer_seed("k-fed"))
     chosen = farthest_first(sent, k)

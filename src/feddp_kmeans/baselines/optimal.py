@@ -29,7 +29,7 @@ def cluster(
 ) -> Clustering:
     """Return the best of ten runs of k-means on the pooled points."""
     points = pooled(nonprivate_clients(federation, settings, server_points))
-    centers, labels = nonprivate_kmeans(points, settings.n_clusters, StreamFactory(seed).integer_seed("optimal"))
+    centers, labels = nonprivate_kmeans(points, settings.fixed_k, StreamFactory(seed).integer_seed("optimal"))
     return outside_result(
         NAME,
         "NOT PRIVATE, NOT FEDERATED: all points in one place, and no noise.",

@@ -40,7 +40,7 @@ def cluster(
     streams = StreamFactory(seed)
     points = pooled(clients)
     if optimal_centers is None:
-        centers, labels = nonprivate_kmeans(points, settings.n_clusters, streams.integer_seed("optimal"))
+        centers, labels = nonprivate_kmeans(points, settings.fixed_k, streams.integer_seed("optimal"))
     else:
         centers, labels = optimal_centers, pairwise_distances_argmin(points, optimal_centers)
     counts = np.bincount(labels, minlength=len(centers)).astype(np.float64)

@@ -77,7 +77,7 @@ def outside_result(
 
 def rival_plan(name: str, settings: Settings, federation: Federation, releases: Sequence[Release] = ()) -> Plan:
     """Return the plan of a rival: no release that counts, or the one given with the whole budget."""
-    facts = {"method": name, "n_clusters": settings.n_clusters, "dimension": federation.dimension, "n_clients": federation.n_clients}
+    facts = {"method": name, "n_clusters": settings.fixed_k, "dimension": federation.dimension, "n_clients": federation.n_clients}
     epsilon = settings.epsilon if releases else float("inf")
     return calibrated_plan(settings.unit, epsilon, settings.delta, releases, facts=facts)
 

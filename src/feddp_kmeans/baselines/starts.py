@@ -29,7 +29,7 @@ def lloyds_from(name: str, start: Start, default_steps: int = 1) -> Clusterer:
         prepared = prepare_lloyds(settings, server_points, federation.n_clients, name, default_steps)
         server_points = prepared.server_points
         ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
-        centers = start(server_points, ball, settings.n_clusters, StreamFactory(seed).integer_seed("start"))
+        centers = start(server_points, ball, settings.fixed_k, StreamFactory(seed).integer_seed("start"))
         return run(federation, prepared, start=centers, seed=seed, on_release=on_release)
 
     return cluster

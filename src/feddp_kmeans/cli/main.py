@@ -179,7 +179,7 @@ def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Se
         return open_table(server).read()
     if dimension is None or dimension < 1:
         raise FedDPError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
-    points = np.random.default_rng(0).standard_normal((30 * settings.n_clusters, dimension))
+    points = np.random.default_rng(0).standard_normal((30 * settings.largest_k, dimension))
     err.print("No server data: made-up points stand in, so what depends on server data is only an example.", highlight=False)
     stand_in: FloatArray = (settings.radius or 1.0) * points / np.linalg.norm(points, axis=1, keepdims=True)
     return stand_in

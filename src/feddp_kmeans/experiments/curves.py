@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.choose_k import pick_elbow
+from feddp_kmeans.algorithm.choose_k import Elbow, pick_elbow
 
 Row = dict[str, Any]
 
@@ -87,12 +86,13 @@ def at(rows: Iterable[Row], method: str, epsilon: float) -> CurvePoint | None:
     return next((point for point in best_points(rows, method) if point.epsilon == epsilon), None)
 
 
-def elbows(rows: Iterable[Row]) -> dict[tuple[str, int], tuple[list[int], FloatArray, int]]:
-    """Return for each data set and seed the numbers of clusters, their costs, and the elbow that is picked."""
-    rows = list(rows)
+def elbows(rows: Iterable[Row]) -> dict[tuple[str, str, int], Elbow]:
+    """Return for each method, data set and seed the costs of every number of clusters, and the number picked."""
+    groups: dict[tuple[str, str, int], list[tuple[int, float]]] = defaultdict(list)
+    for row in rows:
+        groups[row["method"], row["dataset"], row["seed"]].append((row["n_clusters"], row["cost"]))
     found = {}
-    for name, seed in sorted({(row["dataset"], row["seed"]) for row in rows}):
-        own = sorted((row["n_clusters"], row["cost"]) for row in rows if (row["dataset"], row["seed"]) == (name, seed))
-        numbers, costs = [k for k, _ in own], np.array([cost for _, cost in own])
-        found[name, seed] = numbers, costs, pick_elbow(numbers, costs)
+    for key, group in sorted(groups.items()):
+        numbers, costs = zip(*sorted(group), strict=True)
+        found[key] = Elbow(numbers, costs, pick_elbow(numbers, np.array(costs)))
     return found

@@ -2,7 +2,6 @@
 
 import math
 import time
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,7 @@ import numpy as np
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import feddp_kmeans
-from feddp_kmeans.algorithm.choose_k import elbow_curve
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering, prepare
-from feddp_kmeans.algorithm.paper import PaperMethod
+from feddp_kmeans.algorithm.feddp_kmeans import Clustering, choose_k, prepare
 from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.algorithm.theory.assumptions import MixtureFacts, check_radius, check_server_size, data_radius, proxy_facts
@@ -22,9 +19,9 @@ from feddp_kmeans.baselines import BASELINES, oracle_floor
 from feddp_kmeans.experiments import published_code
 from feddp_kmeans.experiments.problems import FROM_TABLES, Problem, load_problem
 from feddp_kmeans.experiments.spec import Job
-from feddp_kmeans.privacy.plan import calibrated_plan
 
 OURS = ("refined", "paper")
+ELBOW = "elbow of "
 LARGEST_K = 20
 """k' of the elbow: the number of clusters that steps 1 and 2 are run for."""
 
@@ -47,8 +44,9 @@ def execute(job: Job, tables: Path | None, optima: Path) -> dict[str, Any]:
         "n_points": problem.data.n_points,
         "n_clients": len(problem.data.clients),
     }
-    if job.config.method == "elbow":
-        return row | {"cost": float(_elbow(problem, job.epsilon)[job.n_clusters - 1]), "optimal_cost": math.nan}
+    if job.config.method.startswith(ELBOW):
+        costs = _elbow(job.problem, job.seed, job.config.method.removeprefix(ELBOW), job.epsilon)
+        return row | {"cost": costs[job.n_clusters - 1], "optimal_cost": math.nan}
     best = _optimal(problem, optima)
     row["optimal_cost"] = kmeans_cost(problem.points, best)
     if job.config.method == "assumptions":
@@ -113,28 +111,12 @@ def _npy(array: FloatArray) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _elbow_points(name: str, seed: int, epsilon: float, tables: Path | None) -> tuple[FloatArray, FloatArray]:
-    """Return the projected server points and their noisy weights: steps 1 and 2 of the paper for k', with the whole budget."""
-    problem = _problem(name, seed, tables)
-    prepared = prepare(Settings(LARGEST_K, epsilon, method="paper"), problem.data.server_points, len(problem.data.clients))
-    method = prepared.method
-    assert isinstance(method, PaperMethod)
-    requests = [replace(r) for r in method.requests(epsilon, 1e-6) if r.name in ("outer product", "weights")]
-    plan = calibrated_plan(prepared.plan.unit, epsilon, 1e-6, requests, facts=prepared.plan.facts)
-    problem.federation.begin(plan, seed)
-    steps = method.bind(problem.federation, plan, seed)
-    points, weights = steps.proxies(steps.projection())
-    return points * method.ball.grid, weights
-
-
-def _elbow(problem: Problem, epsilon: float) -> FloatArray:
-    return _elbow_costs(problem.name, problem.seed, epsilon)
-
-
-@lru_cache(maxsize=1)
-def _elbow_costs(name: str, seed: int, epsilon: float) -> FloatArray:
-    points, weights = _elbow_points(name, seed, epsilon, None)
-    return elbow_curve(points, weights, range(1, LARGEST_K + 1), seed)
+def _elbow(name: str, seed: int, method: str, epsilon: float) -> tuple[float, ...]:
+    """Return the costs for 1 to k' clusters, from steps 1 and 2 of a run of which epsilon is the whole budget."""
+    problem = _problem(name, seed, None)
+    settings = Settings(AUTO, epsilon, method=method, max_clusters=LARGEST_K)
+    prepared = prepare(settings, problem.data.server_points, len(problem.data.clients))
+    return choose_k(problem.federation, prepared, seed=seed).costs
 
 
 def _assumptions(problem: Problem, optimal_cost: float) -> dict[str, Any]:

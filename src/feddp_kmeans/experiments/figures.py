@@ -131,17 +131,19 @@ def _label(rows: Sequence[Row], method: str) -> str:
 
 
 def _elbow(figure: Any, rows: Sequence[Row]) -> None:
-    """Draw the cost against k for every draw, the elbows circled: the paper's server data, and server data of the same law alone."""
+    """Draw the cost against k for every draw, the elbows circled: of both methods, and with server data that are all like the clients'."""
     found = elbows(rows)
-    names = {"mixture": "two thirds of the server data like the clients'", "mixture-clean": "all server data like the clients'"}
-    panels = sorted({name for name, _ in found})
-    for axes, panel in zip(np.atleast_1d(figure.subplots(1, len(panels), sharey=True)), panels, strict=True):
-        for (name, seed), (numbers, costs, picked) in found.items():
-            if name == panel:
-                colour = list(STYLES.values())[seed % len(STYLES)][0]
-                axes.plot(numbers, costs, marker=".", color=colour, label=f"draw {seed}: elbow at {picked}")
-                axes.plot([picked], [costs[numbers.index(picked)]], "o", markersize=10, fillstyle="none", color=colour)
-        axes.set(title=names.get(panel, panel), xlabel="number of clusters k", xticks=range(0, 21, 2))
+    panels = list(dict.fromkeys((method, name) for method, name, _ in found))
+    colours = [style[0] for style in STYLES.values()]
+    for axes, panel in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
+        for (method, name, seed), elbow in found.items():
+            if (method, name) == panel:
+                colour = colours[seed % len(colours)]
+                axes.plot(elbow.numbers, elbow.costs, marker=".", color=colour, label=f"draw {seed}: {elbow.picked}")
+                axes.plot([elbow.picked], [elbow.costs[elbow.picked - 1]], "o", markersize=10, fillstyle="none", color=colour)
+        method, name = panel
+        server = "server data all\nlike the clients'" if name == "mixture-clean" else "the paper's\nserver data"
+        axes.set(title=f"{method.removeprefix('elbow of ')}, {server}", xlabel="number of clusters k", xticks=range(0, 21, 5))
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
-    figure.axes[0].set_ylabel("within-cluster sum of squares, a unit of weight")
+        axes.legend(frameon=False, title="elbow at")
+    figure.axes[0].set_ylabel("weighted sum of squares")

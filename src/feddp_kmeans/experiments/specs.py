@@ -138,7 +138,7 @@ EXPERIMENTS = {
             title="Choosing k: cost of the weighted server points, k' = 20, true k = 10",
             paper="figure in the appendix",
             problems=["mixture", "mixture-clean"],  # The second: server data without the hundred uniform points.
-            configs=[Config("elbow")],
+            configs=[Config("elbow of paper"), Config("elbow of refined")],
             epsilons=[1.0],
             seeds=5,
             kind="elbow",

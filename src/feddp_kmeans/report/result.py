@@ -29,6 +29,7 @@ def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | N
             "noisy_counts": clustering.counts.tolist(),
             "center_stddev": clustering.center_stddev.tolist(),
             "remarks": list(clustering.remarks),
+            "elbow": clustering.elbow.to_dict() if clustering.elbow else None,
             "columns": list(columns),
             "epsilon": plan.epsilon,
             "delta": plan.delta,

@@ -55,9 +55,9 @@ def cluster(
     steps = _Steps(federation, plan, server_points, facts, settings.epsilon / 4)
 
     steps.reduce_diameter(spacing)
-    projection = steps.projection(settings.n_clusters)
+    projection = steps.projection(settings.fixed_k)
     kept, weights = steps.simplify(projection, streams.integer_seed("simplify"))
-    projected = weighted_kmeans(kept, weights, settings.n_clusters, streams.integer_seed("server k-means"))
+    projected = weighted_kmeans(kept, weights, settings.fixed_k, streams.integer_seed("server k-means"))
     centers, counts = steps.clear_means(projection, projected, margin)
     for _ in range(plan.facts["lloyd_steps"]):
         centers, counts = steps.lloyd(centers)
@@ -97,7 +97,7 @@ def theory_plan(settings: Settings, facts: MixtureFacts, server_points: FloatArr
         composition=Composition(settings.composition),
         facts={
             "method": "theory",
-            "n_clusters": settings.n_clusters,
+            "n_clusters": settings.fixed_k,
             "dimension": dimension,
             "n_server_points": n_server,
             "lloyd_steps": lloyd_steps,
@@ -109,7 +109,7 @@ def theory_plan(settings: Settings, facts: MixtureFacts, server_points: FloatArr
 
 
 def _requests(settings: Settings, n_server: int, dimension: int, lloyd_steps: int, rounds: int) -> list[Release]:
-    epsilon, delta, k = settings.epsilon / 4 if math.isfinite(settings.epsilon) else 1.0, settings.delta / 4, settings.n_clusters
+    epsilon, delta, k = settings.epsilon / 4 if math.isfinite(settings.epsilon) else 1.0, settings.delta / 4, settings.fixed_k
 
     def counts(name: str, share: float, values: int, times: int = 1) -> Release:
         multiplier = epsilon_share_multiplier(Mechanism.LAPLACE, epsilon * share, delta)
