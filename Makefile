@@ -8,11 +8,14 @@ export OMP_NUM_THREADS ?= 1
 # Build requirements are pinned too.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: help demo test lint unit paper format clean
+.PHONY: help demo test lint unit docs paper format clean
+# The documentation's builder advertises its successor; that is no warning of ours.
+export NO_MKDOCS_2_WARNING := 1
 
 help:
 	@echo "make demo    cluster the paper's mixture privately; writes out/report.html"
 	@echo "make test    lint, types, import contract and all tests (under ten minutes)"
+	@echo "make docs    build the documentation into site/, warnings are errors"
 	@echo "make paper   the longer statistical claims (minutes)"
 	@echo "make format  format the code"
 
@@ -28,7 +31,7 @@ $(VENV)/.dev: $(VENV)/.core
 demo: $(VENV)/.core
 	$(BIN)/feddp demo
 
-test: lint unit
+test: lint unit docs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -38,6 +41,9 @@ lint: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --quiet --strict
 
 paper: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) -m slow

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()", "reproduce"]
 
@@ -16,6 +17,17 @@ COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()
 def feddp(*arguments, **options):
     environment = {name: value for name, value in os.environ.items() if name != "FEDDP_TABLES"}
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=300, env=environment, **options)
+
+
+def children_of(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_without_a_name_the_experiments_are_listed():
@@ -37,15 +49,21 @@ def test_errors_are_one_line(tmp_path):
         assert "Traceback" not in failed.stderr
 
 
-def test_a_killed_run_goes_on_without_losing_or_repeating_a_run(tmp_path):
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for left-over processes in /proc")
+def test_a_killed_run_leaves_no_process_and_goes_on_without_losing_or_repeating_a_run(tmp_path):
     arguments = ["mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)]
     journal = Path(tmp_path) / "mixture-point" / "runs.jsonl"
-    first = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first = subprocess.Popen([*COMMAND, *arguments, "--jobs", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and (not journal.exists() or journal.read_text().count("\n") < 2):
         time.sleep(0.05)
+    workers = children_of(first.pid)
     first.send_signal(signal.SIGKILL)
     first.wait()
+    assert len(workers) >= 2
+    while time.monotonic() < deadline and any(is_running(pid) for pid in workers):
+        time.sleep(0.05)
+    assert not any(is_running(pid) for pid in workers)
     before = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
     assert len(before) >= 2
 

@@ -2,9 +2,10 @@
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def _execute_all(jobs: list[Job], tables: Path | None, optima: Path, processes: 
             for job in jobs:
                 yield execute(job, tables, optima)
         return
-    with ProcessPoolExecutor(min(processes, len(jobs)), get_context("spawn"), _one_thread) as pool:
+    with ProcessPoolExecutor(min(processes, len(jobs)), get_context("spawn"), _start_worker) as pool:
         # Jobs of one data set follow one another, so that a process loads it once.
         futures = [pool.submit(execute, job, tables, optima) for job in jobs]
         try:
@@ -120,5 +121,14 @@ def _execute_all(jobs: list[Job], tables: Path | None, optima: Path, processes: 
             raise
 
 
-def _one_thread() -> None:
+def _start_worker() -> None:
+    """Use one thread for arithmetic, and end when the process that started this one is gone: a killed run leaves nothing behind."""
     threadpool_limits(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
