@@ -113,13 +113,22 @@ def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> 
 
 
 def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray) -> FloatArray:
-    """Return noisy mean residuals drawn towards zero, as far as noise explains them (James-Stein, positive part).
+    """Return noisy mean residuals drawn towards zero, as far as noise explains them (James-Stein, positive part); see ``filtered``."""
+    return filtered(means, variances, first, caps, np.zeros_like(means))[0]
+
+
+def filtered(
+    means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return noisy mean residuals drawn towards zero, as far as noise explains them, and the variance of error that is left.
 
     Row r has noise of variance ``variances[r]`` in each coordinate. Coordinates are taken in blocks of ``first``, then ever larger
     ones: in a basis sorted by variance the first ones hold the signal. A block's signal is estimated over all rows together, but for rows
-    that stand out by twice the error of their own estimate: those are clusters that have moved. No signal is believed beyond ``caps``.
+    that stand out by twice the error of their own estimate: those are clusters that have moved. No signal is believed beyond ``caps``,
+    and none below ``known``, the variance of the error that the origins are known to have: this makes repeated releases around
+    centers that hardly move an average of all of them (a Kalman filter).
     """
-    shrunk = means.copy()
+    shrunk, left = means.copy(), np.zeros_like(means)
     precision = np.square(variances.min() / np.maximum(variances, 1e-300))
     low, width = 0, first
     while low < means.shape[1]:
@@ -128,10 +137,12 @@ def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: 
         pooled = float(own @ precision / max(precision.sum(), 1e-300))
         stands_out = own > 2 * variances * np.sqrt(2 / (high - low))
         signal = np.clip(np.where(stands_out, own, pooled), 0.0, caps[low:high].mean())
+        signal = np.maximum(signal, known[:, low:high].mean(axis=1))
         factor = np.where(variances > 0, signal / np.maximum(signal + variances, 1e-300), 1.0)
         shrunk[:, low:high] *= factor[:, None]
+        left[:, low:high] = (factor * variances)[:, None]
         low, width = high, int(1.5 * width) + 1
-    return shrunk
+    return shrunk, left
 
 
 def offsets_outside(points: FloatArray, weights: FloatArray, members: IntArray, k: int, projection: FloatArray) -> FloatArray:
