@@ -14,7 +14,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm import feddp_kmeans
 from feddp_kmeans.algorithm.bounds import ClientBounds
-from feddp_kmeans.algorithm.settings import InitName, Settings
+from feddp_kmeans.algorithm.settings import Box, InitName, Settings
 from feddp_kmeans.baselines import BASELINES
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points, finite_rows
@@ -38,7 +38,9 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     lloyd_steps : int or "auto"
         Noisy Lloyd steps after the initialization.
     radius : float, optional
-        Public bound on the norm of a point; by default the radius of the server data.
+        Public bound on the norm of a point; by default the radius of the server data, or a private estimate where there are none.
+    box : (low, high), optional
+        Public least and largest value of the coordinates: two numbers, or two vectors. In place of ``radius``.
     client_size : int, optional
         Public typical number of points of a client; used at client level alone.
     n_points : int, optional
@@ -73,6 +75,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         init: str = "feddp",
         lloyd_steps: int | str = "auto",
         radius: float | None = None,
+        box: Box | None = None,
         client_size: int | None = None,
         n_points: int | None = None,
         bounds: ClientBounds | None = None,
@@ -88,6 +91,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.init = init
         self.lloyd_steps = lloyd_steps
         self.radius = radius
+        self.box = box
         self.client_size = client_size
         self.n_points = n_points
         self.bounds = bounds
@@ -99,14 +103,18 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """Cluster the clients' points.
 
         X is a list of (n_j, d) arrays, one a client; or one table with ``groups``, the client of each row (all rows are one client
-        without it); or a Federation. ``server_data`` is public: a table of points like the clients'. Rows with a NaN or an infinity
+        without it); or a Federation. ``server_data`` is public: a table of points like the clients'; without it method "refined" makes
+        proxies of its own, privately. Rows with a NaN or an infinity
         are dropped on the client.
         """
         settings = self._settings()
         seed = self._seed()
         federation = self._federation(X, groups)
-        server_points = _server_points(server_data)
-        settings.check_server(server_points, federation.dimension)
+        server_points = None if server_data is None else _server_points(server_data)
+        if server_points is not None:
+            settings.check_server(server_points, federation.dimension)
+        elif settings.init != InitName.FEDDP:
+            raise FedDPError(f"server_data must be given for init {settings.init!r}, got None.")
         clusterer = feddp_kmeans.cluster if settings.init == InitName.FEDDP else BASELINES[settings.init]
         found = clusterer(federation, settings, server_points, seed=seed)
         self.cluster_centers_: FloatArray = found.centers
@@ -194,8 +202,6 @@ def _pooled(X: Any) -> Any:
 
 
 def _server_points(server_data: Any) -> FloatArray:
-    if server_data is None:
-        raise FedDPError("server_data must be given: a table of public points like the clients', got None.")
     table = as_points(server_data, "server data")
     dense = table.toarray() if hasattr(table, "toarray") else table
     return np.asarray(dense, dtype=np.float64)

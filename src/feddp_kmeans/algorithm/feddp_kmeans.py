@@ -14,6 +14,8 @@ from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
 from feddp_kmeans.algorithm.paper import PaperMethod
 from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
 from feddp_kmeans.algorithm.refined import REASONS, RefinedMethod
+from feddp_kmeans.algorithm.serverless import LLOYD_STEPS, ServerlessMethod
+from feddp_kmeans.algorithm.serverless import REASONS as SERVERLESS_REASONS
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -47,7 +49,7 @@ class Prepared:
     """A plan and the method that will carry it out: public, and made without any client data."""
 
     settings: Settings
-    server_points: FloatArray
+    server_points: FloatArray | None
     plan: Plan
     method: Method
     lloyd_steps: int
@@ -74,7 +76,7 @@ class Clusterer(Protocol):
         self,
         federation: Federation,
         settings: Settings,
-        server_points: FloatArray,
+        server_points: FloatArray | None,
         *,
         seed: int | None = None,
         on_release: Callable[[str], None] | None = None,
@@ -86,13 +88,44 @@ class Clusterer(Protocol):
 def cluster(
     federation: Federation,
     settings: Settings,
-    server_points: FloatArray,
+    server_points: FloatArray | None,
     *,
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
     """Return the clustering of the federation's points: a plan, then its run."""
-    return run(federation, prepare(settings, server_points, federation.n_clients), seed=seed, on_release=on_release)
+    if server_points is None:
+        prepared = prepare_serverless(settings, federation.dimension, federation.n_clients)
+    else:
+        prepared = prepare(settings, server_points, federation.n_clients)
+    return run(federation, prepared, seed=seed, on_release=on_release)
+
+
+def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Prepared:
+    """Return the plan of a run without server data, from the settings, the dimension and the number of clients alone."""
+    if settings.method != MethodName.REFINED:
+        raise FedDPError(f"server_data must be given for method {settings.method!r}, got None.")
+    region = settings.region(dimension)
+    steps = LLOYD_STEPS if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    method = ServerlessMethod(settings.unit, dimension, settings.n_clusters, steps, region)
+    plan = calibrated_plan(
+        settings.unit,
+        settings.epsilon,
+        settings.delta,
+        method.requests(),
+        sampling_rate=settings.sampling_rate,
+        facts={
+            "method": settings.method,
+            "n_clusters": settings.n_clusters,
+            "dimension": dimension,
+            "n_server_points": 0,
+            "n_clients": n_clients,
+            "radius": None if region is None else region.ball.radius,
+            "lloyd_steps": steps,
+        },
+        reasons=SERVERLESS_REASONS,
+    )
+    return Prepared(settings, None, plan, method, steps)
 
 
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
@@ -119,7 +152,8 @@ def run(
 ) -> Clustering:
     """Return the clustering of the federation's points under the prepared plan; from ``start`` where the plan has no initialization."""
     settings, plan = prepared.settings, prepared.plan
-    settings.check_server(prepared.server_points, federation.dimension)
+    if prepared.server_points is not None:
+        settings.check_server(prepared.server_points, federation.dimension)
     federation.begin(plan, seed, on_release)
     restarts = StreamFactory(seed).integer_seed("server k-means")
     steps = prepared.method.bind(federation, plan, restarts)
@@ -209,6 +243,8 @@ def _roomy_ball(settings: Settings, server_points: FloatArray, center: FloatArra
     """Return a ball around the server mean that holds the points: it fixes the resolution only, contributions are bounded by themselves."""
     if settings.radius is not None:
         return Ball(center, settings.radius + float(np.linalg.norm(center)))
+    if settings.box is not None:
+        return settings.ball(server_points, center)
     return replace(ball := settings.ball(server_points, center), radius=2 * ball.radius)
 
 

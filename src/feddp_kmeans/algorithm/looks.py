@@ -12,9 +12,6 @@ from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
-RATIO = np.sqrt(2.0)
-"""Quotient of neighbouring edges of lengths."""
-
 _UNBOUNDED = 1024.0
 """How far beyond a typical unit the bound is where there is no noise to keep small."""
 
@@ -57,6 +54,12 @@ class Sums:
     kept: float
 
 
+def geometric_edges(top: float, classes: int) -> FloatArray:
+    """Return this many edges up to ``top``, half an octave apart."""
+    edges: FloatArray = top * 2.0 ** (np.arange(1 - classes, 1) / 2)
+    return edges
+
+
 def typical_length(histogram: FloatArray, noise: float, edges: FloatArray, quantile: float = 0.5) -> Typical:
     """Return the quantile of noisy classes of lengths; classes that noise alone would explain are taken as empty.
 
@@ -67,8 +70,9 @@ def typical_length(histogram: FloatArray, noise: float, edges: FloatArray, quant
     if total <= 0:
         return Typical(float(edges[-1]), 1.0)
     index = min(int(np.searchsorted(np.cumsum(credible), quantile * total)), len(edges) - 1)
-    length = float(edges[index]) if index == len(edges) - 1 else float(edges[index] * RATIO**-0.5)
-    middles = np.append(edges, edges[-1]) * RATIO**-0.5
+    half_class = float(np.sqrt(edges[-2] / edges[-1]))
+    length = float(edges[index]) if index == len(edges) - 1 else float(edges[index] * half_class)
+    middles = np.append(edges, edges[-1]) * half_class
     return Typical(length, float(credible @ np.minimum(1.0, length / middles) / total))
 
 
@@ -80,10 +84,11 @@ class Looks:
         self.is_client_level = unit is PrivacyUnit.CLIENT
         self._federation = federation
 
-    def distances(self, center: FloatArray, edges: FloatArray) -> FloatArray:
-        """Return noisy classes of the points' distances from the center."""
+    def distances(self, center: FloatArray, edges: FloatArray) -> tuple[FloatArray, float]:
+        """Return noisy classes of the points' distances from the center, and their noise."""
         statistic = norms.CLIENT_DISTANCES if self.is_client_level else norms.POINT_DISTANCES
-        return self._federation.noisy_sum(statistic, self.plan["distances"], center=center, edges=edges)
+        release = self.plan["distances"]
+        return self._federation.noisy_sum(statistic, release, center=center, edges=edges), release.scale
 
     def sums(self, name: str, ball: Ball, frame: Frame, count_weight: float, typical: Typical) -> Sums:
         """Return noisy residual sums and counts, each unit's vector bounded by the typical length."""
@@ -103,8 +108,8 @@ class Looks:
         public = frame.arguments() | {"count_weight": count_weight, "edges": edges}
         return self._typical(statistic, ball, edges, public)
 
-    def second_moment(self, ball: Ball, edges: FloatArray) -> tuple[FloatArray, float, float]:
-        """Return the noisy second moment of all points, its trace apart, and the noise of an entry; see POINT_SECOND_MOMENT."""
+    def second_moment(self, ball: Ball, edges: FloatArray) -> tuple[FloatArray, float, float, Typical]:
+        """Return the noisy traceless moment of all points, its trace, the noise of an entry and the typical length of a unit's."""
         sizes = norms.CLIENT_MOMENT_NORMS if self.is_client_level else norms.POINT_MOMENT_NORMS
         typical = self._typical(sizes, ball, edges, {"edges": edges})
         bound = self._bound("second moment", typical.length)
@@ -112,7 +117,7 @@ class Looks:
         release = self.plan["second moment"]
         values = bound * self._federation.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, bound=bound)
         matrix, trace = refined.traceless(values, ball.dimension)
-        return matrix, trace, bound * release.scale
+        return matrix, trace, bound * release.scale, typical
 
     def _typical(self, statistic: Any, ball: Ball, edges: FloatArray, public: dict[str, Any]) -> Typical:
         release = self.plan["bounds"]
