@@ -42,10 +42,17 @@ class Shape:
         return min(max(int(np.sum(self.variances > self.edge)), k), 2 * k, len(self.variances))
 
     @property
-    def floored(self) -> FloatArray:
-        """Return the variances, from a part of the mean one to all of it."""
-        floor = _LEAST_VARIANCE * self.trace / len(self.variances)
-        clipped: FloatArray = np.clip(self.variances, floor, self.trace)
+    def along(self) -> FloatArray:
+        """Return the variance that the points have along each direction; noise has turned the directions and swollen their eigenvalues.
+
+        For an eigenvalue t above the mean one m, noise with spectral edge e leaves ``m + sqrt(t**2 - e**2)`` of it (a spiked
+        Wigner matrix); below the edge a direction is like any other.
+        """
+        mean = self.trace / len(self.variances)
+        excess = np.maximum(self.variances - mean, 0.0)
+        left = mean + np.sqrt(np.maximum(np.square(excess) - self.edge**2, 0.0))
+        low = np.minimum(left, np.where(self.edge < mean, self.variances, mean))
+        clipped: FloatArray = np.clip(np.where(excess > 0, left, low), _LEAST_VARIANCE * mean, self.trace)
         return clipped
 
 

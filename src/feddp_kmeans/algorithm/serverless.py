@@ -4,7 +4,7 @@ A center and a scale; one second moment; counts of candidates drawn from it; Llo
 subspace; then Lloyd steps in full, each release averaged with those before it as far as the centers stand still. All noise is Gaussian.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -47,7 +47,7 @@ _LARGEST_SIGNAL = 0.3
 _HOPELESS = 0.5
 """Spectral edge of the noise, as a part of the largest variance there can be, from which no direction can be told from noise."""
 
-_SUPPORTED = 2.0
+_SUPPORTED = 1.5
 """Size of a cluster, in standard deviations of its noise, from which it is called one."""
 
 
@@ -120,7 +120,7 @@ class ServerlessRun:
         if self._is_hopeless:
             return self._mean_alone(projection)
         candidates, weights = self._candidates(projection)
-        variances = self._shape.floored[: projection.shape[1]]
+        variances = self._shape.along[: projection.shape[1]]
         count = min(_CELLS_PER_CLUSTER * self._method.k, max(self._method.k, np.count_nonzero(weights)))
         cells = KMeans(count, n_init=3, random_state=self._seed).fit(candidates, sample_weight=weights).cluster_centers_
         known = np.zeros_like(cells)
@@ -139,6 +139,7 @@ class ServerlessRun:
         if self._is_hopeless:
             self._centers = self._mean
         self._known = np.zeros_like(self._centers)
+        self._counts: list[FloatArray] = []
         self._weight, self._sums_typical = self._bound(_FULL_COUNTS, self._centers, None)
         return self._full_step()
 
@@ -149,7 +150,7 @@ class ServerlessRun:
     def _candidates(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return candidates drawn from the noisy moments, then drawn again near the heavy ones, and their credible counts."""
         k, looks = self._method.k, self._looks
-        variances = self._shape.floored[: projection.shape[1]]
+        variances = self._shape.along[: projection.shape[1]]
         noise = looks.plan["candidates"].scale
         nothing = np.zeros((self._method.dimension, 0))
         typical = Typical(1.0, 1.0)
@@ -205,14 +206,20 @@ class ServerlessRun:
             self.center_stddev = np.full(k, np.sqrt(self._common) * self._ball.grid)
             return self._decoded(np.repeat(self._centers, k, axis=0)), counts
         origins = np.rint(self._centers)
-        sums = self._looks.sums("sums", self._ball, Frame(origins, origins), self._weight, self._sums_typical)
+        sums = self._averaged(self._looks.sums("sums", self._ball, Frame(origins, origins), self._weight, self._sums_typical))
         shift = self._common_move(sums, 0.0)
         means, errors = _means(sums)
-        caps = _LARGEST_SIGNAL * np.maximum(self._shape.variances, 0.3 * self._shape.trace / self._method.dimension)
+        caps = _LARGEST_SIGNAL * self._shape.along
         moves, self._known = filtered((means - shift) @ self._shape.basis, errors, k, caps, self._known)
         self._centers = origins + shift + moves @ self._shape.basis.T
         self.center_stddev = np.sqrt(self._known.mean(axis=1)) * self._ball.grid
         return self._honest(sums)
+
+    def _averaged(self, sums: Sums) -> Sums:
+        """Return the sums with the counts of all steps so far averaged: clusters change less from step to step than their noise."""
+        self._counts.append(sums.counts)
+        steps = len(self._counts)
+        return replace(sums, counts=np.mean(self._counts, axis=0), count_noise=sums.count_noise / np.sqrt(steps))
 
     def _honest(self, sums: Sums) -> tuple[FloatArray, FloatArray]:
         """Return the centers, those that no points can be told to have as copies of the nearest other one, and the noisy counts."""
@@ -252,7 +259,7 @@ class ServerlessRun:
     def _within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""
         d = centers.shape[1]
-        trace = self._shape.trace if d == self._method.dimension else float(self._shape.floored[:d].sum())
+        trace = self._shape.trace if d == self._method.dimension else float(self._shape.along[:d].sum())
         between = float(np.square(centers).sum(axis=1).mean())
         return float(np.sqrt(max(trace - between, 0.1 * trace)))
 
