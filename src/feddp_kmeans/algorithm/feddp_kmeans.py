@@ -11,6 +11,8 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
 from feddp_kmeans.algorithm.feddp_init import InitSteps, feddp_init
 from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
+from feddp_kmeans.algorithm.grid import LARGEST_DIMENSION, GridMethod
+from feddp_kmeans.algorithm.grid import REASONS as GRID_REASONS
 from feddp_kmeans.algorithm.paper import PaperMethod
 from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
 from feddp_kmeans.algorithm.refined import REASONS, RefinedMethod
@@ -107,7 +109,11 @@ def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Pr
         raise FedDPError(f"server_data must be given for method {settings.method!r}, got None.")
     region = settings.region(dimension)
     steps = LLOYD_STEPS if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    method = ServerlessMethod(settings.unit, dimension, settings.n_clusters, steps, region)
+    method: ServerlessMethod | GridMethod
+    if dimension <= LARGEST_DIMENSION and settings.unit is PrivacyUnit.POINT and settings.lloyd_steps == AUTO:
+        method, reasons, steps = GridMethod(dimension, settings.n_clusters, region), GRID_REASONS, 0
+    else:
+        method, reasons = ServerlessMethod(settings.unit, dimension, settings.n_clusters, steps, region), SERVERLESS_REASONS
     plan = calibrated_plan(
         settings.unit,
         settings.epsilon,
@@ -123,7 +129,7 @@ def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Pr
             "radius": None if region is None else region.ball.radius,
             "lloyd_steps": steps,
         },
-        reasons=SERVERLESS_REASONS,
+        reasons=reasons,
     )
     return Prepared(settings, None, plan, method, steps)
 

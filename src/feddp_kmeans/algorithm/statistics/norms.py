@@ -65,12 +65,12 @@ def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edge
     return _histogram(norms, edges, batch.sizes)
 
 
-def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells: int) -> IntArray:
+def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells: IntArray) -> IntArray:
     places = np.clip((batch.points - low) / (high - low) * cells, 0, cells - 1).astype(np.int64)
     flat = np.zeros(len(places), dtype=np.int64)
-    for column in range(places.shape[1]):
-        flat = flat * cells + places[:, column]
-    return np.bincount(flat, minlength=cells ** places.shape[1]).astype(np.int64)
+    for column, count in enumerate(cells):
+        flat = flat * int(count) + places[:, column]
+    return np.bincount(flat, minlength=int(np.prod(cells))).astype(np.int64)
 
 
 def _count(batch: ClientBatch, **_: Any) -> IntArray:
