@@ -7,11 +7,11 @@ they cost in noise (docs/no_server_data.md).
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import ndimage
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.domain import Domain, Region, distance_looks, domain_rounds, find_domain
 from feddp_kmeans.algorithm.looks import Looks
-from feddp_kmeans.algorithm.proxies import credible_counts
 from feddp_kmeans.algorithm.statistics.norms import GRID_COUNTS, POINT_COUNT, SHARE_STEPS
 from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS
 from feddp_kmeans.federation.base import Federation
@@ -32,11 +32,13 @@ _DOMAIN_PART = 0.2
 _GAUSSIAN_PRICE = 4.5
 """Noise multiplier of a Gaussian release beside that of a Laplace one of the same epsilon, roughly."""
 
-_POINTS_PER_CELL = 10.0
-"""Rule of the uniform grid (Qardaji et al. 2013, Su et al. 2016): (n epsilon / 10) to the power 2 d / (d + 2) cells."""
+_POINTS_PER_CELL = 4.0
+"""The uniform grid has (n epsilon / c) to the power 2 d / (d + 2) cells. Su et al. (2016) take c = 10; empty cells are told apart here,
+so they may be smaller."""
 
 _LEAST_PER_CLUSTER, _MOST_CELLS = 6, 1 << 13
-_CREDIBLE = 1.0
+_BLUR, _CREDIBLE = 0.7, 3.0
+"""A cell counts if the blurred histogram stands this many standard deviations above zero there: a lone noisy cell does not."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class GridRun:
         self._counts = self._federation.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
         self._middles = low + places / cells * (high - low)
-        return self._middles, credible_counts(self._counts, self._noise, self._method.k, _CREDIBLE)
+        return self._middles, occupied(self._counts.reshape(cells), self._noise, self._method.k)
 
     def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return the centers and the noisy counts of their cells, as they are: no further release."""
@@ -119,6 +121,18 @@ class GridRun:
     def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the centers as they are: a grid has no Lloyd steps."""
         raise NotImplementedError
+
+
+def occupied(counts: FloatArray, noise: float, k: int) -> FloatArray:
+    """Return the counts of cells in whose neighbourhood there are credibly points, and zero elsewhere; all where fewer than k are left."""
+    blurred = ndimage.gaussian_filter(counts, _BLUR, mode="constant")
+    spot = np.zeros([15] * counts.ndim)
+    spot[tuple([7] * counts.ndim)] = 1.0
+    blurred_noise = noise * np.linalg.norm(ndimage.gaussian_filter(spot, _BLUR))
+    inside = (blurred > _CREDIBLE * blurred_noise) | (counts > (_CREDIBLE + 1) * noise)
+    least = 1e-6 * max(float(counts.max()), noise, 1e-6)
+    weights: FloatArray = np.where(inside, np.maximum(counts, least), 0.0).ravel()
+    return weights if np.count_nonzero(weights) >= k else np.maximum(counts.ravel(), least)
 
 
 def grid_cells(widths: FloatArray, points_per_noise: float, k: int) -> IntArray:

@@ -76,6 +76,8 @@ class ServerlessMethod:
             ("cells", BOUNDED_STEPS, _CELLS_PER_CLUSTER * k * (rank + 1), CELL_STEPS),
             ("sums", BOUNDED_STEPS, k * (d + 1), steps),
         ]
+        if client_level:
+            rows[1], rows[2] = rows[2], rows[1]  # the ledger lists releases in the order of their first use
         return [
             Release(name, Mechanism.GAUSSIAN, 1.0, float(integer), float(np.sqrt(times / SHARES[name])), values, times)
             for name, integer, values, times in rows
