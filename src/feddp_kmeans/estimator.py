@@ -110,13 +110,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         settings = self._settings()
         seed = self._seed()
         federation = self._federation(X, groups)
-        server_points = None if server_data is None else _server_points(server_data)
-        if server_points is not None:
-            settings.check_server(server_points, federation.dimension)
-        elif settings.init != InitName.FEDDP:
-            raise FedDPError(f"server_data must be given for init {settings.init!r}, got None.")
-        clusterer = feddp_kmeans.cluster if settings.init == InitName.FEDDP else BASELINES[settings.init]
-        found = clusterer(federation, settings, server_points, seed=seed)
+        found = self._cluster(federation, settings, server_data, seed)
         self.cluster_centers_: FloatArray = found.centers
         self.cluster_counts_: FloatArray = found.counts
         self.center_stddev_: FloatArray = found.center_stddev
@@ -125,6 +119,16 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.clustering_ = found
         self._n_features_out = len(found.centers)
         return self
+
+    def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> feddp_kmeans.Clustering:
+        if server_data is None:
+            if settings.init != InitName.FEDDP:
+                raise FedDPError(f"server_data must be given for init {settings.init!r}, got None.")
+            return feddp_kmeans.cluster(federation, settings, None, seed=seed)
+        server_points = _server_points(server_data)
+        settings.check_server(server_points, federation.dimension)
+        clusterer = feddp_kmeans.cluster if settings.init == InitName.FEDDP else BASELINES[settings.init]
+        return clusterer(federation, settings, server_points, seed=seed)
 
     def fit_predict(self, X: Any, y: None = None, **fit_params: Any) -> IntArray:
         """Fit, then return the cluster of each row of X. The labels are the data holder's own: they are not a private output."""

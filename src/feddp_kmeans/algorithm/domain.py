@@ -20,7 +20,7 @@ POINT_CLASSES, CLIENT_CLASSES = 20, 44
 _LARGEST_CLIENT = 2.0**12
 """Points of a client beyond which its contribution is scaled down whatever the others send."""
 
-_ANY_SCALE = 2.0 ** np.arange(-40, 41)
+_ANY_SCALE: FloatArray = np.exp2(np.arange(-40.0, 41.0))
 """Edges of distances where no scale is known: 1e-12 to 1e12. What is beyond falls into the last class."""
 
 _REACH = 0.98

@@ -78,7 +78,7 @@ class Clusterer(Protocol):
         self,
         federation: Federation,
         settings: Settings,
-        server_points: FloatArray | None,
+        server_points: FloatArray,
         *,
         seed: int | None = None,
         on_release: Callable[[str], None] | None = None,
@@ -95,7 +95,7 @@ def cluster(
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
-    """Return the clustering of the federation's points: a plan, then its run."""
+    """Return the clustering of the federation's points: a plan, then its run. Without server points, proxies are made privately."""
     if server_points is None:
         prepared = prepare_serverless(settings, federation.dimension, federation.n_clients)
     else:
@@ -110,6 +110,7 @@ def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Pr
     region = settings.region(dimension)
     steps = LLOYD_STEPS if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     method: ServerlessMethod | GridMethod
+    reasons: tuple[str, ...]
     if dimension <= LARGEST_DIMENSION and settings.unit is PrivacyUnit.POINT and settings.lloyd_steps == AUTO:
         method, reasons, steps = GridMethod(dimension, settings.n_clusters, region), GRID_REASONS, 0
     else:

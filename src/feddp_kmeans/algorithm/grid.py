@@ -22,7 +22,7 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 LARGEST_DIMENSION = 2
 """Dimension up to which a grid does better than candidates drawn from moments."""
 
-REASONS = ("no server data and few dimensions: nearly the whole budget for one histogram on a grid, as fine as the number of points allows",)
+REASONS = ("no server data and few dimensions: nearly all of the budget for one histogram on a grid, as fine as noise allows",)
 """Why the plan is what it is."""
 
 _COUNT_PART = 0.03
@@ -60,8 +60,8 @@ class GridMethod:
         looks, rounds = distance_looks(None), domain_rounds(None)
         price = _GAUSSIAN_PRICE / _DOMAIN_PART
         return [
-            Release("distances", Mechanism.GAUSSIAN, 1.0, float(SHARE_STEPS), price * float(np.sqrt(looks / 0.3)), 82, looks),
-            Release("mean", Mechanism.GAUSSIAN, 1.0, float(BOUNDED_STEPS), price * float(np.sqrt(rounds / 0.7)), self.dimension + 1, rounds),
+            Release("distances", Mechanism.GAUSSIAN, 1.0, SHARE_STEPS, price * float(np.sqrt(looks / 0.3)), 82, looks),
+            Release("mean", Mechanism.GAUSSIAN, 1.0, BOUNDED_STEPS, price * float(np.sqrt(rounds / 0.7)), self.dimension + 1, rounds),
             *rows,
         ]
 
@@ -109,7 +109,7 @@ class GridRun:
         k = self._method.k
         distances = np.square(self._middles[:, None] - projected_centers[None]).sum(axis=2)
         members = distances.argmin(axis=1)
-        counts = np.bincount(members, self._counts, minlength=k)
+        counts: FloatArray = np.bincount(members, self._counts, minlength=k).astype(np.float64)
         count_noise = self._noise * np.sqrt(np.bincount(members, minlength=k))
         lever = np.bincount(members, distances.min(axis=1), minlength=k) / self._method.dimension
         self.center_stddev = self._noise * np.sqrt(lever) / np.maximum(counts, np.maximum(count_noise, 1e-9))

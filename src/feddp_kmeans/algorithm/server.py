@@ -117,9 +117,7 @@ def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: 
     return filtered(means, variances, first, caps, np.zeros_like(means))[0]
 
 
-def filtered(
-    means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return noisy mean residuals drawn towards zero, as far as noise explains them, and the variance of error that is left.
 
     Row r has noise of variance ``variances[r]`` in each coordinate. Coordinates are taken in blocks of ``first``, then ever larger

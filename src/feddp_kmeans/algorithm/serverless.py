@@ -171,7 +171,7 @@ class ServerlessRun:
     def _mean_alone(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean as the only proxy: noise hides every direction, so all releases go to the mean."""
         self.remarks.append(
-            "the noise hides every direction of the data: all centers are the noisy mean; more points or a larger epsilon would tell clusters"
+            "the noise hides every direction of the data: all centers are the noisy mean; more points or more epsilon would help"
         )
         self._mean = np.zeros((1, self._method.dimension))
         if self._looks.is_client_level:
