@@ -292,9 +292,9 @@ def test_cells_of_a_grid_by_hand():
 
 def test_lengths_fall_into_the_classes_that_their_vectors_have(rng):
     batch = one_client(BALL.center + rng.standard_normal((50, DIMENSION)) * 0.5)
-    loose = {"bound": 1e12, "projection": None, "residual_projection": None}
+    loose = {"bound": 1e6, "projection": None, "residual_projection": None}
     values = [refined.POINT_RESIDUALS(one_client(row[None]), **(REFINED_FULL | loose)) for row in batch.points]
-    found = np.array([np.linalg.norm(v.astype(float)) for v in values]) / refined.BOUNDED_STEPS * 1e12
+    found = np.array([np.linalg.norm(v.astype(float)) for v in values]) / refined.BOUNDED_STEPS * 1e6
     expected = np.bincount(np.searchsorted(NORMS_FULL["edges"], found), minlength=4)
     assert norms.POINT_RESIDUAL_NORMS(batch, **NORMS_FULL).tolist() == expected.tolist()
 
