@@ -51,6 +51,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         How method "paper" adds up the costs of its releases.
     sampling_rate : float
         Probability with which each client takes part in each release; below 1 at client level alone.
+    shares : four numbers, optional
+        Proportions of the budget for the steps of method "paper": outer product, weights, sums, counts. By default the paper's.
     random_state : int, optional
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
 
@@ -81,6 +83,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         bounds: ClientBounds | None = None,
         composition: str = "tight",
         sampling_rate: float = 1.0,
+        shares: tuple[float, float, float, float] | None = None,
         random_state: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -97,6 +100,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.bounds = bounds
         self.composition = composition
         self.sampling_rate = sampling_rate
+        self.shares = shares
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:  # noqa: ARG002

@@ -22,7 +22,6 @@ from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.ledger import PrivacyReport
-from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -162,7 +161,7 @@ def run(
     if prepared.server_points is not None:
         settings.check_server(prepared.server_points, federation.dimension)
     federation.begin(plan, seed, on_release)
-    restarts = StreamFactory(seed).integer_seed("server k-means")
+    restarts = federation.server_seed
     steps = prepared.method.bind(federation, plan, restarts)
     if start is None:
         centers, counts, projection = feddp_init(steps, settings.n_clusters, restarts)
@@ -203,12 +202,13 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
         unit,
         settings.epsilon,
         settings.delta,
-        method.requests(settings.epsilon, settings.delta, with_init=start is None),
+        method.requests(settings.epsilon, settings.delta, settings.shares, with_init=start is None),
         composition=Composition(settings.composition),
         sampling_rate=settings.sampling_rate,
         facts=facts,
         reasons=(
-            "the paper's proportions of the budget, and no Lloyd step unless asked for"
+            ("the proportions given" if settings.shares else "the paper's proportions")
+            + " of the budget, and no Lloyd step unless asked for"
             if start is None
             else f"{start}: first centers without client data, the whole budget for the paper's Lloyd steps",
         ),

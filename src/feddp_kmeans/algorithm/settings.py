@@ -56,6 +56,7 @@ class Settings:
     bounds: ClientBounds | None = None
     composition: str = "tight"
     sampling_rate: float = 1.0
+    shares: tuple[float, float, float, float] | None = None
 
     def __post_init__(self) -> None:
         check_budget(self.epsilon, self.delta)
@@ -75,6 +76,8 @@ class Settings:
             allowed = [member.value for member in kind]
             if getattr(self, name) not in allowed:
                 raise FedDPError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
+        if self.shares is not None and not (len(self.shares) == 4 and all(_is_real(x) and np.isfinite(x) and x > 0 for x in self.shares)):
+            raise FedDPError(f"shares must be four positive numbers (epsilon_1, epsilon_2, epsilon_3G, epsilon_3L), got {self.shares!r}.")
         if self.unit is PrivacyUnit.POINT and self.sampling_rate < 1:
             raise FedDPError(
                 f"sampling_rate must be 1 where the privacy unit is a point, got {self.sampling_rate}: "

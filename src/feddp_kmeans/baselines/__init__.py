@@ -31,3 +31,6 @@ BASELINES: dict[str, Clusterer] = {
     )
 }
 """Every rival by its name."""
+
+LIBRARIES = {google_lsh.NAME: google_lsh.library, diffprivlib_kmeans.NAME: diffprivlib_kmeans.library}
+"""Rivals that need a library of their own: each function returns it, or raises an error that says how to get it."""

@@ -5,6 +5,7 @@ Version 0.6.6 swaps the two parts of its budget, so that it spends ``(1 + d c) /
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -30,10 +31,7 @@ def cluster(
     on_release: Callable[[str], None] | None = None,  # noqa: ARG001
 ) -> Clustering:
     """Return diffprivlib's centers of the pooled points, in the public box that the server data spans."""
-    try:
-        from diffprivlib import models
-    except ImportError as error:
-        raise FedDPError(f"diffprivlib must be installed, with a scikit-learn that it works with (1.8 or older), got {error}.") from None
+    models = library()
     points, _ = central_points(federation, settings, server_points)
     box = (server_points.min(axis=0), server_points.max(axis=0))
     model = models.KMeans(
@@ -56,3 +54,12 @@ def overspending(dimension: int) -> float:
     """Return how many times the epsilon it is asked for diffprivlib 0.6.6 spends (below 1 for fewer than 5 dimensions)."""
     c = (4 * dimension * _RHO**2) ** (1 / 3)
     return float((1 + dimension * c) / (dimension + c))
+
+
+def library() -> Any:
+    """Return the library's models, or say how to get it."""
+    try:
+        from diffprivlib import models
+    except ImportError as error:
+        raise FedDPError(f"diffprivlib must be installed, with a scikit-learn that it works with (1.8 or older), got {error}.") from None
+    return models

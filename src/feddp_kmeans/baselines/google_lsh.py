@@ -1,6 +1,7 @@
 """Google's DP clustering (locality-sensitive hash tree, central), where it imports: for comparison only."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +24,7 @@ def cluster(
     on_release: Callable[[str], None] | None = None,  # noqa: ARG001
 ) -> Clustering:
     """Return Google's centers of the pooled points, centred on the server data's mean; fewer than k where it finds fewer."""
-    try:
-        from clustering import clustering_algorithm, clustering_params
-    except ImportError as error:
-        raise FedDPError(
-            "google-lsh must be installed by hand (folder learning/ of google/differential-privacy; it is on no package index), "
-            f"got {error}."
-        ) from None
+    clustering_algorithm, clustering_params = library()
     points, ball = central_points(federation, settings, server_points)
     if seed is not None:
         np.random.seed(seed % 2**32)  # noqa: NPY002 - the library draws from numpy's global state
@@ -43,3 +38,15 @@ def cluster(
     plan = rival_plan(NAME, settings, federation)
     counts = np.full(len(centers), np.nan)
     return outside_result(NAME, caveat, federation, plan, centers, counts, trust="one place holds all points", epsilon=settings.epsilon)
+
+
+def library() -> tuple[Any, Any]:
+    """Return the library's two modules, or say how to get it."""
+    try:
+        from clustering import clustering_algorithm, clustering_params
+    except ImportError as error:
+        raise FedDPError(
+            "google-lsh must be installed by hand (folder learning/ of google/differential-privacy; it is on no package index), "
+            f"got {error}."
+        ) from None
+    return clustering_algorithm, clustering_params

@@ -41,12 +41,16 @@ def cluster(
     )
 
 
-def nonprivate_kmeans(points: Any, k: int, seed: int, restarts: int = RESTARTS) -> tuple[FloatArray, Any]:
-    """Return the centers and labels of scikit-learn's k-means; points and copies of them where there are no more than k."""
+def nonprivate_kmeans(points: Any, k: int, seed: int, *, start: FloatArray | None = None) -> tuple[FloatArray, Any]:
+    """Return the centers and labels of scikit-learn's k-means, from ``start`` or the best of ten restarts.
+
+    Where there are no more than k points, the centers are those and copies of them.
+    """
     n = points.shape[0]
     if n <= k:
         return dense_points(points[np.arange(k) % n]), np.arange(n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Fewer distinct points than clusters: some centers coincide.
-        model = KMeans(k, n_init=restarts, random_state=seed).fit(points)
+        given = {"n_init": RESTARTS} if start is None else {"init": start, "n_init": 1}
+        model = KMeans(k, random_state=seed, **given).fit(points)
     return np.asarray(model.cluster_centers_, dtype=np.float64), model.labels_

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import pairwise_distances_argmin
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
@@ -32,11 +33,16 @@ def cluster(
     *,
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,  # noqa: ARG001
+    optimal_centers: FloatArray | None = None,
 ) -> Clustering:
-    """Return the optimal centers, moved by the noise of one release of their clusters' sums."""
+    """Return the optimal centers (found here where they are not given), moved by the noise of one release of their clusters' sums."""
     clients = nonprivate_clients(federation, settings, server_points)
     streams = StreamFactory(seed)
-    centers, labels = nonprivate_kmeans(pooled(clients), settings.n_clusters, streams.integer_seed("optimal"))
+    points = pooled(clients)
+    if optimal_centers is None:
+        centers, labels = nonprivate_kmeans(points, settings.n_clusters, streams.integer_seed("optimal"))
+    else:
+        centers, labels = optimal_centers, pairwise_distances_argmin(points, optimal_centers)
     counts = np.bincount(labels, minlength=len(centers)).astype(np.float64)
     bound = _residual_norm(clients, centers, labels, settings.unit)
     release = Release("optimal sums", Mechanism.GAUSSIAN, bound, float(RESOLUTION), 1.0, centers.size)

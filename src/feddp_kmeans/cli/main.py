@@ -164,6 +164,29 @@ def _prepared(settings: Settings, server: Path | None, federation: Federation, c
     return prepare(settings, server_points, federation.n_clients)
 
 
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="An experiment, or all; without it they are listed.")] = None,
+    folder: Annotated[
+        Path, typer.Option("--out", help="Folder for runs, figures and the page; an interrupted run goes on from it.")
+    ] = Path("reproduction"),
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Runs of every setting. [default: the experiment's]")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few settings and seeds: a first look in minutes.")] = False,
+    processes: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 1,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", envvar="FEDDP_TABLES", help="Folder with the census and Stack Exchange tables.")
+    ] = None,
+) -> None:
+    """Make the paper's figures and tables, and a page that puts them beside the paper's words."""
+    from feddp_kmeans.cli.reproduce import list_experiments, run_experiments
+
+    if name is None:
+        list_experiments(out)
+        return
+    for path in run_experiments(name, folder, seeds=seeds, quick=quick, processes=processes, tables=tables, console=err):
+        out.print(str(path), highlight=False, soft_wrap=True)
+
+
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
     """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
     if server is not None:

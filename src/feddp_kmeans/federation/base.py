@@ -86,6 +86,11 @@ class Federation(ABC):
         return self._streams.secure
 
     @property
+    def server_seed(self) -> int:
+        """Return the seed of the server's own computations in this run: it decides restarts, never noise."""
+        return self._streams.integer_seed("server k-means")
+
+    @property
     def ledger(self) -> Ledger:
         """Return the ledger of the plan that is under way."""
         if self._ledger is None:
@@ -111,6 +116,13 @@ class Federation(ABC):
             raise FedDPError(f"sampling_rate must be 1 for the statistic {statistic.name!r} of points, got {rate}.")
         cohort = None if rate == 1 else self._cohort(release.name, rate)
         return self._noisy_sum(statistic, release, cohort, public)
+
+    def replay(self, release: Release) -> None:
+        """Book a release whose result is on record: nothing is asked of the clients, and later noise is what it would have been."""
+        self.ledger.book(release)
+        self._streams.stream(release.name)
+        if self.ledger.plan.sampling_rate < 1:
+            self._streams.stream(f"cohort/{release.name}")
 
     @abstractmethod
     def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:

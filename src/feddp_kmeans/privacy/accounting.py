@@ -63,29 +63,34 @@ def composed_epsilon(releases: Sequence[Release], delta: float, sampling_rate: f
     composition is one of independently sampled mechanisms. (Two releases of one cohort would be *one* sampled mechanism, and
     pretending otherwise understates epsilon by up to 27 %.)
     """
-    if not releases:
+    return runs_epsilon([(releases, sampling_rate)], delta)
+
+
+def runs_epsilon(runs: Sequence[tuple[Sequence[Release], float]], delta: float) -> float:
+    """Return the epsilon of several runs on the same data together: the releases of each, and its sampling rate."""
+    rows = tuple((r.mechanism, r.noise_multiplier, r.times, rate) for releases, rate in runs for r in releases)
+    if not rows:
         return 0.0
-    if any(r.noise_multiplier == 0 for r in releases):
+    if any(multiplier == 0 for _, multiplier, _, _ in rows):
         return math.inf
-    if sampling_rate == 1.0 and all(r.mechanism is Mechanism.GAUSSIAN for r in releases):
-        return gaussian_epsilon(math.sqrt(sum(r.times / r.noise_multiplier**2 for r in releases)), delta)
-    key = tuple((r.mechanism, r.noise_multiplier, r.times) for r in releases)
-    return _pld_epsilon(key, delta, sampling_rate)
+    if all(mechanism is Mechanism.GAUSSIAN and rate == 1.0 for mechanism, _, _, rate in rows):
+        return gaussian_epsilon(math.sqrt(sum(times / multiplier**2 for _, multiplier, times, _ in rows)), delta)
+    return _pld_epsilon(rows, delta)
 
 
 @lru_cache(maxsize=1024)
-def _pld_epsilon(key: tuple[tuple[Mechanism, float, int], ...], delta: float, sampling_rate: float) -> float:
+def _pld_epsilon(rows: tuple[tuple[Mechanism, float, int, float], ...], delta: float) -> float:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     # A discretisation of 1e-3 is within 5e-5 (relative) of the exact value at epsilon 1; scaled with epsilon so that small budgets are
     # met as tightly and large ones stay fast. Never finer than dp-accounting's own default, so that whoever checks the ledger with it
     # finds no more than was asked for.
-    rough = sum(times / multiplier for _, multiplier, times in key) * sampling_rate
+    rough = sum(rate * times / multiplier for _, multiplier, times, rate in rows)
     interval = min(1e-2, max(1e-4, rough / 1000))
     total: Any = None
-    for mechanism, multiplier, times in key:
+    for mechanism, multiplier, times, rate in rows:
         make = pld.from_gaussian_mechanism if mechanism is Mechanism.GAUSSIAN else pld.from_laplace_mechanism
-        one = make(multiplier, value_discretization_interval=interval, sampling_prob=sampling_rate)
+        one = make(multiplier, value_discretization_interval=interval, sampling_prob=rate)
         many = one.self_compose(times) if times > 1 else one
         total = many if total is None else total.compose(many)
     return float(total.get_epsilon_for_delta(delta))

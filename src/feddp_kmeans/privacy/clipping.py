@@ -22,7 +22,7 @@ def clip_rows(rows: FloatArray, radius: float) -> FloatArray:
     """Return a copy in which each row longer than ``radius`` is scaled down to it: ``min(1, radius/|x|) x``."""
     bounded = np.clip(rows, -_LARGEST, _LARGEST)
     norms = row_norms(bounded)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         factor = np.minimum(1.0, radius / norms)
     clipped: FloatArray = bounded * factor[:, None]
     return clipped

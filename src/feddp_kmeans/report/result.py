@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._files import write_whole
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
 from feddp_kmeans.report.page import render_page
 
@@ -66,20 +65,8 @@ def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
         "result.json": (json.dumps(result, indent=2, allow_nan=False) + "\n").encode(),
     }
     for name, content in files.items():
-        _write_whole(folder / name, content)
+        write_whole(folder / name, content)
     return [folder / name for name in files]
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _finite(value: Any) -> Any:

@@ -1,0 +1,30 @@
+"""Choosing k: the elbow of the k-means cost on weighted server points, which stand for the client data at no further privacy cost."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.server import weighted_kmeans
+
+
+def elbow_curve(points: FloatArray, weights: FloatArray, cluster_numbers: Sequence[int], seed: int) -> FloatArray:
+    """Return the weighted within-cluster sum of squares, a unit of weight, for every number of clusters."""
+    costs = []
+    for k in cluster_numbers:
+        centers = weighted_kmeans(points, weights, k, seed)
+        distances = np.square(points[:, None] - centers[None]).sum(axis=2).min(axis=1)
+        costs.append(float(distances @ weights / weights.sum()))
+    return np.array(costs)
+
+
+def pick_elbow(cluster_numbers: Sequence[int], costs: FloatArray) -> int:
+    """Return the k where the logarithm of the cost bends most: up to there a cluster more cuts the cost, from there on hardly.
+
+    The farthest point from the line between the ends ("kneedle") was tried too: it picks too few clusters where their distances differ.
+    """
+    if len(cluster_numbers) < 3:
+        raise FedDPError(f"cluster_numbers must be at least three to have an elbow, got {list(cluster_numbers)}.")
+    logs = np.log(np.maximum(costs, 1e-12 * max(float(costs[0]), 1e-300)))
+    return int(cluster_numbers[1 + int(np.argmax(np.diff(logs, 2)))])

@@ -1,0 +1,85 @@
+"""``feddp budget``: what all runs on a data set have spent together."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.privacy.odometer import Entry, Odometer, totals
+
+ODOMETER = ".feddp-budget.jsonl"
+"""Name of the odometer beside the data."""
+
+
+def odometer_of(clients: str, given: Path | None = None) -> Odometer:
+    """Return the odometer of a data set: the file given, or one in the data's folder."""
+    if given is not None:
+        return Odometer(given)
+    path = Path(clients)
+    folder = path if path.is_dir() else path.parent
+    while any(sign in str(folder) for sign in "*?["):
+        folder = folder.parent
+    return Odometer(folder / ODOMETER)
+
+
+def run_entries(places: list[Path]) -> list[Entry]:
+    """Return the runs of these places: data folders (their odometer), odometer files, or run folders (their result.json)."""
+    entries: list[Entry] = []
+    for place in places:
+        if (place / "result.json").exists():
+            entries.append(_entry_of_result(place))
+            continue
+        odometer = Odometer(place) if place.is_file() and place.name.endswith(".jsonl") else odometer_of(str(place))
+        if not odometer.path.exists():
+            raise FedDPError(f"{str(place)!r} must be a data set with past runs, an odometer or a run folder, got none of these.")
+        entries += odometer.entries()
+    return entries
+
+
+def show_budget(entries: list[Entry], delta: float, console: Console) -> None:
+    """Print every run, and what they add up to."""
+    table = Table("when", "what", "protects", "epsilon", "delta", "releases", box=None, padding=(0, 2, 0, 0))
+    for e in entries:
+        epsilon = f"{e.epsilon:g}" if e.private else "NOT PRIVATE"
+        table.add_row(e.when, e.what, e.unit.value, epsilon, f"{e.delta:g}", str(sum(r.times for r in e.releases)))
+    console.print(table)
+    console.print("All runs together:", style="bold")
+    for total in totals(entries, delta):
+        console.print(f"  {total}", highlight=False)
+
+
+def budget_dict(entries: list[Entry], delta: float) -> dict[str, Any]:
+    """Return runs and totals as plain data."""
+    made = [
+        {
+            "privacy_unit": t.unit.value,
+            "epsilon": None if t.why_unbounded else t.epsilon,
+            "delta": t.delta,
+            "why_unbounded": t.why_unbounded,
+        }
+        for t in totals(entries, delta)
+    ]
+    return {"runs": [e.to_dict() for e in entries], "totals": made}
+
+
+def _entry_of_result(folder: Path) -> Entry:
+    try:
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        plan = result["plan"]
+        return Entry.from_dict(
+            {
+                "when": result.get("when", ""),
+                "what": str(folder),
+                "privacy_unit": result["privacy_unit"],
+                "epsilon": result["epsilon"],
+                "delta": result["delta"],
+                "sampling_rate": plan["sampling_rate"],
+                "secure": result["secure"],
+                "releases": result["ledger"],
+            }
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FedDPError(f"{str(folder / 'result.json')!r} must be the result of a run, got {type(error).__name__}: {error}.") from None

@@ -1,0 +1,127 @@
+"""A federation whose releases are kept on disk: a run that stops goes on later without paying for any of them again.
+
+The server's computations are repeated from their start with the releases that are there; from the first that is not, the federation is
+asked. A release is booked in the record before it is asked for and kept before it is used, so none is made twice with fresh noise unseen.
+"""
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans._files import write_whole
+from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans.federation.base import Federation, Statistic
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.plan import Plan
+
+RECORD = "releases.json"
+
+
+class RecordedFederation(Federation):
+    """Asks another federation, and keeps every release in a folder."""
+
+    def __init__(self, inner: Federation, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+        self._made: dict[str, int] = {}
+
+    @property
+    def trust(self) -> str:  # type: ignore[override]
+        """Return who is trusted with what."""
+        return self._inner.trust
+
+    @property
+    def n_clients(self) -> int:
+        """Return the number of clients."""
+        return self._inner.n_clients
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point."""
+        return self._inner.dimension
+
+    def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
+        """Fix the plan of a run, or go on with the run that the folder holds: its plan must be this one."""
+        super().begin(plan, seed, on_release)
+        self._inner.begin(plan, seed)
+        self._made = {}
+        record = self._record()
+        plan_digest = _digest(json.dumps(plan.to_dict(), sort_keys=True, default=str).encode())
+        if record and (record["plan"] != plan_digest or record["seed"] != seed):
+            raise BudgetError(f"the releases in {self._folder.name!r} must be of this very plan and seed; they are of another run.")
+        if not record:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._write({"plan": plan_digest, "seed": seed, "server_seed": self._streams.integer_seed("server k-means"), "releases": {}})
+
+    @property
+    def server_seed(self) -> int:
+        """Return the seed of the server's own computations, the same whenever the run goes on."""
+        return int(self._record()["server_seed"])
+
+    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+        del cohort  # The federation that is asked draws its own.
+        number = self._made.get(release.name, 0)
+        self._made[release.name] = number + 1
+        label, query = f"{release.name} {number}", _query_digest(statistic, public)
+        record = self._record()
+        kept = record["releases"].get(label)
+        path = self._folder / f"{_digest(label.encode())[:16]}.npy"
+        if kept is not None and kept["query"] != query:
+            raise BudgetError(f"release {label!r} must answer the same query as the one on record; it does not.")
+        if kept is not None and path.exists():
+            self._inner.replay(release)
+            return _load(path)
+        if kept is not None:
+            raise BudgetError(f"release {label!r} was begun before and its result was lost; making it again would spend the budget twice.")
+        record["releases"][label] = {"query": query}
+        self._write(record)
+        values = self._inner.noisy_sum(statistic, release, **public)
+        buffer = io.BytesIO()
+        np.save(buffer, values, allow_pickle=False)
+        write_whole(path, buffer.getvalue())
+        return values
+
+    def _record(self) -> dict[str, Any]:
+        path = self._folder / RECORD
+        if not path.exists():
+            return {}
+        try:
+            record = json.loads(path.read_text())
+        except ValueError:
+            record = None
+        if not isinstance(record, dict) or not {"plan", "seed", "server_seed", "releases"} <= set(record):
+            raise FedDPError(f"{RECORD} in {self._folder.name!r} must be the record of a run, got something else.")
+        return record
+
+    def _write(self, record: dict[str, Any]) -> None:
+        write_whole(self._folder / RECORD, json.dumps(record, indent=1).encode())
+        handle = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _load(path: Path) -> FloatArray:
+    values: FloatArray = np.load(path, allow_pickle=False)
+    return values
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _query_digest(statistic: Statistic, public: dict[str, Any]) -> str:
+    parts = [statistic.name.encode()]
+    for name in sorted(public):
+        value = public[name]
+        array = np.empty(0) if value is None else np.asarray(value, dtype=np.float64)
+        parts += [name.encode(), repr((value is None, array.shape)).encode(), np.ascontiguousarray(array).tobytes()]
+    return _digest(b"\0".join(parts))

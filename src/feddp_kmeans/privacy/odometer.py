@@ -1,0 +1,151 @@
+"""The odometer: what all runs on the same data have spent together. Written before a run's first release, so it never counts too little."""
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.privacy.accounting import runs_epsilon
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run: what its plan releases, booked as a whole."""
+
+    when: str
+    what: str
+    unit: PrivacyUnit
+    epsilon: float
+    delta: float
+    sampling_rate: float
+    secure: bool
+    releases: tuple[Release, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, what: str, *, secure: bool) -> "Entry":
+        """Return the entry of a run that is about to start; without secure noise it counts as not private."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases)
+
+    @property
+    def private(self) -> bool:
+        """Return whether the run had a guarantee at all."""
+        return self.secure and math.isfinite(self.epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain data."""
+        return {
+            "when": self.when,
+            "what": self.what,
+            "privacy_unit": self.unit.value,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
+            "delta": self.delta,
+            "sampling_rate": self.sampling_rate,
+            "secure": self.secure,
+            "releases": [release.to_dict() for release in self.releases],
+        }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> "Entry":
+        """Return the entry that this plain data states; refuse anything else."""
+        try:
+            releases = tuple(_release(row) for row in given["releases"])
+            return cls(
+                str(given["when"]),
+                str(given["what"]),
+                PrivacyUnit.parse(given["privacy_unit"]),
+                float(given["epsilon"]),
+                float(given["delta"]),
+                float(given["sampling_rate"]),
+                given["secure"] is True,
+                releases,
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FedDPError(f"a line of the odometer must state a run, got {type(error).__name__}: {error}.") from None
+
+
+@dataclass(frozen=True)
+class Total:
+    """What all runs together guarantee to one kind of unit."""
+
+    unit: PrivacyUnit
+    epsilon: float
+    delta: float
+    runs: int
+    why_unbounded: str = ""
+
+    def __str__(self) -> str:
+        """Return the total in one line."""
+        if self.why_unbounded:
+            return f"{self.unit.value}: no bound, {self.why_unbounded}"
+        return f"{self.unit.value}: epsilon {self.epsilon:.4g} at delta {self.delta:g} over {self.runs} run{'s' * (self.runs != 1)}"
+
+
+class Odometer:
+    """The runs on one data set, a line of JSON each in a file that only ever grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def entries(self) -> list[Entry]:
+        """Return all runs booked so far; a damaged line is an error, since skipping it would count too little."""
+        if not self.path.exists():
+            return []
+        entries = []
+        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+            if line.strip():
+                try:
+                    entries.append(Entry.from_dict(json.loads(line)))
+                except ValueError as error:
+                    raise FedDPError(f"line {number} of {self.path.name} must be a run of the odometer: {error}") from None
+        return entries
+
+    def book(self, entry: Entry, *, limit: float | None = None, delta: float | None = None) -> None:
+        """Write a run down, on disk before this returns. Refuse one that would take the total beyond ``limit``."""
+        if limit is not None:
+            total = total_for(entry.unit, [*self.entries(), entry], delta or entry.delta)
+            if total.why_unbounded or total.epsilon > limit:
+                raise BudgetError(f"the budget of this data set must stay within epsilon {limit:g}; with this run it is {total}.")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry.to_dict()) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def totals(entries: Sequence[Entry], delta: float) -> list[Total]:
+    """Return what the runs guarantee together, to points and to clients."""
+    return [total_for(unit, entries, delta) for unit in PrivacyUnit]
+
+
+def total_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Total:
+    """Return what the runs guarantee together to one kind of unit.
+
+    A client is more than any of its points, so a run that protects clients protects points as well as it protects clients, and all
+    runs count for points. A run that protects points bounds nothing for clients.
+    """
+    open_runs = [e for e in entries if not e.private]
+    if open_runs:
+        return Total(unit, math.inf, delta, len(entries), f"{len(open_runs)} of {len(entries)} runs had no noise or a known seed")
+    narrower = [e for e in entries if unit is PrivacyUnit.CLIENT and e.unit is PrivacyUnit.POINT]
+    if narrower:
+        return Total(unit, math.inf, delta, len(entries), f"{len(narrower)} of {len(entries)} runs protect points only")
+    epsilon = runs_epsilon([(e.releases, e.sampling_rate) for e in entries], delta)
+    return Total(unit, epsilon + sum(r.sampler_epsilon for e in entries for r in e.releases), delta, len(entries))
+
+
+def _release(row: dict[str, Any]) -> Release:
+    mechanism = Mechanism(row["mechanism"])
+    sensitivity = float(row["l2_sensitivity" if mechanism is Mechanism.GAUSSIAN else "l1_sensitivity"])
+    multiplier, times, values = float(row["noise_multiplier"]), int(row["times"]), int(row["values"])
+    if times < 1 or values < 1:
+        raise ValueError(f"times and values must be at least 1, got {times} and {values}")
+    return Release(str(row["release"]), mechanism, sensitivity, 1.0, multiplier, values, times)

@@ -1,0 +1,63 @@
+"""``feddp reproduce`` as a person runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()", "reproduce"]
+
+
+def feddp(*arguments, **options):
+    environment = {name: value for name, value in os.environ.items() if name != "FEDDP_TABLES"}
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=300, env=environment, **options)
+
+
+def test_without_a_name_the_experiments_are_listed():
+    listed = feddp()
+    assert listed.returncode == 0
+    for name in ("mixture-point", "census-5", "mixture-2000", "travel", "missing-5", "elbow", "assumptions"):
+        assert name in listed.stdout
+
+
+def test_errors_are_one_line(tmp_path):
+    for arguments, message in (
+        (["moon"], "experiment must be 'all' or one of"),
+        (["census-5", "--quick"], "--tables must name the folder with the tables of census-5"),
+        (["census-5", "--quick", "--tables", str(tmp_path)], "acs_income_2018.parquet"),
+    ):
+        failed = feddp(*arguments, "--out", str(tmp_path / "out"))
+        assert failed.returncode == 1
+        assert message in failed.stderr.strip().splitlines()[-1]
+        assert "Traceback" not in failed.stderr
+
+
+def test_a_killed_run_goes_on_without_losing_or_repeating_a_run(tmp_path):
+    arguments = ["mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)]
+    journal = Path(tmp_path) / "mixture-point" / "runs.jsonl"
+    first = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and (not journal.exists() or journal.read_text().count("\n") < 2):
+        time.sleep(0.05)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    before = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
+    assert len(before) >= 2
+
+    second = feddp(*arguments, "--jobs", "2")
+    assert second.returncode == 0, second.stderr
+    after = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert after[: len(before)] == before
+    assert len({row["key"] for row in after}) == len(after) == pq.read_table(tmp_path / "mixture-point" / "runs.parquet").num_rows
+    assert "NON-PRIVATE" in (tmp_path / "index.html").read_text()
+    assert "around epsilon 0.4" in (tmp_path / "claims.md").read_text()
+    assert (tmp_path / "mixture-point" / "mixture-point.png").stat().st_size > 10_000
+
+    third = feddp(*arguments)
+    assert "mixture-point: 22 of 22 runs done" in third.stderr
+    assert journal.read_text().count("\n") == len(after)

@@ -1,0 +1,93 @@
+"""Releases on record: a run goes on where it stopped, and pays for nothing twice."""
+
+import numpy as np
+import pytest
+
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.federation.recorded import RecordedFederation
+
+RNG = np.random.default_rng(2)
+CLIENTS = [RNG.standard_normal((60, 3)) + 4 * (i % 2) for i in range(6)]
+SERVER = RNG.standard_normal((30, 3)) + 2
+
+
+class Counting(InMemoryFederation):
+    """Counts what its clients are asked for, and stops at a given number."""
+
+    asked = 0
+    stop_at = 10**9
+
+    def _noisy_sum(self, statistic, release, cohort, public):
+        if self.asked >= self.stop_at:
+            raise KeyboardInterrupt
+        self.asked += 1
+        return super()._noisy_sum(statistic, release, cohort, public)
+
+
+def settings(**more):
+    return Settings(2, 1.0, lloyd_steps=2, **more)
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("more", [{"method": "paper"}, {}, {"privacy_unit": "client", "sampling_rate": 0.5}])
+@pytest.mark.parametrize("stop_at", [0, 1, 4])
+def test_a_release_that_was_begun_and_lost_is_not_made_again_in_silence(tmp_path, seed, more, stop_at):
+    prepared = prepare(settings(**more), SERVER, len(CLIENTS))
+    first = Counting(CLIENTS)
+    first.stop_at = stop_at
+    with pytest.raises(KeyboardInterrupt):
+        run(RecordedFederation(first, tmp_path / "run"), prepared, seed=seed)
+    assert first.asked == stop_at
+    # The release under way was booked and its result is lost: asking for it again would spend its budget twice.
+    second = Counting(CLIENTS)
+    with pytest.raises(BudgetError, match="was begun before and its result was lost"):
+        run(RecordedFederation(second, tmp_path / "run"), prepared, seed=seed)
+    assert second.asked == 0
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("more", [{"method": "paper"}, {}, {"privacy_unit": "client", "sampling_rate": 0.5}])
+def test_a_finished_run_is_repeated_from_the_record_alone(tmp_path, seed, more):
+    prepared = prepare(settings(**more), SERVER, len(CLIENTS))
+    first = run(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), prepared, seed=seed)
+    silent = Counting(CLIENTS)
+    again = run(RecordedFederation(silent, tmp_path), prepared, seed=seed)
+    assert silent.asked == 0
+    assert np.array_equal(first.centers, again.centers)
+    assert first.privacy == again.privacy
+    if seed is not None:
+        assert np.array_equal(first.centers, run(InMemoryFederation(CLIENTS), prepared, seed=seed).centers)
+
+
+@pytest.mark.parametrize("more", [{"method": "paper"}, {}])
+def test_a_run_in_two_parts_is_the_run_in_one(tmp_path, more):
+    prepared = prepare(settings(**more), SERVER, len(CLIENTS))
+    recorded = RecordedFederation(InMemoryFederation(CLIENTS), tmp_path)
+    recorded.begin(prepared.plan, 5)
+    prepared.method.bind(recorded, prepared.plan, recorded.server_seed).projection()
+    rest = Counting(CLIENTS)
+    found = run(RecordedFederation(rest, tmp_path), prepared, seed=5)
+    assert rest.asked == sum(release.times for release in prepared.plan.releases) - 1
+    assert np.array_equal(found.centers, run(InMemoryFederation(CLIENTS), prepared, seed=5).centers)
+
+
+def test_another_plan_seed_or_query_is_refused(tmp_path):
+    prepared = prepare(settings(method="paper"), SERVER, len(CLIENTS))
+    run(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), prepared, seed=1)
+    for other, seed in ((prepare(Settings(2, 2.0, method="paper"), SERVER, len(CLIENTS)), 1), (prepared, 2)):
+        with pytest.raises(BudgetError, match="must be of this very plan and seed"):
+            run(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), other, seed=seed)
+    twin = prepare(settings(method="paper", radius=prepared.plan.facts["radius"]), SERVER[::-1], len(CLIENTS))
+    assert twin.plan.to_dict() == prepared.plan.to_dict()
+    with pytest.raises(BudgetError, match="must answer the same query"):
+        run(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), twin, seed=1)
+
+
+def test_a_damaged_record_is_one_clear_error(tmp_path):
+    (tmp_path / "releases.json").write_text('{"plan": 1}')
+    prepared = prepare(settings(), SERVER, len(CLIENTS))
+    with pytest.raises(FedDPError, match=r"releases\.json in .* must be the record of a run"):
+        run(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), prepared)

@@ -1,0 +1,106 @@
+"""The odometer never counts too little."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.algorithm.feddp_kmeans import prepare
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.privacy.accounting import composed_epsilon, gaussian_epsilon, gaussian_mu
+from feddp_kmeans.privacy.odometer import Entry, Odometer, total_for, totals
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+SERVER = np.random.default_rng(0).standard_normal((40, 3))
+
+
+def entry(epsilon=1.0, *, secure=True, **settings):
+    return Entry.of(prepare(Settings(2, epsilon, **settings), SERVER, 100).plan, "a run", secure=secure)
+
+
+def test_five_runs_at_epsilon_1_are_what_they_are():
+    total = total_for(PrivacyUnit.POINT, [entry() for _ in range(5)], 1e-6)
+    # All noise is Gaussian: five runs are one of sqrt(5) times the mu.
+    assert total.epsilon == pytest.approx(gaussian_epsilon(math.sqrt(5) * gaussian_mu(1.0, 1e-6), 1e-6), rel=2e-3)
+    assert 2.2 < total.epsilon < 5
+    assert str(total) == f"point: epsilon {total.epsilon:.4g} at delta 1e-06 over 5 runs"
+
+
+def test_one_run_spends_what_it_says_and_mixed_mechanisms_compose():
+    for method in ("refined", "paper"):
+        assert total_for(PrivacyUnit.POINT, [entry(method=method)], 1e-6).epsilon == pytest.approx(1.0, rel=2e-2)
+    both = total_for(PrivacyUnit.POINT, [entry(method="paper"), entry(method="refined")], 1e-6).epsilon
+    assert 1.2 < both < 2.0
+
+
+def test_sampled_and_whole_runs_compose():
+    sampled = entry(privacy_unit="client", sampling_rate=0.2)
+    whole = entry(privacy_unit="client")
+    both = total_for(PrivacyUnit.CLIENT, [sampled, whole], 1e-6).epsilon
+    alone = composed_epsilon(whole.releases, 1e-6)
+    assert alone < both < 2.0
+
+
+def test_client_runs_count_for_points_and_point_runs_bound_nothing_for_clients():
+    point, client = totals([entry(), entry(privacy_unit="client")], 1e-6)
+    assert point.unit is PrivacyUnit.POINT
+    assert 1.2 < point.epsilon < 2.0
+    assert client.epsilon == math.inf
+    assert str(client) == "client: no bound, 1 of 2 runs protect points only"
+
+
+@pytest.mark.parametrize("open_run", [entry(math.inf), entry(secure=False)])
+def test_a_run_without_privacy_leaves_no_bound(open_run):
+    for total in totals([entry(privacy_unit="client"), open_run], 1e-6):
+        assert total.epsilon == math.inf
+        assert "1 of 2 runs had no noise or a known seed" in str(total)
+
+
+def test_no_run_spends_nothing():
+    assert [t.epsilon for t in totals([], 1e-6)] == [0.0, 0.0]
+
+
+def test_what_is_booked_is_read_back(tmp_path):
+    odometer = Odometer(tmp_path / "data" / "odometer.jsonl")
+    assert odometer.entries() == []
+    for made in (entry(), entry(method="paper", privacy_unit="client"), entry(math.inf)):
+        odometer.book(made)
+    again = odometer.entries()
+    assert [e.to_dict() for e in again] == [json.loads(line) for line in odometer.path.read_text().splitlines()]
+    assert total_for(PrivacyUnit.POINT, again[:2], 1e-6).epsilon == pytest.approx(
+        total_for(PrivacyUnit.POINT, [entry(), entry(method="paper", privacy_unit="client")], 1e-6).epsilon, rel=1e-9
+    )
+
+
+def test_a_run_beyond_the_limit_is_refused_and_not_booked(tmp_path):
+    odometer = Odometer(tmp_path / "odometer.jsonl")
+    odometer.book(entry(), limit=1.5)
+    with pytest.raises(BudgetError, match=r"must stay within epsilon 1\.2; with this run it is point: epsilon 1\.4"):
+        odometer.book(entry(), limit=1.2)
+    with pytest.raises(BudgetError, match="no bound"):
+        odometer.book(entry(math.inf), limit=100)
+    assert len(odometer.entries()) == 1
+
+
+def test_a_damaged_line_is_an_error_and_not_skipped(tmp_path):
+    odometer = Odometer(tmp_path / "odometer.jsonl")
+    odometer.book(entry())
+    with odometer.path.open("a") as file:
+        file.write('{"when": "half')
+    with pytest.raises(FedDPError, match=r"line 2 of odometer\.jsonl must be a run"):
+        odometer.entries()
+
+
+FIELDS = ["when", "what", "privacy_unit", "epsilon", "delta", "sampling_rate", "secure", "releases", "mechanism"]
+LEAVES = st.none() | st.booleans() | st.floats() | st.text(max_size=5)
+PLAIN = st.recursive(LEAVES, lambda x: st.lists(x, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), x), max_leaves=12)
+
+
+@given(PLAIN)
+def test_anything_else_is_refused(anything):
+    with pytest.raises(FedDPError):
+        Entry.from_dict(anything)
