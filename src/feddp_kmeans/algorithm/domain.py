@@ -27,6 +27,10 @@ _REACH = 0.98
 """Quantile of the distances that the ball must hold, doubled, where no ball is public."""
 
 
+_ROOM, _ROUND_CLASSES = 16.0, 56
+"""After the first look: how far beyond the last typical distance classes reach, and how many half octaves they go down from there."""
+
+
 @dataclass(frozen=True)
 class Region:
     """A public region: all points lie in the box, and the ball holds it; or the other way round."""
@@ -85,27 +89,28 @@ def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
     the points, each scaled down to that distance: so no outlier, however far, weighs more than a typical point.
     """
     center = np.zeros(dimension) if region is None else region.ball.center
+    edges = _ANY_SCALE if region is None else geometric_edges(region.ball.radius, POINT_CLASSES)
     found: Domain | None = None
     for _ in range(domain_rounds(region)):
-        ball, typical = _around(looks, center, region)
+        ball, typical = _around(looks, center, edges, region)
+        edges = geometric_edges(_ROOM * typical.length, _ROUND_CLASSES)
         found = _moved(looks, ball, typical, region)
         center = found.ball.center
     assert found is not None
     if region is not None:
         radius = region.ball.radius + float(np.linalg.norm(center - region.ball.center))
         return Domain(Ball(center, radius), found.typical, found.n_points, found.center_variance)
-    ball, typical = _around(looks, center, None)
+    ball, typical = _around(looks, center, edges, None)
     return Domain(ball, typical.length, found.n_points, found.center_variance)
 
 
-def _around(looks: Looks, center: FloatArray, region: Region | None) -> tuple[Ball, Typical]:
+def _around(looks: Looks, center: FloatArray, edges: FloatArray, region: Region | None) -> tuple[Ball, Typical]:
     """Return a ball around the center that holds the points, and their typical distance from it."""
-    edges = _ANY_SCALE if region is None else geometric_edges(region.ball.radius, POINT_CLASSES)
     histogram, noise = looks.distances(center, edges)
-    typical = typical_length(histogram, noise, edges)
     if region is not None:
-        return region.ball, typical
-    return Ball(center, 2 * typical_length(histogram, noise, edges, _REACH).length), typical
+        return region.ball, typical_length(histogram, noise, edges)
+    typical, reach = (typical_length(histogram, noise, edges, part, least_classes=1) for part in (0.5, _REACH))
+    return Ball(center, 2 * reach.length), typical
 
 
 def _moved(looks: Looks, ball: Ball, typical: Typical, region: Region | None) -> Domain:

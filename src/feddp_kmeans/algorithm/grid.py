@@ -15,6 +15,7 @@ from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.statistics.norms import GRID_COUNTS, POINT_COUNT, SHARE_STEPS
 from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS
 from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -26,7 +27,7 @@ REASONS = ("no server data and few dimensions: nearly all of the budget for one 
 """Why the plan is what it is."""
 
 _COUNT_PART = 0.03
-_DOMAIN_PART = 0.2
+_DOMAIN_PART = 0.3
 """Parts of epsilon for the number of points, and for the domain where none is public."""
 
 _GAUSSIAN_PRICE = 4.5
@@ -35,6 +36,9 @@ _GAUSSIAN_PRICE = 4.5
 _POINTS_PER_CELL = 4.0
 """The uniform grid has (n epsilon / c) to the power 2 d / (d + 2) cells. Su et al. (2016) take c = 10; empty cells are told apart here,
 so they may be smaller."""
+
+_CUBE = 0.6
+"""Half the width of the grid beside the radius of a private ball, which is twice the reach of the points."""
 
 _LEAST_PER_CLUSTER, _MOST_CELLS = 6, 1 << 13
 _BLUR, _CREDIBLE = 0.7, 3.0
@@ -88,7 +92,7 @@ class GridRun:
         region = method.region
         if region is None:
             domain: Domain = find_domain(Looks(self._federation, self._plan, PrivacyUnit.POINT), None, method.dimension)
-            region = Region.of_ball(domain.ball)
+            region = Region.of_ball(Ball(domain.ball.center, _CUBE * domain.ball.radius))
         self._region = region
         return np.eye(method.dimension)
 

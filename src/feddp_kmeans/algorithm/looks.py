@@ -16,6 +16,10 @@ _UNBOUNDED = 1024.0
 """How far beyond a typical unit the bound is where there is no noise to keep small."""
 
 
+_TAIL = 0.99
+"""Quantile of lengths beyond which vectors are scaled down even where noise leaves room."""
+
+
 @dataclass(frozen=True)
 class Frame:
     """Where points are assigned and what is subtracted from them: targets and origins, each in the space of its own projection."""
@@ -60,18 +64,30 @@ def geometric_edges(top: float, classes: int) -> FloatArray:
     return edges
 
 
-def typical_length(histogram: FloatArray, noise: float, edges: FloatArray, quantile: float = 0.5) -> Typical:
-    """Return the quantile of noisy classes of lengths; classes that noise alone would explain are taken as empty.
+def typical_length(
+    histogram: FloatArray, noise: float, edges: FloatArray, quantile: float = 0.5, *, least_classes: int = 0, stretch: float = 1.0
+) -> Typical:
+    """Return the quantile of noisy classes of lengths; classes that noise alone would explain are taken as empty, all but the largest few.
 
-    Where nothing stands out, the largest edge: then nothing is scaled down.
+    Where nothing stands out, the largest edge: then nothing is scaled down. ``stretch`` says by how much more than the quantile noise
+    leaves room for; it is used as far as there are longer vectors, so that long tails weigh what they should where that is cheap.
     """
-    credible = np.where(histogram > noise * np.sqrt(2 * np.log(len(histogram))), np.maximum(histogram, 0.0), 0.0)
+    threshold = noise * np.sqrt(2 * np.log(len(histogram)))
+    if least_classes:
+        threshold = min(threshold, float(np.sort(histogram)[-least_classes]))
+    credible = np.where(histogram >= threshold, np.maximum(histogram, 0.0), 0.0)
     total = credible.sum()
     if total <= 0:
         return Typical(float(edges[-1]), 1.0)
-    index = min(int(np.searchsorted(np.cumsum(credible), quantile * total)), len(edges) - 1)
     half_class = float(np.sqrt(edges[-2] / edges[-1]))
-    length = float(edges[index]) if index == len(edges) - 1 else float(edges[index] * half_class)
+    cumulated = np.cumsum(credible)
+
+    def length_at(part: float) -> float:
+        index = min(int(np.searchsorted(cumulated, part * total)), len(edges) - 1)
+        return float(edges[index]) if index == len(edges) - 1 else float(edges[index] * half_class)
+
+    length = length_at(quantile)
+    length = max(length, min(length_at(_TAIL), stretch * length))
     middles = np.append(edges, edges[-1]) * half_class
     return Typical(length, float(credible @ np.minimum(1.0, length / middles) / total))
 
@@ -102,11 +118,11 @@ class Looks:
         kept = typical.kept if release.noise_multiplier > 0 else 1.0
         return Sums(table[:, :-1], table[:, -1] / count_weight, noise, noise / count_weight, kept)
 
-    def typical_sums(self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray) -> Typical:
+    def typical_sums(self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, stretch: float = 1.0) -> Typical:
         """Return the typical length of a unit's vector of residuals and counts."""
         statistic = norms.CLIENT_RESIDUAL_NORMS if self.is_client_level else norms.POINT_RESIDUAL_NORMS
         public = frame.arguments() | {"count_weight": count_weight, "edges": edges}
-        return self._typical(statistic, ball, edges, public)
+        return self._typical(statistic, ball, edges, public, stretch)
 
     def second_moment(self, ball: Ball, edges: FloatArray) -> tuple[FloatArray, float, float, Typical]:
         """Return the noisy traceless moment of all points, its trace, the noise of an entry and the typical length of a unit's."""
@@ -119,10 +135,10 @@ class Looks:
         matrix, trace = refined.traceless(values, ball.dimension)
         return matrix, trace, bound * release.scale, typical
 
-    def _typical(self, statistic: Any, ball: Ball, edges: FloatArray, public: dict[str, Any]) -> Typical:
+    def _typical(self, statistic: Any, ball: Ball, edges: FloatArray, public: dict[str, Any], stretch: float = 1.0) -> Typical:
         release = self.plan["bounds"]
         histogram = self._federation.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, **public)
-        return typical_length(histogram, release.scale, edges)
+        return typical_length(histogram, release.scale, edges, stretch=stretch)
 
     def _bound(self, name: str, typical: float) -> float:
         typical = max(typical, 1.0)

@@ -44,6 +44,9 @@ _CELL_COUNTS, _FULL_COUNTS = 0.7, 0.3
 _LARGEST_SIGNAL = 0.3
 """Largest squared error of a center that is believed, as a part of the variance of its direction."""
 
+_CHEAP = 0.002
+"""Cost of noise, as a part of the cost, up to which longer residuals are left as long as they are."""
+
 _HOPELESS = 0.5
 """Spectral edge of the noise, as a part of the largest variance there can be, from which no direction can be told from noise."""
 
@@ -250,13 +253,23 @@ class ServerlessRun:
         """
         centers = np.rint(centers)
         frame = Frame(centers, centers, projection, projection)
-        edges = lengths(self._looks, 1.2 * self._typical)
+        edges = lengths(self._looks, 8 * self._typical if projection is None else 1.2 * self._typical)
         if self._looks.is_client_level:
             weight = max(1.0, count_length * self._within(centers))
             return weight, self._looks.typical_sums(self._ball, frame, weight, edges)
-        measured = self._looks.typical_sums(self._ball, frame, 1.0, edges)
+        measured = self._looks.typical_sums(self._ball, frame, 1.0, edges, self._room_for_tails(projection))
+        if measured.length >= edges[-1]:  # nothing stood out
+            measured = Typical(self._typical, 1.0)
         weight = max(1.0, count_length * measured.length)
         return weight, Typical(float(np.hypot(measured.length, weight)), measured.kept)
+
+    def _room_for_tails(self, projection: FloatArray | None) -> float:
+        """Return how long a bound, in typical lengths, costs a given small part in noise: d (length noise k / n)**2 / steps a point."""
+        if projection is not None:
+            return 1.0
+        release = self._looks.plan["sums"]
+        noise = release.scale * self._method.k * np.sqrt(self._method.dimension / release.times)
+        return float(self._domain.n_points * np.sqrt(_CHEAP) / max(noise, 1e-9))
 
     def _within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""

@@ -66,10 +66,7 @@ class Settings:
         for name in ("client_size", "n_points"):
             if getattr(self, name) is not None:
                 _check_count(name, getattr(self, name), 1)
-        if self.radius is not None and not (_is_real(self.radius) and np.isfinite(self.radius) and self.radius > 0):
-            raise FedDPError(f"radius must be positive and finite, got {self.radius!r}.")
-        if self.box is not None:
-            self._check_box()
+        self._check_region()
         if not (_is_real(self.sampling_rate) and 0 < self.sampling_rate <= 1):
             raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {self.sampling_rate!r}.")
         for name, kind in (("method", MethodName), ("init", InitName), ("composition", Composition)):
@@ -89,11 +86,15 @@ class Settings:
         """Return the privacy unit."""
         return PrivacyUnit.parse(self.privacy_unit)
 
-    def _check_box(self) -> None:
+    def _check_region(self) -> None:
+        if self.radius is not None and not (_is_real(self.radius) and np.isfinite(self.radius) and self.radius > 0):
+            raise FedDPError(f"radius must be positive and finite, got {self.radius!r}.")
+        if self.box is None:
+            return
         if self.radius is not None:
             raise FedDPError(f"box must not be given together with radius, got {self.box!r} and {self.radius!r}.")
         try:
-            low, high = (np.asarray(side, dtype=np.float64) for side in self.box or ())
+            low, high = (np.asarray(side, dtype=np.float64) for side in self.box)
             valid = low.ndim <= 1 and high.ndim <= 1 and bool((np.isfinite(low).all() & np.isfinite(high).all()) and (low < high).all())
         except (TypeError, ValueError):
             valid = False
