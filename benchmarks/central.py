@@ -2,8 +2,9 @@
 
     python benchmarks/central.py CASE[,CASE...] [EPSILON[,EPSILON...]] [--seeds 10] [--central FOLDER]
 
-Cases: gas, letter, digits, s1 (gas.npz, letter.npz and s1.npz from the folder --central; docs/data.md), mixture (the paper's, box from -0.75
-to 1.75), clients (2,000 clients of 50 points, whole clients protected) and missing-1, -2, -5 (server data without so many clusters).
+Cases: gas, letter, digits, s1 (gas.npz, letter.npz and s1.npz from the folder --central; docs/data.md), mixture (the paper's, box
+from -0.75 to 1.75), clients (2,000 clients of 50 points, whole clients protected) and missing-1, -2, -5 (server data without so many
+clusters).
 Costs are computed from the points themselves: a NON-PRIVATE check.
 """
 

@@ -123,7 +123,7 @@ def _moved(looks: Looks, ball: Ball, typical: Typical, region: Region | None) ->
     if looks.is_client_level:
         bound = looks.typical_sums(ball, frame, weight, lengths(looks, bound.length))
     sums = looks.sums("mean", ball, frame, weight, bound)
-    divisor = max(float(sums.counts[0]), 2 * sums.count_noise, 1e-6)
+    divisor = max(float(sums.counts[0]), sums.count_noise, 1e-6)
     move, variance = sums.residuals[0] / divisor, (sums.noise / divisor) ** 2
     believed = max(0.0, 1 - variance / max(float(np.square(move).mean()), 1e-300))
     center = ball.decode(believed * move)

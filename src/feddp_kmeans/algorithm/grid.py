@@ -117,7 +117,7 @@ class GridRun:
         count_noise = self._noise * np.sqrt(np.bincount(members, minlength=k))
         lever = np.bincount(members, distances.min(axis=1), minlength=k) / self._method.dimension
         self.center_stddev = self._noise * np.sqrt(lever) / np.maximum(counts, np.maximum(count_noise, 1e-9))
-        weak = np.flatnonzero(counts < count_noise)
+        weak = np.flatnonzero(counts < _CREDIBLE * count_noise)
         if len(weak):
             self.remarks.append(f"clusters {', '.join(map(str, weak))} cannot be told from noise")
         return projected_centers, counts

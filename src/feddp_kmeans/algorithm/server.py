@@ -133,9 +133,11 @@ def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatAr
         high = means.shape[1] if means.shape[1] - low < 2 * width else low + width
         own = np.square(means[:, low:high]).mean(axis=1) - variances
         pooled = float(own @ precision / max(precision.sum(), 1e-300))
-        stands_out = own > 2 * variances * np.sqrt(2 / (high - low))
-        signal = np.clip(np.where(stands_out, own, pooled), 0.0, caps[low:high].mean())
-        signal = np.maximum(signal, known[:, low:high].mean(axis=1))
+        error = np.sqrt(2 / (high - low)) * float(linalg.norm(precision * variances) / max(precision.sum(), 1e-300))
+        floor = known[:, low:high].mean(axis=1)
+        stands_out = own > floor + np.where(floor > 0, 3, 2) * (variances + floor) * np.sqrt(2 / (high - low))
+        expected = np.where((floor > 0) & (pooled < floor + error), floor, pooled)
+        signal = np.maximum(np.clip(np.where(stands_out, own, expected), 0.0, caps[low:high].mean()), floor)
         factor = np.where(variances > 0, signal / np.maximum(signal + variances, 1e-300), 1.0)
         shrunk[:, low:high] *= factor[:, None]
         left[:, low:high] = (factor * variances)[:, None]

@@ -117,6 +117,7 @@ class ServerlessRun:
         self._shape = proxies.shape_of(matrix / n, trace / n, noise / n, (0.02 * largest, largest))
         above = self._shape.variances > 1.5 * self._shape.edge
         self._is_hopeless = self._shape.edge > _HOPELESS * largest and not above.any()
+        self._mean = np.zeros((1, d))
         self._common = self._domain.center_variance / self._ball.grid**2
         return self._shape.basis[:, : self._shape.rank(method.k)]
 
@@ -176,7 +177,6 @@ class ServerlessRun:
         self.remarks.append(
             "the noise hides every direction of the data: all centers are the noisy mean; more points or more epsilon would help"
         )
-        self._mean = np.zeros((1, self._method.dimension))
         if self._looks.is_client_level:
             self._bound(_FULL_COUNTS, self._mean, None)
         self._weight, self._sums_typical = self._bound(_FULL_COUNTS, self._mean, None)
@@ -216,6 +216,7 @@ class ServerlessRun:
         means, errors = _means(sums)
         caps = _LARGEST_SIGNAL * self._shape.along
         moves, self._known = filtered((means - shift) @ self._shape.basis, errors, k, caps, self._known)
+        self._mean = self._mean + shift
         self._centers = origins + shift + moves @ self._shape.basis.T
         self.center_stddev = np.sqrt(self._known.mean(axis=1)) * self._ball.grid
         return self._honest(sums)
@@ -233,11 +234,12 @@ class ServerlessRun:
         centers = self._centers
         if weak.any():
             numbers = ", ".join(str(i) for i in np.flatnonzero(weak))
-            self.remarks.append(f"clusters {numbers} cannot be told from noise: their centers repeat others")
-            if not weak.all():
-                distances = np.square(centers[:, None] - centers[None, ~weak]).sum(axis=2)
-                nearest = np.flatnonzero(~weak)[distances.argmin(axis=1)]
-                centers = np.where(weak[:, None], centers[nearest], centers)
+            self.remarks.append(
+                f"clusters {numbers} cannot be told from noise: their centers repeat others, or the mean where all are such"
+            )
+            others = self._mean if weak.all() else centers[~weak]
+            distances = np.square(centers[:, None] - others[None]).sum(axis=2)
+            centers = np.where(weak[:, None], others[distances.argmin(axis=1)], centers)
         return self._decoded(centers), sums.counts / sums.kept
 
     def _decoded(self, centers: FloatArray) -> FloatArray:
