@@ -120,7 +120,6 @@ def test_it_pickles_clones_and_works_in_a_pipeline():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"X": CLIENTS}, "server_data must be given"),
         ({"X": CLIENTS, "server_data": SERVER[:, :2]}, "clients have 3, the server has 2"),
         ({"X": CLIENTS, "server_data": [["a"] * 3] * 9}, "server data must hold numbers only"),
         ({"X": CLIENTS, "server_data": SERVER[:2]}, "n_clusters must be at most the number of server points, 2, got 3"),
@@ -129,6 +128,39 @@ def test_it_pickles_clones_and_works_in_a_pipeline():
 def test_bad_input_is_refused_in_one_line(arguments, message):
     with pytest.raises(FedDPError, match=message):
         model().fit(**arguments)
+
+
+@pytest.mark.parametrize("more", [{"method": "paper"}, {"init": "server-lloyds"}])
+def test_server_data_are_needed_by_what_starts_from_them(more):
+    with pytest.raises(FedDPError, match="server_data must be given for"):
+        model(**more).fit(CLIENTS)
+
+
+def test_a_plain_table_is_enough():
+    table = np.concatenate(CLIENTS)
+    fitted = FedDPKMeans(3).fit(table)
+    assert fitted.privacy_.secure
+    assert fitted.privacy_.epsilon_spent <= 1.0
+    assert fitted.clustering_.server_weights.shape == (0,)
+    assert near(model().fit(table).cluster_centers_) < 0.3
+    assert near(model(box=(-1, 5)).fit(table).cluster_centers_) < 0.3
+    assert near(model(box=([-1, -1, -1], [5.0, 5, 5])).fit(table, server_data=SERVER).cluster_centers_) < 0.3
+    assert near(model(radius=6.0).fit(table).cluster_centers_) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"box": (1, 0)}, "with low below high, got"),
+        ({"box": 3}, "box must be two finite numbers or vectors"),
+        ({"box": (0, np.inf)}, "box must be two finite numbers or vectors"),
+        ({"box": (0, 1), "radius": 2.0}, "box must not be given together with radius"),
+        ({"box": ([0, 0], [1, 1])}, "vectors of 3 coordinates"),
+    ],
+)
+def test_a_box_that_is_none_is_refused(more, message):
+    with pytest.raises(FedDPError, match=message):
+        model(**more).fit(CLIENTS)
 
 
 def test_a_random_state_is_a_number_or_none():

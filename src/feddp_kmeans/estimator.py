@@ -14,7 +14,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm import feddp_kmeans
 from feddp_kmeans.algorithm.bounds import ClientBounds
-from feddp_kmeans.algorithm.settings import InitName, Settings
+from feddp_kmeans.algorithm.settings import Box, InitName, Settings
 from feddp_kmeans.baselines import BASELINES
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points, finite_rows
@@ -38,7 +38,9 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     lloyd_steps : int or "auto"
         Noisy Lloyd steps after the initialization.
     radius : float, optional
-        Public bound on the norm of a point; by default the radius of the server data.
+        Public bound on the norm of a point; by default the radius of the server data, or a private estimate where there are none.
+    box : (low, high), optional
+        Public least and largest value of the coordinates: two numbers, or two vectors. In place of ``radius``.
     client_size : int, optional
         Public typical number of points of a client; used at client level alone.
     n_points : int, optional
@@ -77,6 +79,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         init: str = "feddp",
         lloyd_steps: int | str = "auto",
         radius: float | None = None,
+        box: Box | None = None,
         client_size: int | None = None,
         n_points: int | None = None,
         bounds: ClientBounds | None = None,
@@ -94,6 +97,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.init = init
         self.lloyd_steps = lloyd_steps
         self.radius = radius
+        self.box = box
         self.client_size = client_size
         self.n_points = n_points
         self.bounds = bounds
@@ -107,16 +111,14 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """Cluster the clients' points.
 
         X is a list of (n_j, d) arrays, one a client; or one table with ``groups``, the client of each row (all rows are one client
-        without it); or a Federation. ``server_data`` is public: a table of points like the clients'. Rows with a NaN or an infinity
+        without it); or a Federation. ``server_data`` is public: a table of points like the clients'; without it method "refined" makes
+        proxies of its own, privately. Rows with a NaN or an infinity
         are dropped on the client.
         """
         settings = self._settings()
         seed = self._seed()
         federation = self._federation(X, groups)
-        server_points = _server_points(server_data)
-        settings.check_server(server_points, federation.dimension)
-        clusterer = feddp_kmeans.cluster if settings.init == InitName.FEDDP else BASELINES[settings.init]
-        found = clusterer(federation, settings, server_points, seed=seed)
+        found = self._cluster(federation, settings, server_data, seed)
         self.cluster_centers_: FloatArray = found.centers
         self.cluster_counts_: FloatArray = found.counts
         self.center_stddev_: FloatArray = found.center_stddev
@@ -125,6 +127,16 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.clustering_ = found
         self._n_features_out = len(found.centers)
         return self
+
+    def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> feddp_kmeans.Clustering:
+        if server_data is None:
+            if settings.init != InitName.FEDDP:
+                raise FedDPError(f"server_data must be given for init {settings.init!r}, got None.")
+            return feddp_kmeans.cluster(federation, settings, None, seed=seed)
+        server_points = _server_points(server_data)
+        settings.check_server(server_points, federation.dimension)
+        clusterer = feddp_kmeans.cluster if settings.init == InitName.FEDDP else BASELINES[settings.init]
+        return clusterer(federation, settings, server_points, seed=seed)
 
     def fit_predict(self, X: Any, y: None = None, **fit_params: Any) -> IntArray:
         """Fit, then return the cluster of each row of X. The labels are the data holder's own: they are not a private output."""
@@ -202,8 +214,6 @@ def _pooled(X: Any) -> Any:
 
 
 def _server_points(server_data: Any) -> FloatArray:
-    if server_data is None:
-        raise FedDPError("server_data must be given: a table of public points like the clients', got None.")
     table = as_points(server_data, "server data")
     dense = table.toarray() if hasattr(table, "toarray") else table
     return np.asarray(dense, dtype=np.float64)

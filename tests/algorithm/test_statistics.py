@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feddp_kmeans.algorithm.statistics import REGISTRY, arithmetic, refined, theory
+from feddp_kmeans.algorithm.statistics import REGISTRY, arithmetic, norms, refined, theory
 from feddp_kmeans.algorithm.statistics import paper as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import assign
 from feddp_kmeans.algorithm.statistics.paper import COUNT_STEPS, MEAN_STEPS
@@ -68,6 +68,34 @@ CLIENT_CASES += [
     (refined.CLIENT_RESIDUALS, REFINED_FULL, 2, refined.BOUNDED_STEPS),
     (refined.CLIENT_RESIDUALS, REFINED_SUBSPACE, 2, refined.BOUNDED_STEPS),
     (refined.CLIENT_RESIDUALS, REFINED_LIFTED, 2, refined.BOUNDED_STEPS),
+]
+EDGES = {"edges": np.array([0.5, 1.0, 1.9])}
+ENCODED_EDGES = {"edges": RESOLUTION * np.array([0.1, 0.5, 2.0])}
+NORMS_FULL = IN_FULL | ENCODED_EDGES | {"origins": CENTERS, "count_weight": 3000.0}
+NORMS_SUBSPACE = IN_SUBSPACE | ENCODED_EDGES | {"origins": CENTERS[:, :2], "residual_projection": PROJECTION, "count_weight": 3000.0}
+COUNTS_ALONE = IN_SUBSPACE | {
+    "origins": np.zeros((K, 0)),
+    "residual_projection": np.zeros((DIMENSION, 0)),
+    "bound": 1.0,
+    "count_weight": 1.0,
+}
+MOMENT_EDGES = PUBLIC | {"edges": RESOLUTION**2 * np.array([0.01, 0.2, 0.5])}
+GRID = {"low": np.full(DIMENSION, -1.0), "high": np.array([1.0, 2, 1, 1]), "cells": np.array([2, 3, 1, 2])}
+POINT_CASES += [
+    (norms.POINT_DISTANCES, {"center": BALL.center} | EDGES, 2, norms.SHARE_STEPS),
+    (norms.POINT_RESIDUAL_NORMS, NORMS_FULL, 2, 1),
+    (norms.POINT_RESIDUAL_NORMS, NORMS_SUBSPACE, 2, 1),
+    (norms.POINT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
+    (norms.GRID_COUNTS, GRID, 1, 1),
+    (norms.POINT_COUNT, {}, 1, 1),
+    (refined.POINT_RESIDUALS, COUNTS_ALONE, 2, refined.BOUNDED_STEPS),
+]
+CLIENT_CASES += [
+    (norms.CLIENT_DISTANCES, {"center": BALL.center} | EDGES, 2, norms.SHARE_STEPS),
+    (norms.CLIENT_RESIDUAL_NORMS, NORMS_FULL, 2, 1),
+    (norms.CLIENT_RESIDUAL_NORMS, NORMS_SUBSPACE, 2, 1),
+    (norms.CLIENT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
+    (refined.CLIENT_RESIDUALS, COUNTS_ALONE, 2, refined.BOUNDED_STEPS),
 ]
 ALL_CASES = POINT_CASES + CLIENT_CASES
 
@@ -245,8 +273,30 @@ def test_client_sizes_are_told_in_powers_of_two():
 
 
 def test_the_registry_holds_every_statistic_by_its_name():
-    assert len(REGISTRY) == 19
+    assert len(REGISTRY) == 27
     assert all(name == statistic.name for name, statistic in REGISTRY.items())
+
+
+def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():
+    batch = ClientBatch(np.array([[0.1], [0.7], [0.7], [1e300], [-1e300]]), np.array([0, 4, 4, 5]))
+    public = {"center": np.zeros(1), "edges": np.array([0.5, 1.0])}
+    assert (norms.CLIENT_DISTANCES(batch, **public) / norms.SHARE_STEPS).tolist() == [0.25, 0.5, 1.25]
+    assert (norms.POINT_DISTANCES(batch, **public) / norms.SHARE_STEPS).tolist() == [1, 2, 2]
+
+
+def test_cells_of_a_grid_by_hand():
+    batch = one_client([[0.1, 0.1], [0.9, 0.1], [0.9, 2.9], [5.0, -7.0], [1e300, -1e300]])
+    counts = norms.GRID_COUNTS(batch, low=np.zeros(2), high=np.array([1.0, 3.0]), cells=np.array([2, 3]))
+    assert counts.reshape(2, 3).tolist() == [[1, 0, 0], [3, 0, 1]]
+
+
+def test_lengths_fall_into_the_classes_that_their_vectors_have(rng):
+    batch = one_client(BALL.center + rng.standard_normal((50, DIMENSION)) * 0.5)
+    loose = {"bound": 1e6, "projection": None, "residual_projection": None}
+    values = [refined.POINT_RESIDUALS(one_client(row[None]), **(REFINED_FULL | loose)) for row in batch.points]
+    found = np.array([np.linalg.norm(v.astype(float)) for v in values]) / refined.BOUNDED_STEPS * 1e6
+    expected = np.bincount(np.searchsorted(NORMS_FULL["edges"], found), minlength=4)
+    assert norms.POINT_RESIDUAL_NORMS(batch, **NORMS_FULL).tolist() == expected.tolist()
 
 
 def test_moved_points_that_are_clear_by_hand():

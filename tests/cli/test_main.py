@@ -163,3 +163,15 @@ def test_version_and_help():
     assert feddp("--version").stdout.startswith("feddp 0.")
     for command in ("demo", "plan", "fit"):
         assert feddp(command, "--help").returncode == 0
+
+
+def test_fit_without_server_data(folder):
+    done = feddp("fit", folder / "clients", "-k", 3, "--epsilon", 2, "--box", "-1,5", "--seed", 0, "--json")
+    assert done.returncode == 0
+    result = json.loads(done.stdout)
+    assert np.linalg.norm(TRUTH[:, None] - np.array(result["centers"])[None], axis=2).min(axis=1).max() < 0.5
+    assert result["plan"]["facts"]["n_server_points"] == 0
+    refused = feddp("fit", folder / "clients", "-k", 3, "--epsilon", 2, "--box", "1")
+    assert (refused.returncode, "--box must be two numbers LOW,HIGH" in refused.stderr) == (1, True)
+    planned = json.loads(feddp("plan", "-k", 3, "--dimension", 5, "--epsilon", 1, "--json").stdout)
+    assert [row["release"] for row in planned["releases"]][:2] == ["distances", "bounds"]

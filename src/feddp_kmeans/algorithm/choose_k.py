@@ -25,9 +25,11 @@ class Elbow:
 
 
 def find_elbow(points: FloatArray, weights: FloatArray, largest: int, seed: int) -> Elbow:
-    """Return the curve from 1 to ``largest`` clusters, and where it bends most."""
+    """Return the curve from 1 to ``largest`` clusters, and where it bends most; points that are all one are one cluster."""
     numbers = range(1, largest + 1)
     costs = elbow_curve(points, weights, numbers, seed)
+    if costs[0] == 0:
+        return Elbow(tuple(numbers), tuple(costs.tolist()), 1)
     return Elbow(tuple(numbers), tuple(costs.tolist()), pick_elbow(numbers, costs))
 
 

@@ -12,9 +12,13 @@ from feddp_kmeans.algorithm.bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
 from feddp_kmeans.algorithm.choose_k import Elbow
 from feddp_kmeans.algorithm.feddp_init import InitSteps, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, feddp_lloyds
+from feddp_kmeans.algorithm.grid import LARGEST_DIMENSION, GridMethod
+from feddp_kmeans.algorithm.grid import REASONS as GRID_REASONS
 from feddp_kmeans.algorithm.paper import PaperMethod
 from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
 from feddp_kmeans.algorithm.refined import REASONS, RefinedMethod
+from feddp_kmeans.algorithm.serverless import LLOYD_STEPS, ServerlessMethod
+from feddp_kmeans.algorithm.serverless import REASONS as SERVERLESS_REASONS
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -47,7 +51,7 @@ class Prepared:
     """A plan and the method that will carry it out: public, and made without any client data."""
 
     settings: Settings
-    server_points: FloatArray
+    server_points: FloatArray | None
     plan: Plan
     method: Method
     lloyd_steps: int
@@ -88,13 +92,49 @@ class Clusterer(Protocol):
 def cluster(
     federation: Federation,
     settings: Settings,
-    server_points: FloatArray,
+    server_points: FloatArray | None,
     *,
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
-    """Return the clustering of the federation's points: a plan, then its run."""
-    return run(federation, prepare(settings, server_points, federation.n_clients), seed=seed, on_release=on_release)
+    """Return the clustering of the federation's points: a plan, then its run. Without server points, proxies are made privately."""
+    if server_points is None:
+        prepared = prepare_serverless(settings, federation.dimension, federation.n_clients)
+    else:
+        prepared = prepare(settings, server_points, federation.n_clients)
+    return run(federation, prepared, seed=seed, on_release=on_release)
+
+
+def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Prepared:
+    """Return the plan of a run without server data, from the settings, the dimension and the number of clients alone."""
+    if settings.method != MethodName.REFINED:
+        raise FedDPError(f"server_data must be given for method {settings.method!r}, got None.")
+    region = settings.region(dimension)
+    steps = LLOYD_STEPS if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    method: ServerlessMethod | GridMethod
+    reasons: tuple[str, ...]
+    if dimension <= LARGEST_DIMENSION and settings.unit is PrivacyUnit.POINT and settings.lloyd_steps == AUTO:
+        method, reasons, steps = GridMethod(dimension, settings.largest_k, region), GRID_REASONS, 0
+    else:
+        method, reasons = ServerlessMethod(settings.unit, dimension, settings.largest_k, steps, region), SERVERLESS_REASONS
+    plan = calibrated_plan(
+        settings.unit,
+        settings.epsilon,
+        settings.delta,
+        method.requests(),
+        sampling_rate=settings.sampling_rate,
+        facts={
+            "method": settings.method,
+            "n_clusters": settings.n_clusters,
+            "dimension": dimension,
+            "n_server_points": 0,
+            "n_clients": n_clients,
+            "radius": None if region is None else region.ball.radius,
+            "lloyd_steps": steps,
+        },
+        reasons=reasons,
+    )
+    return Prepared(settings, None, plan, method, steps)
 
 
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
@@ -127,7 +167,8 @@ def run(
     if chosen_k is not None and not 1 <= chosen_k <= prepared.settings.largest_k:
         raise FedDPError(f"n_clusters must be from 1 to the {prepared.settings.largest_k} that the plan is made for, got {chosen_k}.")
     settings, plan = prepared.settings, prepared.plan
-    settings.check_server(prepared.server_points, federation.dimension)
+    if prepared.server_points is not None:
+        settings.check_server(prepared.server_points, federation.dimension)
     federation.begin(plan, seed, on_release)
     restarts = federation.server_seed
     steps = prepared.method.bind(federation, plan, restarts)
@@ -163,7 +204,8 @@ def choose_k(
     On a federation that records its releases, a run of the same plan goes on from there: nothing is paid twice.
     """
     settings = prepared.settings
-    settings.check_server(prepared.server_points, federation.dimension)
+    if prepared.server_points is not None:
+        settings.check_server(prepared.server_points, federation.dimension)
     federation.begin(prepared.plan, seed, on_release)
     restarts = federation.server_seed
     return feddp_proxies(prepared.method.bind(federation, prepared.plan, restarts)).elbow(settings.largest_k, restarts)
@@ -239,6 +281,8 @@ def _roomy_ball(settings: Settings, server_points: FloatArray, center: FloatArra
     """Return a ball around the server mean that holds the points: it fixes the resolution only, contributions are bounded by themselves."""
     if settings.radius is not None:
         return Ball(center, settings.radius + float(np.linalg.norm(center)))
+    if settings.box is not None:
+        return settings.ball(server_points, center)
     return replace(ball := settings.ball(server_points, center), radius=2 * ball.radius)
 
 

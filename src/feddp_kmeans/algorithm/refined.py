@@ -16,7 +16,7 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, weighted_kmeans
 from feddp_kmeans.algorithm.statistics import refined as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import assign, joint_sums, project
-from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT
+from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT, traceless
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -142,7 +142,7 @@ class RefinedRun:
         norms, _ = statistics.second_moment_norms(self._server[chosen.ravel()], batch)
         bound = self._bound(float(np.median(norms)), release)
         values = bound * self._noisy_sum(self._statistics[0], "second moment", bound=bound)
-        matrix, trace = _traceless(values, d)
+        matrix, trace = traceless(values, d)
         noise = bound * release.scale
         server = self._server.T @ self._server / len(self._server)
         points = max(trace, noise * np.sqrt(d) / TRACE_WEIGHT, 1e-9 * bound) / max(np.trace(server), 1e-300)
@@ -306,14 +306,3 @@ class _Residuals:
     counts: FloatArray
     count_stddev: float
     mean_factor: float
-
-
-def _traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
-    """Return the traceless matrix and the trace that these noisy coordinates stand for; see POINT_SECOND_MOMENT."""
-    pairs = dimension * (dimension - 1) // 2
-    matrix = np.zeros((dimension, dimension))
-    matrix[np.triu_indices(dimension, 1)] = values[:pairs] / np.sqrt(2)
-    matrix += matrix.T
-    diagonal = values[pairs:-1]
-    matrix[np.diag_indices(dimension)] = diagonal - diagonal.mean()
-    return matrix, float(values[-1] * np.sqrt(dimension) / TRACE_WEIGHT)

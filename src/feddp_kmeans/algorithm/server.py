@@ -113,25 +113,36 @@ def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> 
 
 
 def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray) -> FloatArray:
-    """Return noisy mean residuals drawn towards zero, as far as noise explains them (James-Stein, positive part).
+    """Return noisy mean residuals drawn towards zero, as far as noise explains them (James-Stein, positive part); see ``filtered``."""
+    return filtered(means, variances, first, caps, np.zeros_like(means))[0]
+
+
+def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return noisy mean residuals drawn towards zero, as far as noise explains them, and the variance of error that is left.
 
     Row r has noise of variance ``variances[r]`` in each coordinate. Coordinates are taken in blocks of ``first``, then ever larger
     ones: in a basis sorted by variance the first ones hold the signal. A block's signal is estimated over all rows together, but for rows
-    that stand out by twice the error of their own estimate: those are clusters that have moved. No signal is believed beyond ``caps``.
+    that stand out by twice the error of their own estimate: those are clusters that have moved. No signal is believed beyond ``caps``,
+    and none below ``known``, the variance of the error that the origins are known to have: this makes repeated releases around
+    centers that hardly move an average of all of them (a Kalman filter).
     """
-    shrunk = means.copy()
+    shrunk, left = means.copy(), np.zeros_like(means)
     precision = np.square(variances.min() / np.maximum(variances, 1e-300))
     low, width = 0, first
     while low < means.shape[1]:
         high = means.shape[1] if means.shape[1] - low < 2 * width else low + width
         own = np.square(means[:, low:high]).mean(axis=1) - variances
         pooled = float(own @ precision / max(precision.sum(), 1e-300))
-        stands_out = own > 2 * variances * np.sqrt(2 / (high - low))
-        signal = np.clip(np.where(stands_out, own, pooled), 0.0, caps[low:high].mean())
+        error = np.sqrt(2 / (high - low)) * float(linalg.norm(precision * variances) / max(precision.sum(), 1e-300))
+        floor = known[:, low:high].mean(axis=1)
+        stands_out = own > floor + np.where(floor > 0, 3, 2) * (variances + floor) * np.sqrt(2 / (high - low))
+        expected = np.where((floor > 0) & (pooled < floor + error), floor, pooled)
+        signal = np.maximum(np.clip(np.where(stands_out, own, expected), 0.0, caps[low:high].mean()), floor)
         factor = np.where(variances > 0, signal / np.maximum(signal + variances, 1e-300), 1.0)
         shrunk[:, low:high] *= factor[:, None]
+        left[:, low:high] = (factor * variances)[:, None]
         low, width = high, int(1.5 * width) + 1
-    return shrunk
+    return shrunk, left
 
 
 def offsets_outside(points: FloatArray, weights: FloatArray, members: IntArray, k: int, projection: FloatArray) -> FloatArray:

@@ -10,12 +10,16 @@ import numpy as np
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import ClientBounds
+from feddp_kmeans.algorithm.domain import Region
 from feddp_kmeans.privacy.accounting import check_budget
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.plan import Composition
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 AUTO = "auto"
+
+Box = tuple[Any, Any]
+"""Least and largest value of the coordinates: two numbers, or two vectors."""
 
 
 class MethodName(StrEnum):
@@ -46,6 +50,7 @@ class Settings:
     init: str = "feddp"
     lloyd_steps: int | str = AUTO
     radius: float | None = None
+    box: Box | None = None
     client_size: int | None = None
     n_points: int | None = None
     bounds: ClientBounds | None = None
@@ -57,8 +62,7 @@ class Settings:
     def __post_init__(self) -> None:
         check_budget(self.epsilon, self.delta)
         self._check_counts()
-        if self.radius is not None and not (_is_real(self.radius) and np.isfinite(self.radius) and self.radius > 0):
-            raise FedDPError(f"radius must be positive and finite, got {self.radius!r}.")
+        self._check_region()
         if not (_is_real(self.sampling_rate) and 0 < self.sampling_rate <= 1):
             raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {self.sampling_rate!r}.")
         for name, kind in (("method", MethodName), ("init", InitName), ("composition", Composition)):
@@ -100,6 +104,31 @@ class Settings:
             raise FedDPError("n_clusters must be a whole number here, got 'auto'.")
         return int(self.n_clusters)
 
+    def _check_region(self) -> None:
+        if self.radius is not None and not (_is_real(self.radius) and np.isfinite(self.radius) and self.radius > 0):
+            raise FedDPError(f"radius must be positive and finite, got {self.radius!r}.")
+        if self.box is None:
+            return
+        if self.radius is not None:
+            raise FedDPError(f"box must not be given together with radius, got {self.box!r} and {self.radius!r}.")
+        try:
+            low, high = (np.asarray(side, dtype=np.float64) for side in self.box)
+            valid = low.ndim <= 1 and high.ndim <= 1 and bool((np.isfinite(low).all() & np.isfinite(high).all()) and (low < high).all())
+        except (TypeError, ValueError):
+            valid = False
+        if not valid:
+            raise FedDPError(f"box must be two finite numbers or vectors (low, high) with low below high, got {self.box!r}.")
+
+    def region(self, dimension: int) -> Region | None:
+        """Return the public region that box or radius state; None where neither is given."""
+        if self.box is not None:
+            try:
+                low, high = (np.array(np.broadcast_to(np.asarray(side, dtype=np.float64), (dimension,))) for side in self.box)
+            except ValueError:
+                raise FedDPError(f"box must hold numbers or vectors of {dimension} coordinates, got {self.box!r}.") from None
+            return Region.of_box(low, high)
+        return None if self.radius is None else Region.of_ball(Ball(np.zeros(dimension), float(self.radius)))
+
     def check_server(self, server_points: FloatArray, dimension: int) -> None:
         """Refuse server data that does not fit the clients or the number of clusters."""
         if server_points.shape[1] != dimension:
@@ -115,7 +144,11 @@ class Settings:
     def ball(self, server_points: FloatArray, center: FloatArray) -> Ball:
         """Return the public ball around ``center``: of the given radius, else just large enough to hold the server data."""
         radius = self.radius
-        if radius is None:
+        if self.box is not None:
+            region = self.region(len(center))
+            assert region is not None
+            radius = region.ball.radius + float(np.linalg.norm(region.ball.center - center))
+        elif radius is None:
             radius = float(np.linalg.norm(server_points - center, axis=1).max())
             if radius == 0:
                 raise FedDPError("radius must be given where all server points are the same, got a server radius of 0.")

@@ -27,6 +27,7 @@ def lloyds_from(name: str, start: Start, default_steps: int = 1) -> Clusterer:
         on_release: Callable[[str], None] | None = None,
     ) -> Clustering:
         prepared = prepare_lloyds(settings, server_points, federation.n_clients, name, default_steps)
+        assert prepared.server_points is not None
         server_points = prepared.server_points
         ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
         centers = start(server_points, ball, settings.fixed_k, StreamFactory(seed).integer_seed("start"))

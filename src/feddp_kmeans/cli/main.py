@@ -13,8 +13,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from feddp_kmeans import __version__
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared, prepare, run
-from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared, prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.cli.show import show_clusters, show_demo_costs, show_ledger
 from feddp_kmeans.data.mixture import gaussian_mixture
 from feddp_kmeans.data.tables import check_same_columns, open_clients, open_table, read_grouped
@@ -34,6 +34,9 @@ Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or c
 MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
 Steps = Annotated[str, typer.Option("--lloyd-steps", help="A whole number, or auto.")]
 Radius = Annotated[float | None, typer.Option("--radius", help="Public bound on a point's norm. [default: the server data's]")]
+BoxOption = Annotated[
+    str | None, typer.Option("--box", help="Public least and largest value of the coordinates, as LOW,HIGH; in place of --radius.")
+]
 ClientSize = Annotated[int | None, typer.Option("--client-size", help="Public typical number of points of a client (client level).")]
 Points = Annotated[int | None, typer.Option("--n-points", help="Public rough number of points in total.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
@@ -93,14 +96,18 @@ def plan(
     method: MethodOption = "refined",
     lloyd_steps: Steps = AUTO,
     radius: Radius = None,
+    box: BoxOption = None,
     client_size: ClientSize = None,
     n_points: Points = None,
     n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Show the noise of every release for a budget. Reads no client data, and with --dimension no data at all."""
-    settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, client_size, n_points)
-    prepared = prepare(settings, _server_or_stand_in(server, dimension, settings), n_clients)
+    settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, box, client_size, n_points)
+    if server is None and dimension is not None and dimension > 0 and settings.method == MethodName.REFINED:
+        prepared = prepare_serverless(settings, dimension, n_clients)
+    else:
+        prepared = prepare(settings, _server_or_stand_in(server, dimension, settings), n_clients)
     if as_json:
         typer.echo(json.dumps(prepared.plan.to_dict(), indent=2))
         return
@@ -112,14 +119,15 @@ def plan(
 @app.command()
 def fit(
     clients: Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")],
-    server: Annotated[Path, typer.Option("--server", help="The public server data: .csv, .parquet or .npy.")],
     clusters: Clusters,
     epsilon: Epsilon,
+    server: Annotated[Path | None, typer.Option("--server", help="Public server data, if any: .csv, .parquet or .npy.")] = None,
     delta: Delta = 1e-6,
     unit: Unit = "point",
     method: MethodOption = "refined",
     lloyd_steps: Steps = AUTO,
     radius: Radius = None,
+    box: BoxOption = None,
     client_size: ClientSize = None,
     n_points: Points = None,
     client_column: Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")] = None,
@@ -129,15 +137,11 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Cluster the clients' files privately."""
-    settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, client_size, n_points)
+    settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, box, client_size, n_points)
     if folder is not None:
         check_folder(folder, force=force)
-    server_table = open_table(server)
     federation, columns = _open_federation(clients, client_column)
-    check_same_columns(server_table, columns)
-    server_points = server_table.read()
-    settings.check_server(server_points, federation.dimension)
-    prepared = prepare(settings, server_points, federation.n_clients)
+    prepared = _prepared(settings, server, federation, columns)
     found = _run_with_progress(federation, prepared, seed)
     result = result_dict(found, columns=columns, seed=seed)
     if folder is not None:
@@ -148,6 +152,16 @@ def fit(
     _show(found, result)
     if folder is not None:
         out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
+
+
+def _prepared(settings: Settings, server: Path | None, federation: Federation, columns: tuple[str, ...]) -> Prepared:
+    if server is None:
+        return prepare_serverless(settings, federation.dimension, federation.n_clients)
+    server_table = open_table(server)
+    check_same_columns(server_table, columns)
+    server_points = server_table.read()
+    settings.check_server(server_points, federation.dimension)
+    return prepare(settings, server_points, federation.n_clients)
 
 
 @app.command()
@@ -193,6 +207,7 @@ def _settings(
     method: str,
     lloyd_steps: str,
     radius: float | None,
+    box: str | None,
     client_size: int | None,
     n_points: int | None,
 ) -> Settings:
@@ -205,9 +220,19 @@ def _settings(
         method=method,
         lloyd_steps=steps,
         radius=radius,
+        box=None if box is None else _box(box),
         client_size=client_size,
         n_points=n_points,
     )
+
+
+def _box(text: str) -> tuple[float, float]:
+    """Return the two numbers of LOW,HIGH."""
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise FedDPError(f"--box must be two numbers LOW,HIGH, got {text!r}.") from None
+    return low, high
 
 
 def _open_federation(clients: str, client_column: str | None) -> tuple[Federation, tuple[str, ...]]:

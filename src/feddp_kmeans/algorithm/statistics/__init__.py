@@ -9,8 +9,8 @@ Public arguments: ``center`` and ``radius`` of the ball, ``centers`` in integer 
 given), ``bound`` on a client's contribution in the data's own units.
 """
 
-from feddp_kmeans.algorithm.statistics import paper, refined, theory
+from feddp_kmeans.algorithm.statistics import norms, paper, refined, theory
 from feddp_kmeans.federation.base import Statistic
 
-REGISTRY = {made.name: made for module in (paper, refined, theory) for made in vars(module).values() if isinstance(made, Statistic)}
+REGISTRY = {made.name: made for module in (norms, paper, refined, theory) for made in vars(module).values() if isinstance(made, Statistic)}
 """Every statistic by its name: what a remote client can be asked for."""

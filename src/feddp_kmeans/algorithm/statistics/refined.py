@@ -26,7 +26,7 @@ SIZE_CLASSES = 20
 """Powers of two that client sizes are told apart by."""
 
 
-def _each_point(compute: Callable[..., IntArray]) -> Callable[..., IntArray]:
+def each_point(compute: Callable[..., IntArray]) -> Callable[..., IntArray]:
     """Return the statistic in which every point is a client of its own: the point-level form of a statistic of clients."""
 
     def compute_each(batch: ClientBatch, **public: Any) -> IntArray:
@@ -78,7 +78,7 @@ def _bounded_residuals(
 CLIENT_SIZES = Statistic("client-sizes", _sizes, whole_clients=True)
 """How many clients hold 1, 2-3, 4-7, ... points. One client changes it by 1: it is in one class."""
 
-POINT_SECOND_MOMENT = Statistic("point-second-moment", _each_point(_bounded_second_moment), whole_clients=False)
+POINT_SECOND_MOMENT = Statistic("point-second-moment", each_point(_bounded_second_moment), whole_clients=False)
 CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _bounded_second_moment, whole_clients=True)
 """The refined outer product: traceless part and, lightly, trace of ``S = Z^T Z``, in coordinates in which distances are those of the
 Frobenius norm; each unit's scaled to norm at most ``bound``, then expressed in units of it.
@@ -89,7 +89,7 @@ below MOMENT_STEPS squared, and truncating the last d + 1 coordinates only short
 stand for 1 (bound).
 """
 
-POINT_RESIDUALS = Statistic("point-residuals", _each_point(_bounded_residuals), whole_clients=False)
+POINT_RESIDUALS = Statistic("point-residuals", each_point(_bounded_residuals), whole_clients=False)
 CLIENT_RESIDUALS = Statistic("client-residuals", _bounded_residuals, whole_clients=True)
 """Per cluster, the sum of residuals ``x - origin_r`` and ``count_weight`` times the count, as one vector; each unit's vector is scaled to
 norm at most ``bound`` (counts with sums, so that their quotient stays a mean) and expressed in units of it.
@@ -105,6 +105,17 @@ def second_moment_norms(encoded: FloatArray, batch: ClientBatch) -> tuple[FloatA
     traces = sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True), batch)[:, 0]
     squared = np.square(frobenius) - (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]
     return np.sqrt(np.maximum(squared, 0.0)), frobenius
+
+
+def traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
+    """Return the traceless matrix and the trace that these noisy coordinates stand for; see POINT_SECOND_MOMENT."""
+    pairs = dimension * (dimension - 1) // 2
+    matrix = np.zeros((dimension, dimension))
+    matrix[np.triu_indices(dimension, 1)] = values[:pairs] / np.sqrt(2)
+    matrix += matrix.T
+    diagonal = values[pairs:-1]
+    matrix[np.diag_indices(dimension)] = diagonal - diagonal.mean()
+    return matrix, float(values[-1] * np.sqrt(dimension) / TRACE_WEIGHT)
 
 
 def _moment_scales(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:

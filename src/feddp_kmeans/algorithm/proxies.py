@@ -1,0 +1,91 @@
+"""Points that stand for the clients' where the server has none: made from noisy moments and noisy counts. Server side, free of cost."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from feddp_kmeans._typing import FloatArray
+
+MOST_CANDIDATES = 1000
+"""Candidates at most; beyond, more of them help no longer."""
+
+LEAST_PER_CLUSTER = 6
+"""Candidates at least, in multiples of k."""
+
+_SPREAD = 1.2
+"""Spread of the first candidates beside that of the points: it must reach clusters at the rim."""
+
+_RESAMPLED_SPREAD = 0.4
+"""Spread of later candidates around the heavy ones before them."""
+
+_CREDIBLE = 1.5
+"""Weight below which a candidate is dropped, in standard deviations of its noise."""
+
+_LEAST_VARIANCE = 0.3
+"""Least variance of a direction that is believed, as a part of the mean one."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the noisy second moment tells of the points: directions, variances along them, and how much of it is noise."""
+
+    basis: FloatArray
+    """All directions, as columns, largest variance first."""
+    variances: FloatArray
+    trace: float
+    edge: float
+    """Largest eigenvalue that noise alone would give."""
+
+    def rank(self, k: int) -> int:
+        """Return the dimension of the subspace: that of directions above the noise, from k to 2 k."""
+        return min(max(int(np.sum(self.variances > self.edge)), k), 2 * k, len(self.variances))
+
+    @property
+    def along(self) -> FloatArray:
+        """Return the variance that the points have along each direction; noise has turned the directions and swollen their eigenvalues.
+
+        For an eigenvalue t above the mean one m, noise with spectral edge e leaves ``m + sqrt(t**2 - e**2)`` of it (a spiked
+        Wigner matrix); below the edge a direction is like any other.
+        """
+        mean = self.trace / len(self.variances)
+        excess = np.maximum(self.variances - mean, 0.0)
+        left = mean + np.sqrt(np.maximum(np.square(excess) - self.edge**2, 0.0))
+        low = np.minimum(left, np.where(self.edge < mean, self.variances, mean))
+        clipped: FloatArray = np.clip(np.where(excess > 0, left, low), _LEAST_VARIANCE * mean, self.trace)
+        return clipped
+
+
+def shape_of(matrix: FloatArray, trace: float, noise: float, trace_limits: tuple[float, float]) -> Shape:
+    """Return the shape that a noisy traceless moment a point and its trace tell; the trace is kept within its limits."""
+    d = len(matrix)
+    trace = float(np.clip(trace, *trace_limits))
+    eigenvalues, vectors = linalg.eigh(matrix + np.eye(d) * trace / d)
+    return Shape(np.ascontiguousarray(vectors[:, ::-1]), eigenvalues[::-1], trace, noise * np.sqrt(2 * d))
+
+
+def n_candidates(n_points: float, noise: float, k: int) -> int:
+    """Return how many candidates there may be, so that one holds about as many points as its count has noise."""
+    return int(np.clip(n_points / max(noise, 1e-9), LEAST_PER_CLUSTER * k, MOST_CANDIDATES))
+
+
+def first_candidates(rng: np.random.Generator, count: int, variances: FloatArray) -> FloatArray:
+    """Return candidates drawn from a normal law somewhat wider than the points'."""
+    drawn: FloatArray = rng.standard_normal((count, len(variances))) * (_SPREAD * np.sqrt(variances))
+    return drawn
+
+
+def resampled(rng: np.random.Generator, candidates: FloatArray, weights: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return as many candidates anew, each near one that was drawn by weight."""
+    chosen = rng.choice(len(candidates), len(candidates), p=weights / weights.sum())
+    near: FloatArray = candidates[chosen] + rng.standard_normal(candidates.shape) * (_RESAMPLED_SPREAD * np.sqrt(variances))
+    return near
+
+
+def credible_counts(counts: FloatArray, noise: float, k: int, level: float = _CREDIBLE) -> FloatArray:
+    """Return noisy counts with those that noise would explain set to zero; all stay where fewer than k would."""
+    weights = np.where(counts > level * noise, np.maximum(counts, 0.0), 0.0)
+    if np.count_nonzero(weights) < k:
+        weights = np.maximum(counts, 1e-3 * max(float(counts.max()), noise, 1e-3))
+    credible: FloatArray = weights
+    return credible

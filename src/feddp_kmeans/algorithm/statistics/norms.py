@@ -1,0 +1,103 @@
+"""How long the contributions of units are, told in classes: histograms from which later bounds are read. Also counts on a grid.
+
+A unit's class is found by comparing its own length with public edges, so no other unit can move it.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.statistics.arithmetic import assign, joint_sums, project
+from feddp_kmeans.algorithm.statistics.refined import each_point, second_moment_norms
+from feddp_kmeans.federation.base import ClientBatch, Statistic
+from feddp_kmeans.privacy.clipping import row_norms
+from feddp_kmeans.privacy.fixed_point import Ball
+
+SHARE_STEPS = 1 << 24
+"""Integer steps of a whole unit that is shared out over classes."""
+
+_LARGEST = 1e150
+"""Coordinates beyond this are cut to it, so that squares stay finite."""
+
+
+def _classes(lengths: FloatArray, edges: FloatArray) -> IntArray:
+    """Return the class of each length: how many edges lie below it."""
+    classes: IntArray = np.searchsorted(edges, lengths, side="left").astype(np.int64)
+    return classes
+
+
+def _histogram(lengths: FloatArray, edges: FloatArray, held: IntArray) -> IntArray:
+    return np.bincount(_classes(lengths, edges)[held > 0], minlength=len(edges) + 1).astype(np.int64)
+
+
+def _distances(batch: ClientBatch, *, center: FloatArray, edges: FloatArray) -> IntArray:
+    classes = _classes(row_norms(np.clip(batch.points - center, -_LARGEST, _LARGEST)), edges)
+    width = len(edges) + 1
+    counts = np.bincount(batch.owners * width + classes, minlength=batch.n_clients * width).reshape(-1, width)
+    sizes = np.maximum(batch.sizes, 1)[:, None]
+    shares: IntArray = (counts * SHARE_STEPS // sizes).sum(axis=0).astype(np.int64)
+    return shares
+
+
+def _residual_norms(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    origins: FloatArray,
+    count_weight: float,
+    edges: FloatArray,
+    projection: FloatArray | None = None,
+    residual_projection: FloatArray | None = None,
+) -> IntArray:
+    encoded = Ball(center, float(radius)).encode(batch.points)
+    labels = assign(encoded, centers, projection)
+    residuals = project(encoded, residual_projection) - np.rint(origins)[labels]
+    units, _, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
+    norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
+    return _histogram(norms, edges, batch.sizes)
+
+
+def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edges: FloatArray) -> IntArray:
+    norms, _ = second_moment_norms(Ball(center, float(radius)).encode(batch.points), batch)
+    return _histogram(norms, edges, batch.sizes)
+
+
+def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells: IntArray) -> IntArray:
+    places = np.clip((batch.points - low) / (high - low) * cells, 0, cells - 1).astype(np.int64)
+    flat = np.zeros(len(places), dtype=np.int64)
+    for column, count in enumerate(cells):
+        flat = flat * int(count) + places[:, column]
+    return np.bincount(flat, minlength=int(np.prod(cells))).astype(np.int64)
+
+
+def _count(batch: ClientBatch, **_: Any) -> IntArray:
+    return np.array([len(batch.points)], dtype=np.int64)
+
+
+POINT_DISTANCES = Statistic("point-distances", each_point(_distances), whole_clients=False)
+CLIENT_DISTANCES = Statistic("client-distances", _distances, whole_clients=True)
+"""How many points lie at which distance from a public center, in classes; a unit's points share one count between them.
+
+Sensitivity: a unit adds non-negative numbers that add up to at most SHARE_STEPS, hence a vector of norm at most SHARE_STEPS, which
+stand for 1.
+"""
+
+POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", each_point(_residual_norms), whole_clients=False)
+CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _residual_norms, whole_clients=True)
+"""How many units would send a vector of residuals and counts of which length. A unit is in one class, so it changes this by 1."""
+
+POINT_MOMENT_NORMS = Statistic("point-moment-norms", each_point(_moment_norms), whole_clients=False)
+CLIENT_MOMENT_NORMS = Statistic("client-moment-norms", _moment_norms, whole_clients=True)
+"""How many units would send a second moment of which length. A unit is in one class, so it changes this by 1."""
+
+GRID_COUNTS = Statistic("grid-counts", _grid_counts, whole_clients=False)
+"""How many points are in each cell of a grid over a public box; what lies outside counts for the nearest cell.
+
+Sensitivity: a point is in one cell, found by arithmetic on that point alone: 1 in L1 norm.
+"""
+
+POINT_COUNT = Statistic("point-count", _count, whole_clients=False)
+"""The number of points. One point changes it by 1."""
