@@ -78,7 +78,20 @@ def test_any_seed_any_noise_gives_finite_centers_in_the_ball_and_a_ledger_equal_
     assert (np.linalg.norm(found.centers - center, axis=1) <= radius * 1.5).all()
     assert np.isfinite(found.center_stddev).all()
     assert (found.center_stddev > 0).all()
+    assert found.count_stddev > 0
     assert list(found.privacy.ledger) == found.plan.ledger_rows()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_stated_error_of_counts_is_that_of_their_noise(method):
+    # One far point a cluster on server and clients: the true count is known, and 60 runs of 2 counts each show the noise.
+    points = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    errors = []
+    for seed in range(60):
+        found = fit([np.repeat(points, 500, axis=0)], points, seed, n_clusters=2, epsilon=1.0, method=method, lloyd_steps=0, radius=2.0)
+        errors += ((found.counts - 500) / found.count_stddev).tolist()
+    # The sample standard deviation of 120 Laplace draws is within 0.6 to 1.5 of the true one but for a chance of about 1e-4.
+    assert 0.6 < np.std(errors) < 1.5
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -34,6 +34,8 @@ class Steps(InitSteps, LloydSteps, Protocol):
     """Weight of each server point, once step 2 is done."""
     center_stddev: FloatArray
     """Standard deviation of the noise in a coordinate of each of the latest centers."""
+    count_stddev: float
+    """Standard deviation of the noise in each of the latest counts."""
     remarks: list[str]
     """What a reader of the result should know; made of public facts and released numbers alone."""
 
@@ -71,6 +73,8 @@ class Clustering:
     remarks: tuple[str, ...] = ()
     elbow: Elbow | None = None
     """How the number of clusters was chosen, where it was."""
+    count_stddev: float | None = None
+    """Standard deviation of the noise in a count; None where it is not known."""
 
 
 class Clusterer(Protocol):
@@ -193,6 +197,7 @@ def run(
         privacy=_report(federation, plan),
         remarks=tuple(steps.remarks),
         elbow=elbow,
+        count_stddev=steps.count_stddev,
     )
 
 

@@ -103,6 +103,7 @@ class PaperRun:
         self._ball = method.ball
         self.server_weights: FloatArray = np.ones(len(method.server_points))
         self.center_stddev: FloatArray = np.zeros(method.k)
+        self.count_stddev = 0.0
         self.remarks: list[str] = []
 
     def projection(self) -> FloatArray:
@@ -139,6 +140,7 @@ class PaperRun:
             )
         means = centers_from_sums(sums, counts, fallback - ball.center, smallest)
         self.center_stddev = self._plan[sums_name].stddev / np.maximum(counts, smallest)
+        self.count_stddev = self._plan[counts_name].stddev
         return ball.clip(ball.center + means), counts
 
     def _noisy_sum(self, name: str, **public: Any) -> FloatArray:

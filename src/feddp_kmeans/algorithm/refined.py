@@ -132,6 +132,7 @@ class RefinedRun:
         self._k = method.k  # Until fewer are chosen.
         self._too_noisy = False
         self.center_stddev: FloatArray = np.zeros(method.k)
+        self.count_stddev = 0.0
         self.remarks: list[str] = []
 
     def projection(self) -> FloatArray:
@@ -197,6 +198,7 @@ class RefinedRun:
         rows = self._server - np.rint(origins)[assign(self._server, targets, projection)]
         found = self._residuals(name, _FULL_COUNTS, targets, origins, (projection, None), rows)
         self.center_stddev = np.sqrt(found.variances) * ball.grid
+        self.count_stddev = found.count_stddev / found.mean_factor
         shift = 0.0 if self._too_noisy else self._shrunk(found, self._server @ self._basis, self._basis) @ self._basis.T
         return ball.clip(ball.decode(np.rint(origins) + shift)), found.counts / found.mean_factor
 

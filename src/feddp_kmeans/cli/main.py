@@ -1,6 +1,7 @@
-"""``feddp demo``, ``feddp plan`` and ``feddp fit``. Exit status: 0 done, 1 refused or failed (one line on stderr), 2 usage."""
+"""The commands. Exit status: 0 done, 1 refused or failed (one line on stderr), 2 usage."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -78,7 +79,7 @@ def demo(
     prepared = prepare(settings, data.server_points, len(data.clients))
     found = _run_with_progress(InMemoryFederation(data.clients), prepared, None)
     columns = [f"x{i}" for i in range(data.server_points.shape[1])]
-    result = result_dict(found, columns=columns, seed=None)
+    result = result_dict(found, columns=columns, seed=None, server_points=prepared.server_points, command=_command())
     written = write_result(folder, result)
     _show(found, result)
     show_demo_costs(out, data, found)
@@ -143,7 +144,7 @@ def fit(
     federation, columns = _open_federation(clients, client_column)
     prepared = _prepared(settings, server, federation, columns)
     found = _run_with_progress(federation, prepared, seed)
-    result = result_dict(found, columns=columns, seed=seed)
+    result = result_dict(found, columns=columns, seed=seed, server_points=prepared.server_points, command=_command())
     if folder is not None:
         write_result(folder, result)
     if as_json:
@@ -162,6 +163,17 @@ def _prepared(settings: Settings, server: Path | None, federation: Federation, c
     server_points = server_table.read()
     settings.check_server(server_points, federation.dimension)
     return prepare(settings, server_points, federation.n_clients)
+
+
+@app.command()
+def report(
+    made: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with a result.json, or that file.")],
+    file: Annotated[Path | None, typer.Option("--out", help="Where the page goes. [default: report.html beside the result]")] = None,
+) -> None:
+    """Write the report of a result again: the page for people who do not read JSON."""
+    from feddp_kmeans.cli.report import write_report
+
+    out.print(str(write_report(made, file)), highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -262,6 +274,10 @@ def _run_with_progress(federation: Federation, prepared: Prepared, seed: int | N
             bar.update(task, description=name, advance=1)
 
         return run(federation, prepared, seed=seed, on_release=on_release)
+
+
+def _command() -> str:
+    return shlex.join(["feddp", *sys.argv[1:]])
 
 
 def _show(found: Clustering, result: dict[str, Any]) -> None:

@@ -2,7 +2,10 @@
 
 import json
 import math
+import platform
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +14,66 @@ import pyarrow.parquet as pq
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
+from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
+from feddp_kmeans.privacy.ledger import PrivacyReport
+from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.report.page import render_page
+from feddp_kmeans.report.server_map import server_map
+
+_LIBRARIES = ("cryptography", "dp-accounting", "numpy", "scikit-learn", "scipy")
+"""What the numbers depend on."""
 
 
-def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | None) -> dict[str, Any]:
-    """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised."""
+def result_dict(
+    clustering: Clustering,
+    *,
+    columns: Sequence[str],
+    seed: int | None,
+    server_points: FloatArray | None = None,
+    command: str | None = None,
+) -> dict[str, Any]:
+    """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised.
+
+    ``server_points`` are the public ones of the run, for the map; ``command`` is the one that made the result.
+    """
     from feddp_kmeans import __version__
 
-    plan, privacy = clustering.plan, clustering.privacy
     made: dict[str, Any] = _finite(
         {
             "version": __version__,
-            "method": plan.facts["method"],
+            "method": clustering.plan.facts["method"],
             "n_clusters": len(clustering.centers),
             "centers": clustering.centers.tolist(),
             "noisy_counts": clustering.counts.tolist(),
             "center_stddev": clustering.center_stddev.tolist(),
+            "count_stddev": clustering.count_stddev,
             "remarks": list(clustering.remarks),
             "elbow": clustering.elbow.to_dict() if clustering.elbow else None,
             "columns": list(columns),
-            "epsilon": plan.epsilon,
-            "delta": plan.delta,
-            "privacy_unit": plan.unit.value,
-            "relation": privacy.relation,
-            "guarantee": privacy.sentence(),
-            "secure": privacy.secure,
-            "trust": privacy.trust,
-            "seed": seed,
-            "ledger": [dict(row) for row in privacy.ledger],
-            "plan": plan.to_dict(),
+            **_privacy_fields(clustering.plan, clustering.privacy, seed),
+            "server_map": server_map(clustering, server_points),
+            "command": command,
+            "versions": {"python": platform.python_version()} | {name: metadata.version(name) for name in _LIBRARIES},
         }
     )
     return made
+
+
+def _privacy_fields(plan: Plan, privacy: PrivacyReport, seed: int | None) -> dict[str, Any]:
+    return {
+        "epsilon": plan.epsilon,
+        "delta": plan.delta,
+        "privacy_unit": plan.unit.value,
+        "relation": privacy.relation,
+        "guarantee": privacy.sentence(),
+        "caveat": privacy.caveat,
+        "secure": privacy.secure,
+        "trust": privacy.trust,
+        "seed": seed,
+        "ledger": [dict(row) for row in privacy.ledger],
+        "plan": plan.to_dict(),
+    }
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
@@ -55,8 +85,9 @@ def check_folder(folder: Path, *, force: bool) -> None:
 
 
 def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
-    """Write centers.parquet, report.html and, last, result.json; return their paths."""
+    """Write centers.parquet, report.html and, last, result.json, with the time of writing; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
+    result = result | {"written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
     columns = {name: [row[i] for row in result["centers"]] for i, name in enumerate(result["columns"])}
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), sink)
@@ -71,11 +102,13 @@ def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
 
 
 def _finite(value: Any) -> Any:
-    """Return the value with infinities as the word "inf": JSON has no number for them."""
+    """Return the value with infinities as the word "inf" and NaN as null: JSON has no number for them."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
+    if isinstance(value, float) and math.isnan(value):
+        return None
     if isinstance(value, float) and not math.isfinite(value):
         return "inf" if value > 0 else "-inf"
     return value

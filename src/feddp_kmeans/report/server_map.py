@@ -1,0 +1,60 @@
+"""The map: centers and public server points in the first two directions of the private subspace. Never a client's point."""
+
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.feddp_kmeans import Clustering
+from feddp_kmeans.report.charts import map_chart
+
+MOST_POINTS = 1500
+"""Server points on a map; of more, every n-th is taken."""
+
+_CENTERS = "The numbered circles are the cluster centers."
+_POINTS = (
+    "The grey dots are public server points, larger where more client data lie near them by the noisy counts; no client's point is shown."
+)
+_NO_POINTS = "There is no server point to show, and no client's point is ever shown."
+_AXES = (
+    "The axes are the first two directions of the subspace that the run found privately, or the one there is; both have the same scale. "
+    "Clusters that lie apart in other directions may overlap here."
+)
+
+
+def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict[str, Any] | None:
+    """Return the map's points ``[x, y, weight]`` and centers ``[x, y]``; None where there is no subspace to draw in.
+
+    All of it is public: the projection, the weights and the centers were released with noise, and server data are public.
+    """
+    axes = clustering.projection[:, :2]
+    if axes.shape[1] == 0 or axes.shape[0] != clustering.centers.shape[1]:
+        return None
+    rows: list[list[float]] = []
+    if server_points is not None and len(server_points):
+        chosen = np.unique(np.linspace(0, len(server_points) - 1, min(MOST_POINTS, len(server_points))).round().astype(int))
+        weights = clustering.server_weights
+        weights = weights if len(weights) == len(server_points) else np.ones(len(server_points))
+        rows = _short(np.column_stack([_flat(server_points[chosen], axes), weights[chosen]]))
+    return {"points": rows, "centers": _short(_flat(clustering.centers, axes))}
+
+
+def map_section(result: dict[str, Any]) -> str:
+    """Return the section with the map; nothing where the result has none."""
+    found = result.get("server_map")
+    if not found or not found.get("centers"):
+        return ""
+    told = f"{_CENTERS} {_POINTS if found.get('points') else _NO_POINTS} {_AXES}"
+    return f"""<section aria-labelledby="map"><h2 id="map">Map</h2>
+<figure class="map">{map_chart(found)}<figcaption>{told}</figcaption></figure></section>"""
+
+
+def _flat(points: FloatArray, axes: FloatArray) -> FloatArray:
+    """Return the points' first two coordinates in the subspace; the second is zero where there is one only."""
+    placed = np.zeros((len(points), 2))
+    placed[:, : axes.shape[1]] = points @ axes
+    return placed
+
+
+def _short(rows: FloatArray) -> list[list[float]]:
+    return [[float(f"{value:.6g}") for value in row] for row in rows]

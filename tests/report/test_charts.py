@@ -1,0 +1,65 @@
+"""Pictures: well-formed, labelled, to scale and inside their frame."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from feddp_kmeans.report.charts import budget_chart, difference_bar, map_chart, size_bar
+from tests.report.examples import HARD, HOSTILE
+
+
+def numbers(svg, attribute):
+    return [float(x) for x in re.findall(rf'\b{attribute}="([-\d.]+)%?"', svg)]
+
+
+def test_budget_bars_are_to_scale_and_read_out():
+    svg = budget_chart(["a", HOSTILE], [0.25, 0.75])
+    tree = ET.fromstring(svg)
+    assert [bar.get("width") for bar in tree.findall("rect[@class='bar']")] == ["25.00%", "75.00%"]
+    assert tree.get("role") == "img"
+    assert set(tree.get("aria-labelledby").split()) == {tree.find("title").get("id"), tree.find("desc").get("id")}
+    assert tree.find("desc").text.startswith("a 25 %;")
+    assert "<script" not in svg
+
+
+@pytest.mark.parametrize("limit", [0.0, 1.0, 50.0])
+@pytest.mark.parametrize("stddev", [None, 0.0, 0.5, 1e9])
+@pytest.mark.parametrize("value", [-1e9, -3.0, 0.0, 3.0, 1e9])
+def test_bars_stay_inside_whatever_the_numbers(value, stddev, limit):
+    for svg in (size_bar(value, stddev, limit), difference_bar(value, stddev, limit, trusted=True)):
+        ET.fromstring(svg)
+        assert 'aria-hidden="true"' in svg
+        for attribute in ("x", "x1", "x2", "width"):
+            assert all(0 <= x <= 100 for x in numbers(svg, attribute))
+
+
+def test_a_difference_lies_on_its_side_of_the_middle_and_its_error_spans_two_deviations():
+    svg = difference_bar(-5.0, 1.0, 10.0, trusted=False)
+    assert (numbers(svg, "x")[0], numbers(svg, "width")[1]) == (25.0, 25.0)
+    assert "bar faint" in svg
+    low, high = numbers(svg, "x1")[1], numbers(svg, "x2")[1]
+    assert (low, high) == (15.0, 35.0)
+
+
+def test_the_map_shows_every_center_and_both_axes_have_one_scale():
+    svg = map_chart({"points": [[0, 0, 1.0], [10, 1, 4.0], [0, None, 1.0]], "centers": [[0, 0], [10, 1]]})
+    tree = ET.fromstring(svg)
+    centers = [(float(c.get("cx")), float(c.get("cy"))) for c in tree.findall("circle[@class='center']")]
+    assert len(tree.findall("circle[@class='server']")) == 2
+    assert [text.text for text in tree.findall("text")] == ["0", "1"]
+    (x0, y0), (x1, y1) = centers
+    assert (x1 - x0) / (y0 - y1) == pytest.approx(10, rel=0.02)
+
+
+@pytest.mark.parametrize("key", sorted(key for key, result in HARD.items() if result.get("server_map")))
+def test_maps_stay_inside_their_frame(key):
+    tree = ET.fromstring(map_chart(HARD[key]["server_map"]))
+    _, _, width, height = map(float, tree.get("viewBox").split())
+    for circle in tree.iter("circle"):
+        assert 0 <= float(circle.get("cx")) <= width
+        assert 0 <= float(circle.get("cy")) <= height
+
+
+def test_a_map_of_nothing_is_an_empty_frame():
+    assert "<circle" not in map_chart({"points": [], "centers": []})

@@ -1,0 +1,64 @@
+"""Numbers and words on the page."""
+
+import math
+
+import pytest
+
+from feddp_kmeans.report.text import (
+    at_most_percent,
+    chance,
+    finite,
+    name,
+    number,
+    one_in,
+    percent,
+    rounded,
+    whole,
+    with_error,
+    words,
+)
+
+
+@pytest.mark.parametrize("value", ["inf", None, math.nan, math.inf, True, "x"])
+def test_what_is_no_number_is_none(value):
+    assert finite(value) is None
+
+
+def test_numbers_are_short_and_never_scientific_where_people_expect_digits():
+    assert [number(x) for x in (1.0, 46573.2, 0.123456, 1e12, "inf", math.inf, None)] == [
+        "1",
+        "46,573",
+        "0.1235",
+        "1e+12",
+        "∞",
+        "∞",
+        "not known",
+    ]
+    assert number(-2.0) == "\u22122"
+    assert whole(1234.6) == "1,235"
+    assert chance(1e-6) == "0.000001"
+    assert one_in(1e-6) == "1 in 1,000,000"
+    assert one_in(3e-6) == "1 in 333,333"
+
+
+def test_a_bound_is_rounded_up_and_a_share_is_never_a_false_zero():
+    assert at_most_percent(0.73101) == "73.2 %"
+    assert at_most_percent(0.5) == "50.0 %"
+    assert at_most_percent(1.0) == "100.0 %"
+    assert percent(0.001) == "under 1 %"
+    assert percent(0) == "0 %"
+    assert percent(0.25) == "25 %"
+
+
+def test_digits_end_where_the_noise_begins():
+    assert rounded(0.078743, 0.0055) == "0.079"
+    assert rounded(46573.2, 2500.0) == "46,573"
+    assert rounded(-0.001, 5.0) == "0"
+    assert rounded(1e15, 1e-9) == "1e+15"
+    assert "± 0.011" in with_error(0.078743, 0.0055)
+    assert with_error(2.0, None) == "2"
+
+
+def test_names_are_escaped_and_cut():
+    assert words("<b a=\"1\" c='2'>&") == "&lt;b a=&quot;1&quot; c=&#x27;2&#x27;&gt;&amp;"
+    assert len(name("w" * 500)) == 60
