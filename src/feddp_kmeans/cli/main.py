@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,17 +16,21 @@ from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared, prepare, run
 from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.cli.encode import encode
+from feddp_kmeans.cli.evaluate import evaluate
+from feddp_kmeans.cli.predict import predict
 from feddp_kmeans.cli.show import show_clusters, show_demo_costs, show_ledger
+from feddp_kmeans.data.inputs import open_inputs, read_server
 from feddp_kmeans.data.mixture import gaussian_mixture
-from feddp_kmeans.data.tables import check_same_columns, open_clients, open_table, read_grouped
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.report.result import check_folder, result_dict, write_result
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, rich_markup_mode=None, help="Private federated k-means.")
 out = Console()
 err = Console(stderr=True)
+for command in (encode, predict, evaluate):
+    app.command()(command)
 
 Clusters = Annotated[int, typer.Option("-k", "--clusters", help="Number of clusters.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="Total privacy budget; inf adds no noise.")]
@@ -85,7 +90,7 @@ def demo(
 @app.command()
 def plan(
     clusters: Clusters,
-    server: Annotated[Path | None, typer.Option("--server", help="The public server data: .csv, .parquet or .npy.")] = None,
+    server: Annotated[Path | None, typer.Option("--server", help="The public server data: a table.")] = None,
     dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, where there is no --server.")] = None,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
@@ -112,7 +117,7 @@ def plan(
 @app.command()
 def fit(
     clients: Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")],
-    server: Annotated[Path, typer.Option("--server", help="The public server data: .csv, .parquet or .npy.")],
+    server: Annotated[Path, typer.Option("--server", help="The public server data: a table.")],
     clusters: Clusters,
     epsilon: Epsilon,
     delta: Delta = 1e-6,
@@ -123,6 +128,8 @@ def fit(
     client_size: ClientSize = None,
     n_points: Points = None,
     client_column: Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")] = None,
+    schema_file: Annotated[Path | None, typer.Option("--schema", help="Public encoding of mixed tables, made by feddp encode.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be given again.")] = None,
     seed: Seed = None,
     folder: Annotated[Path | None, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a result that is there already.")] = False,
@@ -132,14 +139,14 @@ def fit(
     settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, client_size, n_points)
     if folder is not None:
         check_folder(folder, force=force)
-    server_table = open_table(server)
-    federation, columns = _open_federation(clients, client_column)
-    check_same_columns(server_table, columns)
-    server_points = server_table.read()
-    settings.check_server(server_points, federation.dimension)
-    prepared = prepare(settings, server_points, federation.n_clients)
-    found = _run_with_progress(federation, prepared, seed)
-    result = result_dict(found, columns=columns, seed=seed)
+    inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
+    assert inputs.server_points is not None
+    if inputs.schema is not None and radius is None:
+        settings = replace(settings, radius=inputs.schema.radius)
+    settings.check_server(inputs.server_points, inputs.federation.dimension)
+    prepared = prepare(settings, inputs.server_points, inputs.federation.n_clients)
+    found = _run_with_progress(inputs.federation, prepared, seed)
+    result = result_dict(found, columns=inputs.columns, seed=seed, schema=inputs.schema)
     if folder is not None:
         write_result(folder, result)
     if as_json:
@@ -176,7 +183,7 @@ def reproduce(
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
     """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
     if server is not None:
-        return open_table(server).read()
+        return read_server(server)
     if dimension is None or dimension < 1:
         raise FedDPError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
     points = np.random.default_rng(0).standard_normal((30 * settings.n_clusters, dimension))
@@ -208,14 +215,6 @@ def _settings(
         client_size=client_size,
         n_points=n_points,
     )
-
-
-def _open_federation(clients: str, client_column: str | None) -> tuple[Federation, tuple[str, ...]]:
-    if client_column is not None:
-        points, owners, columns = read_grouped(Path(clients), client_column)
-        return InMemoryFederation.from_groups(points, owners), columns
-    tables = open_clients(clients)
-    return FileFederation(tables), tables[0].columns
 
 
 def _run_with_progress(federation: Federation, prepared: Prepared, seed: int | None) -> Clustering:

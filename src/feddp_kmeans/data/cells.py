@@ -56,6 +56,7 @@ def as_text(column: Any) -> Any:
     if not (is_text(column.type) or is_numeric(column.type)):
         raise FedDPError(f"column must hold text or numbers, got {column.type}.")
     if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     text = pc.utf8_normalize(column.cast(pa.large_string()), form="NFC")
     text = pc.utf8_trim_whitespace(text)

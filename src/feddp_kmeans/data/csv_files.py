@@ -61,7 +61,11 @@ class CsvFile:
         types = {name: pa.string() if text else pa.bool_() if name in flags else pa.float64() for name in columns}
         nulls = {"null_values": []} if text else {}
         options = pa_csv.ConvertOptions(
-            include_columns=list(columns), column_types=types, decimal_point="." if text else self.decimal, strings_can_be_null=False, **nulls
+            include_columns=list(columns),
+            column_types=types,
+            decimal_point="." if text else self.decimal,
+            strings_can_be_null=False,
+            **nulls,
         )
         with self._open(options) as reader:
             for batch in reader:

@@ -103,7 +103,9 @@ def open_clients(where: str, *, ignore: Collection[str] = (), like: Sequence[str
     """Return one table a client. Columns may stand in any order; ``like`` gives the order, else the first client's."""
     paths = client_paths(where)
     if like is None and is_svmlight(paths[0]):
-        raise FedDPError(f"server data must be given for SVMlight clients, which do not state their number of columns, got {paths[0].name}.")
+        raise FedDPError(
+            f"server data must be given for SVMlight clients, which do not state their number of columns, got {paths[0].name}."
+        )
     first = open_table(paths[0], ignore=ignore, like=like)
     tables = [first, *(open_table(path, ignore=ignore, like=first.columns) for path in paths[1:])]
     for table in tables:

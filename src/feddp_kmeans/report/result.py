@@ -12,11 +12,16 @@ import pyarrow.parquet as pq
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
+from feddp_kmeans.data.columns import Described
+from feddp_kmeans.data.encoding import Schema
 from feddp_kmeans.report.page import render_page
 
 
-def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | None) -> dict[str, Any]:
-    """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised."""
+def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | None, schema: Schema | None = None) -> dict[str, Any]:
+    """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised.
+
+    Centers are in the coordinates of ``columns``; profiles tell them in the user's own words.
+    """
     from feddp_kmeans import __version__
 
     plan, privacy = clustering.plan, clustering.privacy
@@ -30,6 +35,8 @@ def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | N
             "center_stddev": clustering.center_stddev.tolist(),
             "remarks": list(clustering.remarks),
             "columns": list(columns),
+            "schema": None if schema is None else schema.to_dict(),
+            "profiles": _profiles(clustering, columns, schema),
             "epsilon": plan.epsilon,
             "delta": plan.delta,
             "privacy_unit": plan.unit.value,
@@ -43,6 +50,19 @@ def result_dict(clustering: Clustering, *, columns: Sequence[str], seed: int | N
         }
     )
     return made
+
+
+def _profiles(clustering: Clustering, columns: Sequence[str], schema: Schema | None) -> list[list[dict[str, Any]]]:
+    """Return for each cluster what it is like, column by column; plain numbers are told as they are."""
+    told = []
+    for center, stddev in zip(clustering.centers, clustering.center_stddev, strict=True):
+        if schema is None:
+            error = float(stddev) if math.isfinite(stddev) else None
+            profile = [Described(name, "number", float(value), error) for name, value in zip(columns, center, strict=True)]
+        else:
+            profile = schema.describe(center, float(stddev))
+        told.append([described.to_dict() for described in profile])
+    return told
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
