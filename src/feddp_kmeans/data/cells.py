@@ -50,7 +50,7 @@ def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
 
 
 def as_text(column: Any) -> Any:
-    """Return a column as trimmed text in Unicode's composed form; 1.0 and 1 are the same, and so are True and true. Empty cells are null."""
+    """Return a column as trimmed text in Unicode's composed form; 1.0 and 1 are the same, so are True and true. Empty cells are null."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (is_text(column.type) or is_numeric(column.type)):

@@ -4,6 +4,7 @@ All that a column knows is public. A row's coordinates depend on that row alone.
 """
 
 import math
+import unicodedata
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -175,6 +176,11 @@ class CategoryColumn:
 Column = NumberColumn | CategoryColumn
 
 
+def is_line(word: Any) -> bool:
+    """Return whether this is text without control characters, line breaks and halves of characters."""
+    return isinstance(word, str) and all(unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp") for letter in word)
+
+
 def _check_common(column: Column) -> None:
     _check_word(column.name, "name of a column")
     what = f"of column {column.name!r}"
@@ -186,8 +192,8 @@ def _check_common(column: Column) -> None:
 
 
 def _check_word(word: Any, what: str) -> None:
-    if not isinstance(word, str) or not word or not word.isprintable():
-        raise FedDPError(f"{what} must be printable text, got {_cut(word)}.")
+    if not is_line(word) or not word:
+        raise FedDPError(f"{what} must be one line of text, got {_cut(word)}.")
 
 
 def _number(value: Any, what: str) -> float:

@@ -59,7 +59,7 @@ class CsvFile:
         kinds = {field.name: field.type for field in self.schema}
         flags = () if text else [name for name in columns if pa.types.is_boolean(kinds[name])]
         types = {name: pa.string() if text else pa.bool_() if name in flags else pa.float64() for name in columns}
-        nulls = {"null_values": []} if text else {}
+        nulls: dict[str, Any] = {"null_values": []} if text else {}
         options = pa_csv.ConvertOptions(
             include_columns=list(columns),
             column_types=types,

@@ -1,4 +1,4 @@
-"""A public schema: how every column of a mixed table becomes coordinates. Learnt from server data or written by hand, never from clients."""
+"""A public schema: how each column of a mixed table becomes coordinates. Learnt from server data or written by hand, never from clients."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.data.cells import is_readable
-from feddp_kmeans.data.columns import CategoryColumn, Column, Described, NumberColumn
+from feddp_kmeans.data.columns import CategoryColumn, Column, Described, NumberColumn, is_line
 from feddp_kmeans.data.formats import check_file, is_svmlight, read_schema, read_tables
 from feddp_kmeans.data.tables import named_errors
 
@@ -104,8 +104,8 @@ class Schema:
         ignored = _entries(data.get("ignored", []), "ignored")
         for entry in ignored:
             _check_keys(entry, "ignored column", {"name"}, {"reason"})
-            if not all(isinstance(word, str) and word.isprintable() for word in entry.values()):
-                raise FedDPError(f"ignored column must have a name and a reason in printable text, got {entry!r:.80}.")
+            if not all(is_line(word) for word in entry.values()):
+                raise FedDPError(f"ignored column must have a name and a reason, a line each, got {entry!r:.80}.")
         fields = tuple(_column(entry) for entry in _entries(data["columns"], "columns"))
         return cls(fields, tuple((entry["name"], entry.get("reason", "asked for")) for entry in ignored))
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.data.cells import as_numbers, as_text, is_missing, is_numeric, is_readable, is_text
 from feddp_kmeans.data.columns import CategoryColumn, Column, NumberColumn
-from feddp_kmeans.data.encoding import Schema
+from feddp_kmeans.data.encoding import Schema, as_arrow
 from feddp_kmeans.data.formats import CSV, check_file, read_schema, read_tables
 from feddp_kmeans.data.tables import named_errors
 
@@ -39,13 +39,14 @@ def needs_schema(path: Path, ignore: Collection[str] = ()) -> bool:
         return any(not is_numeric(field.type) for field in read_schema(path) if field.name not in ignore)
 
 
-def learn_schema(path: Path, *, ignore: Collection[str] = (), categories: Collection[str] = (), numbers: Collection[str] = ()) -> Schema:
-    """Return the schema of a public table: ranges and categories as they are in it, kinds as they look unless they are named here."""
-    table = read_raw(path)
-    for name in (*ignore, *categories, *numbers):
-        if name not in table.column_names:
-            raise FedDPError(f"column {name!r} must be in {path.name}, which has {', '.join(table.column_names[:6])}.")
-    untyped = path.suffix.lower() in CSV
+def learn_schema(server: Any, *, ignore: Collection[str] = (), categories: Collection[str] = (), numbers: Collection[str] = ()) -> Schema:
+    """Return the schema of public server data: ranges and categories as they are in it.
+
+    ``server`` is the path of a table or a data frame. Kinds are as they look, unless a column is named in ``categories`` or ``numbers``.
+    """
+    source, untyped = (server.name, server.suffix.lower() in CSV) if isinstance(server, Path) else ("the server data", False)
+    table = read_raw(server) if isinstance(server, Path) else as_arrow(server)
+    _check_names(table.column_names, (*ignore, *categories, *numbers), ignore, source)
     decimal = (table.schema.metadata or {}).get(b"decimal", b".").decode()
     fields: list[Column] = []
     ignored = [(name, "asked for") for name in ignore]
@@ -53,14 +54,25 @@ def learn_schema(path: Path, *, ignore: Collection[str] = (), categories: Collec
         if name in ignore:
             continue
         forced = "category" if name in categories else "number" if name in numbers else None
-        made = _learn(table[name], name, path.name, decimal, forced, untyped=untyped)
+        made = _learn(table[name], name, source, decimal, forced, untyped=untyped)
         if made is None:
             ignored.append((name, "fewer than two values in the server data"))
         else:
             fields.append(made)
     if not fields:
-        raise FedDPError(f"{path.name} must have a column with at least two values, got none.")
+        raise FedDPError(f"{source} must have a column with at least two values, got none.")
     return Schema(tuple(fields), tuple(ignored))
+
+
+def _check_names(names: list[str], asked: Collection[str], ignore: Collection[str], source: str) -> None:
+    for name in asked:
+        if name not in names:
+            raise FedDPError(f"column {name!r} must be in {source}, which has {', '.join(names[:6])}.")
+    for name in names:
+        if names.count(name) > 1:
+            raise FedDPError(f"columns of {source} must have distinct names, got {name!r} twice.")
+    if "" in names and "" not in ignore:
+        raise FedDPError(f"columns of {source} must have names, got column {names.index('')} without one: drop it with --ignore ''.")
 
 
 def _learn(column: Any, name: str, source: str, decimal: str, forced: str | None, *, untyped: bool) -> Column | None:
@@ -99,7 +111,7 @@ def _learn_category(text: Any, absent: Any, name: str, source: str, *, forced: b
     n_present = int((~absent).sum())
     if not forced and (len(words) > MANY or (n_present >= FEW_ROWS and len(words) > n_present / 2)):
         raise FedDPError(
-            f"column {name!r} of {source} must be a category, got {len(words)} distinct values in {n_present} rows, like free text or an id: "
+            f"column {name!r} of {source} must be a category, got {len(words)} distinct values in {n_present} rows, like text or an id: "
             "drop it with --ignore, or list its categories in a schema file."
         )
     if not words:

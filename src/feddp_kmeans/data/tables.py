@@ -64,8 +64,6 @@ class TableFile:
 class Source(Protocol):
     """One client's points on disk."""
 
-    path: Path
-
     def pieces(self, rows: int) -> Iterator[FloatArray]:
         """Yield the points, at most ``rows`` at a time."""
         ...
