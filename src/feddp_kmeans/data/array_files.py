@@ -47,16 +47,14 @@ def _load(path: Path) -> Any:
 
 
 def _load_npz(path: Path) -> Any:
-    loaded = np.load(path, allow_pickle=False)
-    if not hasattr(loaded, "files"):
-        raise FedDPError(f"{path.name} must be a .npz archive, got a single array.")
-    with loaded as archive:
-        names = list(archive.files)
+    with path.open("rb") as file:
+        loaded = np.load(file, allow_pickle=False)
+        names = list(getattr(loaded, "files", ()))
         if {"format", "shape", "data"} <= set(names):
             return sparse.load_npz(path).tocsr()
         if len(names) != 1:
             raise FedDPError(f"{path.name} must hold one array, got {len(names)}: {', '.join(names[:5])}.")
-        return archive[names[0]]
+        return loaded[names[0]]
 
 
 def _svm_columns(path: Path) -> tuple[str, ...]:
