@@ -45,7 +45,7 @@ def evaluate(
         read_owners(Path(clients), client_column)
     paths = [Path(clients)] if client_column is not None else client_paths(clients)
     made = nonprivate_evaluation(found, paths)
-    out.print("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.", highlight=False)
+    out.print("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.", highlight=False, soft_wrap=True)
     out.print(f"points             {made.sizes.sum():,} ({made.n_left_out:,} left out: a value is missing)", highlight=False)
     out.print(f"cost a point       {made.cost:.6g}", highlight=False)
     out.print(f"with one center    {made.one_center_cost:.6g}", highlight=False)

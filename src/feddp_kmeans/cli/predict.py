@@ -50,7 +50,7 @@ def predict(
     open_points(table, found.columns, found.schema)
     n_rows = _write_labels(found, table, path)
     out.print(f"{n_rows:,} rows labelled in {path}.", highlight=False, soft_wrap=True)
-    out.print("Labels are the data holder's own: they depend on single rows and are NOT private.", highlight=False)
+    out.print("Labels are the data holder's own: they depend on single rows and are NOT private.", highlight=False, soft_wrap=True)
 
 
 def _write_labels(run: Run, source: Path, path: Path) -> int:
