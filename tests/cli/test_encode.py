@@ -46,6 +46,7 @@ def test_an_id_is_refused_with_advice(folder):
 def test_fit_learns_the_schema_from_the_server_table_and_tells_clusters_in_its_words(folder):
     done = fit(folder, "--out", folder / "run")
     assert done.returncode == 0, done.stderr
+    assert "Profiles" in done.stdout
     result = json.loads((folder / "run" / "result.json").read_text())
     schema = Schema.from_dict(result["schema"])
     assert result["columns"] == list(schema.columns)
@@ -113,3 +114,17 @@ def test_a_file_that_is_broken_far_down_is_refused_before_anything_is_released(f
 def test_plan_takes_a_mixed_server_table(folder):
     done = feddp("plan", "--server", folder / "server.csv", "-k", 3, "--json")
     assert json.loads(done.stdout)["facts"]["dimension"] == 6
+
+
+def test_svmlight_clients_with_and_without_a_schema(tmp_path):
+    (tmp_path / "clients").mkdir()
+    rows = "".join(f"1 {1 + i % 2}:{5 + i % 3} 4:1\n" for i in range(60))
+    for path in (tmp_path / "server.svm", tmp_path / "clients" / "0.svm"):
+        path.write_text(rows)
+    more = ("--server", tmp_path / "server.svm", "-k", 2, "--epsilon", "inf", "--json")
+    plain = json.loads(feddp("fit", tmp_path / "clients", *more).stdout)
+    assert plain["columns"] == ["x1", "x2", "x3", "x4"]
+    assert feddp("encode", tmp_path / "server.svm", "--out", tmp_path / "schema.json").returncode == 0
+    scaled = json.loads(feddp("fit", tmp_path / "clients", *more, "--schema", tmp_path / "schema.json").stdout)
+    assert scaled["columns"] == ["x1", "x2"]
+    assert np.array(scaled["centers"]).max() <= 1

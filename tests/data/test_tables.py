@@ -122,7 +122,7 @@ def test_a_quoted_unicode_header_with_the_delimiter_in_it(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('"größe, in cm, ungefähr";"高さ"\n1;2\n', encoding="utf-8")
     assert open_table(path).columns == ("größe, in cm, ungefähr", "高さ")
-    with pytest.raises(FedDPError, match=r"columns of b\.csv must have distinct names, got 'a' 2 times"):
+    with pytest.raises(FedDPError, match=r"columns of b\.csv must have distinct names, got 'a' twice"):
         open_table(write(tmp_path / "b.csv", "a,a\n1,2\n"))
 
 
@@ -170,6 +170,8 @@ def test_svmlight_clients_have_the_servers_features(tmp_path, zero_based):
 def test_svmlight_that_counts_otherwise_or_is_none_is_refused(tmp_path):
     with pytest.raises(FedDPError, match=r"a\.svm must count features from 1 as the server's file does"):
         open_table(write(tmp_path / "a.svm", "1 0:3\n"), like=("x1", "x2")).read()
+    with pytest.raises(FedDPError, match=r"a\.svm must stand beside other SVMlight files"):
+        open_table(tmp_path / "a.svm", like=("age",)).read()
     with pytest.raises(FedDPError, match=r"b\.svm must be a readable \.svm table"):
         open_table(write(tmp_path / "b.svm", "1 2:x\n"))
 

@@ -19,7 +19,7 @@ from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli.encode import encode
 from feddp_kmeans.cli.evaluate import evaluate
 from feddp_kmeans.cli.predict import predict
-from feddp_kmeans.cli.show import show_clusters, show_demo_costs, show_ledger
+from feddp_kmeans.cli.show import show_clusters, show_demo_costs, show_ledger, show_profiles
 from feddp_kmeans.data.inputs import open_inputs, read_server
 from feddp_kmeans.data.mixture import gaussian_mixture
 from feddp_kmeans.federation.base import Federation
@@ -241,6 +241,8 @@ def _run_with_progress(federation: Federation, prepared: Prepared, seed: int | N
 def _show(found: Clustering, result: dict[str, Any]) -> None:
     show_ledger(out, result["ledger"], title="What was released")
     show_clusters(out, found.counts, found.center_stddev, np.linalg.norm(found.centers, axis=1))
+    if result["schema"] is not None:
+        show_profiles(out, result["profiles"])
     for remark in found.remarks:
         out.print(f"Note: {remark}.", style="yellow", highlight=False)
     out.print(result["guarantee"], style="bold", highlight=False)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from sklearn.cluster import KMeans
 
@@ -36,6 +37,21 @@ def show_clusters(console: Console, counts: FloatArray, stddev: FloatArray, norm
     for index, (count, deviation, norm) in enumerate(zip(counts, stddev, norms, strict=True)):
         table.add_row(str(index), f"{count:,.0f}", f"{norm:.4g}", f"{deviation:.2g}")
     console.print(table)
+
+
+def show_profiles(console: Console, profiles: list[list[dict[str, Any]]]) -> None:
+    """Print what each cluster is like in the columns' own words, a row a column."""
+    table = _table("Profiles: mean or most frequent value, and the noise in it", "column", *(f"cluster {i}" for i in range(len(profiles))))
+    for told in zip(*profiles, strict=True):
+        table.add_row(escape(told[0]["column"]), *(escape(_told(described)) for described in told))
+    console.print(table)
+
+
+def _told(described: dict[str, Any]) -> str:
+    error = described["error"]
+    if described["kind"] == "number":
+        return f"{described['value']:.4g}" + (f" ± {error:.1g}" if error else "")
+    return f"{described['value']} {described['shares'][described['value']]:.0%}" + (f" ± {error:.0%}" if error else "")
 
 
 def show_demo_costs(console: Console, data: FederatedData, found: Clustering) -> None:

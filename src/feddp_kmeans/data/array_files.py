@@ -5,6 +5,7 @@ both for all clients; a client's features beyond the server's last one are dropp
 """
 
 import io
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -66,12 +67,14 @@ def _svm_columns(path: Path) -> tuple[str, ...]:
 
 
 def _svm_pieces(path: Path, columns: tuple[str, ...], rows: int) -> Iterator[FloatArray]:
-    first = int(columns[0].removeprefix("x"))
+    if not all(re.fullmatch(r"x\d{1,9}", name) for name in columns):
+        raise FedDPError(f"{path.name} must stand beside other SVMlight files: its features have no names like {columns[0]!r}.")
+    features = [int(name[1:]) for name in columns]
     for part in _svm_parts(path, rows):
-        if first == 1 and part.nnz and part.indices.min() == 0:
+        if min(features) == 1 and part.nnz and part.indices.min() == 0:
             raise FedDPError(f"{path.name} must count features from 1 as the server's file does, got feature 0.")
-        part.resize((part.shape[0], first + len(columns)))
-        yield part.toarray()[:, first:].astype(np.float64)
+        part.resize((part.shape[0], max(features) + 1))
+        yield part[:, features].toarray().astype(np.float64)
 
 
 def _svm_parts(path: Path, rows: int) -> Iterator[Any]:

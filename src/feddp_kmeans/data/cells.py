@@ -1,5 +1,6 @@
 """Cells of a raw table as numbers or as text. A cell's value depends on that cell alone, never on its neighbours."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,13 @@ MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 
 _NUMBER = r"^(-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?inf)$"
 _DECIMAL_COMMA = r"^([+-]?\d*),(\d+)([eE][+-]?\d+)?$"
+
+
+def check_distinct(names: Sequence[str], source: str) -> None:
+    """Refuse a table that has two columns of one name."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FedDPError(f"columns of {source} must have distinct names, got {twice!r} twice.")
 
 
 def is_numeric(kind: pa.DataType) -> bool:

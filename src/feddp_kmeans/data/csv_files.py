@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.data.cells import is_numeric
+from feddp_kmeans.data.cells import check_distinct, is_numeric
 
 DELIMITERS = ",;\t|"
 _MOST_HEADER = 1 << 20
@@ -85,10 +84,7 @@ class CsvFile:
     def _schema(self, decimal: str) -> pa.Schema:
         with self._open(pa_csv.ConvertOptions(decimal_point=decimal)) as reader:
             schema = reader.schema
-        names = schema.names
-        for name in names:
-            if names.count(name) > 1:
-                raise FedDPError(f"columns of {self.path.name} must have distinct names, got {name!r} {names.count(name)} times.")
+        check_distinct(schema.names, self.path.name)
         return schema
 
     def _open(self, options: pa_csv.ConvertOptions) -> Any:

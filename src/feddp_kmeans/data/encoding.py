@@ -14,12 +14,14 @@ import pyarrow as pa
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.data.cells import is_readable
+from feddp_kmeans.data.cells import check_distinct, is_readable
 from feddp_kmeans.data.columns import CategoryColumn, Column, Described, NumberColumn, is_line
 from feddp_kmeans.data.formats import check_file, is_svmlight, read_schema, read_tables
 from feddp_kmeans.data.tables import named_errors
 
 FORMAT, VERSION = "feddp-schema", 1
+_MOST_ROWS = 1 << 16
+"""Rows of raw cells that are held at once."""
 _KINDS: dict[str, type[Column]] = {"number": NumberColumn, "category": CategoryColumn}
 
 
@@ -65,14 +67,13 @@ class Schema:
 
     def check_columns(self, found: pa.Schema, source: str) -> None:
         """Refuse a table that lacks a column, or whose column can hold neither numbers nor words."""
+        check_distinct(found.names, source)
+        kinds = dict(zip(found.names, found.types, strict=True))
         for field in self.fields:
-            if field.name not in found.names:
+            if field.name not in kinds:
                 raise FedDPError(f"column {field.name!r} of the schema must be in {source}, which has {_short(found.names)}.")
-            kind = found.field(field.name).type if found.names.count(field.name) == 1 else None
-            if kind is None:
-                raise FedDPError(f"columns of {source} must have distinct names, got {field.name!r} twice.")
-            if not is_readable(kind):
-                raise FedDPError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kind}.")
+            if not is_readable(kinds[field.name]):
+                raise FedDPError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kinds[field.name]}.")
 
     def describe(self, center: FloatArray, stddev: float) -> list[Described]:
         """Return a center in the user's own words: numbers in their unit, categories as shares, each with its error."""
@@ -150,7 +151,7 @@ class EncodedFile:
         """Yield the encoded rows, at most ``rows`` at a time; one empty array for an empty file."""
         yielded = False
         with named_errors(self.path):
-            for table in read_tables(self.path, self.schema.names, rows, text=True):
+            for table in read_tables(self.path, self.schema.names, min(rows, _MOST_ROWS), text=True):
                 yielded = True
                 yield self.schema.encode(table)
         if not yielded:
@@ -158,7 +159,7 @@ class EncodedFile:
 
     def read(self) -> FloatArray:
         """Return the whole table, encoded."""
-        return np.concatenate(list(self.pieces(1 << 16)))
+        return np.concatenate(list(self.pieces(_MOST_ROWS)))
 
 
 def open_encoded(path: Path, schema: Schema) -> EncodedFile:

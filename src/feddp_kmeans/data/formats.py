@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.data.array_files import ARRAYS, SVMLIGHT, array_columns, array_pieces
+from feddp_kmeans.data.cells import check_distinct
 from feddp_kmeans.data.csv_files import CsvFile
 
 CSV = (".csv", ".tsv")
@@ -46,8 +47,7 @@ def read_schema(path: Path) -> pa.Schema:
             schema = reader.schema
     else:
         schema = pa.schema([(name, pa.float64()) for name in array_columns(path)])
-    if len(set(schema.names)) < len(schema.names):
-        raise FedDPError(f"columns of {path.name} must have distinct names, got some name twice.")
+    check_distinct(schema.names, path.name)
     return schema
 
 

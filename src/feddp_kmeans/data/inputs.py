@@ -104,11 +104,12 @@ def check_plain(found: pa.Schema, columns: tuple[str, ...], path: Path) -> None:
     """Refuse a table that lacks one of these columns, or where it is not a number."""
     if not has_names(path) and len(found.names) != len(columns):
         raise FedDPError(f"{path.name} must have {len(columns)} columns, got {len(found.names)}.")
+    kinds = dict(zip(found.names, found.types, strict=True))
     for name in columns:
-        if name not in found.names:
+        if name not in kinds:
             raise FedDPError(f"column {name!r} must be in {path.name}, which has {', '.join(found.names[:6])}.")
-        if not is_numeric(found.field(name).type):
-            raise FedDPError(f"column {name!r} of {path.name} must be numeric, got {found.field(name).type}.")
+        if not is_numeric(kinds[name]):
+            raise FedDPError(f"column {name!r} of {path.name} must be numeric, got {kinds[name]}.")
 
 
 def _open_encoded_inputs(clients: str, server: Path | None, client_column: str | None, schema: Schema) -> Inputs:
@@ -135,7 +136,10 @@ def _check_ignored(ignore: Collection[str], clients: str, server: Path | None) -
 
 
 def _names(path: Path) -> list[str]:
+    """Return the names that a file gives to its columns."""
     check_file(path)
+    if not has_names(path):
+        return []
     with named_errors(path):
         names: list[str] = read_schema(path).names
     return names
