@@ -1,4 +1,4 @@
-"""``feddp encode``: a public schema from the server data, or from nothing but a look at it."""
+"""``feddp encode``: a public schema from the server data alone."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,10 @@ def encode(
     schema.write(path)
     show_schema(out, schema)
     out.print(
-        f"Written to {path}. It is public: edit it where the ranges or categories of the clients are known to differ.", highlight=False
+        f"Written to {path}. It is public: edit it where the ranges or categories of the clients are known to differ.",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
     )
 
 

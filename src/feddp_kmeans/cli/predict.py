@@ -49,7 +49,7 @@ def predict(
         raise FedDPError(f"--out must not exist already (use --force to replace it), got {str(path)!r}.")
     open_points(table, found.columns, found.schema)
     n_rows = _write_labels(found, table, path)
-    out.print(f"{n_rows:,} rows labelled in {path}.", highlight=False, soft_wrap=True)
+    out.print(f"{n_rows:,} rows labelled in {path}.", highlight=False, markup=False, soft_wrap=True)
     out.print("Labels are the data holder's own: they depend on single rows and are NOT private.", highlight=False, soft_wrap=True)
 
 
