@@ -75,7 +75,7 @@ def test_an_array_of_another_shape_is_refused(tmp_path):
 
 
 def test_a_folder_or_a_pattern_of_clients(tmp_path):
-    for name in ("b.csv", "a.csv", ".hidden.csv"):
+    for name in ("b.csv", "a.csv", ".hidden.csv", "a.labels.csv"):
         write(tmp_path / name, "x,y\n1,2\n")
     assert [t.path.name for t in open_clients(str(tmp_path))] == ["a.csv", "b.csv"]
     assert [t.path.name for t in open_clients(str(tmp_path / "b*.csv"))] == ["b.csv"]

@@ -17,7 +17,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.data.csv_files import CsvFile
 from feddp_kmeans.data.formats import CSV, check_file, has_names, read_schema, read_tables
 from feddp_kmeans.data.inputs import open_points
-from feddp_kmeans.data.tables import named_errors
+from feddp_kmeans.data.tables import LABELS, named_errors
 from feddp_kmeans.report.run import Run, read_run
 
 LABEL = "cluster"
@@ -42,7 +42,7 @@ def predict(
     """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
     found = read_run(run)
     suffix = table.suffix if has_names(table) else ".npy"
-    path = path or table.with_name(f"{table.stem}.labels{suffix}")
+    path = path or table.with_name(f"{table.stem}{LABELS}{suffix}")
     if path.suffix.lower() != suffix.lower():
         raise FedDPError(f"--out must end in {suffix!r} as the input does, got {str(path)!r}.")
     if path.exists() and not force:

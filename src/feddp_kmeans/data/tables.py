@@ -18,10 +18,10 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.data.array_files import array_pieces
 from feddp_kmeans.data.cells import as_numbers, is_numeric
-from feddp_kmeans.data.formats import SUFFIXES, check_file, has_names, is_svmlight, read_schema, read_tables
+from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema, read_tables
 
-__all__ = ["SUFFIXES", "TableFile", "check_readable", "check_same_columns", "named_errors", "open_clients", "open_table", "read_grouped"]
-
+LABELS = ".labels"
+"""How the stem of a file of labels ends."""
 _PIECE = 1 << 16
 """Rows that are read at once where no one says how many."""
 
@@ -88,10 +88,13 @@ def open_table(path: Path, *, ignore: Collection[str] = (), like: Sequence[str] 
 
 
 def client_paths(where: str) -> list[Path]:
-    """Return the files of a folder, or those that match a glob pattern, in the order of their names."""
+    """Return the files of a folder, or those that match a glob pattern, in the order of their names.
+
+    Hidden files are no clients, and neither are labels written beside a client's table: they would count its points twice.
+    """
     folder = Path(where)
     paths = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(where))  # noqa: PTH207 - the pattern may be absolute
-    found = sorted(path for path in paths if path.is_file() and not path.name.startswith("."))
+    found = sorted(path for path in paths if path.is_file() and not path.name.startswith(".") and not path.stem.endswith(LABELS))
     if not found:
         raise FedDPError(f"clients must be files in a folder or of a pattern, got none at {where!r}.")
     return found
