@@ -74,6 +74,30 @@ def test_every_way_to_name_the_clients_gives_the_same_answer():
     assert list(ways[-1].feature_names_in_) == names
 
 
+def test_polars_and_arrow_tables_are_tables():
+    polars = pytest.importorskip("polars")
+    expected = model().fit(CLIENTS, server_data=SERVER).cluster_centers_
+    pooled = np.concatenate(CLIENTS)
+    groups = np.repeat(["b", "a", "c"], [len(c) for c in CLIENTS])
+    server = polars.DataFrame(SERVER, schema=["x", "y", "z"])
+    frame = polars.DataFrame(pooled, schema=["x", "y", "z"])
+    fitted = model().fit(frame, groups=polars.Series(groups), server_data=server)
+    assert np.array_equal(fitted.cluster_centers_, expected)
+    assert list(fitted.feature_names_in_) == ["x", "y", "z"]
+    assert np.array_equal(fitted.predict(frame), fitted.predict(frame.to_arrow().to_pandas()))
+    frames = [polars.DataFrame(client) for client in CLIENTS]
+    assert np.array_equal(model().fit(frames, server_data=server.to_arrow()).cluster_centers_, expected)
+    assert np.array_equal(model().fit([f.to_arrow() for f in frames], server_data=server).cluster_centers_, expected)
+    with pytest.raises(FedDPError, match="server data must hold numbers only"):
+        model().fit(frames, server_data=polars.DataFrame({"x": ["a"], "y": ["b"], "z": ["c"]}))
+
+
+def test_sparse_clients_are_clients():
+    expected = model().fit(CLIENTS, server_data=SERVER).cluster_centers_
+    fitted = model().fit([sparse.csr_matrix(client) for client in CLIENTS], server_data=sparse.csc_matrix(SERVER))
+    assert np.array_equal(fitted.cluster_centers_, expected)
+
+
 def test_fitted_attributes_of_the_contract():
     fitted = model().fit(CLIENTS, server_data=SERVER)
     assert fitted.cluster_centers_.shape == (3, 3)

@@ -204,7 +204,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
 
 def _is_list_of_tables(X: Any) -> bool:
-    return isinstance(X, list | tuple) and len(X) > 0 and getattr(X[0], "ndim", 1) == 2
+    return isinstance(X, list | tuple) and len(X) > 0 and len(getattr(X[0], "shape", ())) == 2
 
 
 def _pooled(X: Any) -> Any:

@@ -1,13 +1,18 @@
 """Tables on disk: read in pieces, refused by name."""
 
+import tracemalloc
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.data.tables import check_same_columns, open_clients, open_table, read_grouped
+from feddp_kmeans.data.tables import check_readable, check_same_columns, open_clients, open_table, read_grouped
 
 
 def write(path, text):
@@ -70,7 +75,7 @@ def test_an_array_of_another_shape_is_refused(tmp_path):
 
 
 def test_a_folder_or_a_pattern_of_clients(tmp_path):
-    for name in ("b.csv", "a.csv", ".hidden.csv"):
+    for name in ("b.csv", "a.csv", ".hidden.csv", "a.labels.csv"):
         write(tmp_path / name, "x,y\n1,2\n")
     assert [t.path.name for t in open_clients(str(tmp_path))] == ["a.csv", "b.csv"]
     assert [t.path.name for t in open_clients(str(tmp_path / "b*.csv"))] == ["b.csv"]
@@ -91,3 +96,120 @@ def test_one_table_with_a_client_column(tmp_path):
         read_grouped(path, "whom")
     with pytest.raises(FedDPError, match="server data must have the clients' columns"):
         check_same_columns(open_table(write(tmp_path / "s.csv", "x,z\n1,2\n")), columns)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b\n1.5;2\n3;4\n",
+        "a;b\n1,5;2\n3;4\n",
+        "a\tb\n1.5\t2\n3\t4\n",
+        "a|b\n1.5|2\n3|4\n",
+        "\ufeffa,b\r\n1.5,2\r\n3,4\r\n",
+        '"a","b"\n"1.5","2"\n"3","4"\n',
+    ],
+)
+def test_delimiters_decimal_commas_and_marks(tmp_path, text):
+    for encoding in ("utf-8", "utf-16"):
+        path = tmp_path / f"{encoding}.csv"
+        path.write_text(text.removeprefix("\ufeff") if encoding == "utf-16" else text, encoding=encoding)
+        table = open_table(path)
+        assert table.columns == ("a", "b")
+        assert table.read().tolist() == [[1.5, 2], [3, 4]]
+
+
+def test_a_quoted_unicode_header_with_the_delimiter_in_it(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('"größe, in cm, ungefähr";"高さ"\n1;2\n', encoding="utf-8")
+    assert open_table(path).columns == ("größe, in cm, ungefähr", "高さ")
+    with pytest.raises(FedDPError, match=r"columns of b\.csv must have distinct names, got 'a' twice"):
+        open_table(write(tmp_path / "b.csv", "a,a\n1,2\n"))
+
+
+def test_arrow_files_and_streams_in_pieces(tmp_path, rng):
+    table = pa.table({"a": rng.standard_normal(100), "b": rng.integers(9, size=100)})
+    pa.feather.write_feather(table, tmp_path / "a.feather", chunksize=30)
+    with pa.ipc.new_stream(str(tmp_path / "s.arrow"), table.schema) as stream:
+        stream.write_table(table)
+    for name in ("a.feather", "s.arrow"):
+        opened = open_table(tmp_path / name)
+        assert max(len(piece) for piece in opened.pieces(40)) <= 40
+        assert np.array_equal(opened.read(), np.column_stack([table["a"], table["b"]]))
+
+
+def test_archives_of_arrays_dense_and_sparse(tmp_path, rng):
+    points = rng.standard_normal((20, 3))
+    np.savez(tmp_path / "a.npz", points)
+    sparse.save_npz(tmp_path / "b.npz", sparse.csc_matrix(points))
+    for name in ("a.npz", "b.npz"):
+        assert np.array_equal(np.concatenate(list(open_table(tmp_path / name).pieces(7))), points)
+    np.savez(tmp_path / "c.npz", x=points, y=points)
+    with pytest.raises(FedDPError, match=r"c\.npz must hold one array, got 2: x, y"):
+        open_table(tmp_path / "c.npz")
+    (tmp_path / "d.npz").write_bytes(b"PK\x03\x04 broken")
+    with pytest.raises(FedDPError, match=r"d\.npz must be a readable \.npz table"):
+        open_table(tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight_clients_have_the_servers_features(tmp_path, zero_based):
+    server = np.array([[1.0, 0, 2, 3], [1, 0, 0, 0]])
+    (tmp_path / "clients").mkdir()
+    dump_svmlight_file(server, [0, 1], str(tmp_path / "server.svm"), zero_based=zero_based)
+    dump_svmlight_file(np.array([[0.0, 5, 0]]), [0], str(tmp_path / "clients" / "short.svm"), zero_based=zero_based)
+    dump_svmlight_file(np.array([[0.0, 5, 0, 0, 0, 7]]), [0], str(tmp_path / "clients" / "tall.libsvm"), zero_based=zero_based)
+    (tmp_path / "clients" / "none.svmlight").write_text("")
+    table = open_table(tmp_path / "server.svm")
+    assert table.read().tolist() == server.tolist()
+    tables = open_clients(str(tmp_path / "clients"), like=table.columns)
+    assert [client.read().tolist() for client in tables] == [[], [[0, 5, 0, 0]], [[0, 5, 0, 0]]]
+    with pytest.raises(FedDPError, match="server data must be given for SVMlight clients"):
+        open_clients(str(tmp_path / "clients"))
+
+
+def test_svmlight_that_counts_otherwise_or_is_none_is_refused(tmp_path):
+    with pytest.raises(FedDPError, match=r"a\.svm must count features from 1 as the server's file does"):
+        open_table(write(tmp_path / "a.svm", "1 0:3\n"), like=("x1", "x2")).read()
+    with pytest.raises(FedDPError, match=r"a\.svm must stand beside other SVMlight files"):
+        open_table(tmp_path / "a.svm", like=("age",)).read()
+    with pytest.raises(FedDPError, match=r"b\.svm must be a readable \.svm table"):
+        open_table(write(tmp_path / "b.svm", "1 2:x\n"))
+
+
+def test_columns_may_stand_in_any_order(tmp_path):
+    write(tmp_path / "a.csv", "x,y\n1,2\n")
+    write(tmp_path / "b.csv", "y,x\n2,1\n")
+    pa.parquet.write_table(pa.table({"y": [2], "x": [1]}), tmp_path / "c.parquet")
+    assert [t.read().tolist() for t in open_clients(str(tmp_path))] == 3 * [[[1, 2]]]
+    assert [t.read().tolist() for t in open_clients(str(tmp_path), like=("y", "x"))] == 3 * [[[2, 1]]]
+    assert [t.read().tolist() for t in open_clients(str(tmp_path), ignore=["y"])] == 3 * [[[1]]]
+
+
+def test_one_bad_file_among_a_hundred_is_named(tmp_path):
+    for index in range(100):
+        write(tmp_path / f"{index:03}.csv", "x,y\n" + "1,2\n" * 3)
+    check_readable(open_clients(str(tmp_path)))
+    write(tmp_path / "057.csv", "x,y\n1,2\n3\n")
+    with pytest.raises(FedDPError, match=r"^057\.csv must be a readable \.csv table, got: .*Expected 2 columns, got 1") as error:
+        open_clients(str(tmp_path))
+    assert len(str(error.value).splitlines()) == 1
+    write(tmp_path / "057.csv", "x,y\n" + "1,2\n" * 300_000 + "3\n")
+    tables = open_clients(str(tmp_path))
+    with pytest.raises(FedDPError, match=r"^057\.csv must be a readable"):
+        check_readable(tables)
+
+
+def test_a_million_rows_are_streamed(tmp_path):
+    numbers = np.arange(1_000_000)
+    pa.csv.write_csv(pa.table({"a": numbers, "b": numbers / 2, "c": numbers % 7}), tmp_path / "a.csv")
+    table = open_table(tmp_path / "a.csv")
+    total, n_rows = np.zeros(3), 0
+    tracemalloc.start()
+    for piece in table.pieces(10_000):
+        total += piece.sum(axis=0)
+        n_rows += len(piece)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n_rows == 1_000_000
+    assert total.tolist() == [numbers.sum(), numbers.sum() / 2, (numbers % 7).sum()]
+    assert peak < 4 << 20  # 24 MB as one array

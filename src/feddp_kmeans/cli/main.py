@@ -1,56 +1,51 @@
-"""The commands. Exit status: 0 done, 1 refused or failed (one line on stderr), 2 usage."""
+"""The ``feddp`` command. Thin: it reads options and files, calls the library, and prints."""
 
 import json
-import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from feddp_kmeans import __version__
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared, prepare, prepare_serverless, run
+from feddp_kmeans.algorithm import feddp_kmeans
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
-from feddp_kmeans.cli.show import show_clusters, show_demo_costs, show_ledger
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.encode import encode
+from feddp_kmeans.cli.evaluate import evaluate
+from feddp_kmeans.cli.fit import choose_k, fit, progress, show
+from feddp_kmeans.cli.options import command_line, err, make_settings, out
+from feddp_kmeans.cli.predict import predict
+from feddp_kmeans.cli.show import show_demo_costs, show_ledger
+from feddp_kmeans.data.inputs import read_server
 from feddp_kmeans.data.mixture import gaussian_mixture
-from feddp_kmeans.data.tables import check_same_columns, open_clients, open_table, read_grouped
-from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.report.result import check_folder, result_dict, write_result
 
-app = typer.Typer(no_args_is_help=True, add_completion=True, rich_markup_mode=None, help="Private federated k-means.")
-out = Console()
-err = Console(stderr=True)
+INTERRUPTED = 130
 
-Clusters = Annotated[int, typer.Option("-k", "--clusters", help="Number of clusters.")]
-Epsilon = Annotated[float, typer.Option("--epsilon", help="Total privacy budget; inf adds no noise.")]
-Delta = Annotated[float, typer.Option("--delta", help="Chance that the guarantee may fail.")]
-Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or client.")]
-MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
-Steps = Annotated[str, typer.Option("--lloyd-steps", help="A whole number, or auto.")]
-Radius = Annotated[float | None, typer.Option("--radius", help="Public bound on a point's norm. [default: the server data's]")]
-BoxOption = Annotated[
-    str | None, typer.Option("--box", help="Public least and largest value of the coordinates, as LOW,HIGH; in place of --radius.")
-]
-ClientSize = Annotated[int | None, typer.Option("--client-size", help="Public typical number of points of a client (client level).")]
-Points = Annotated[int | None, typer.Option("--n-points", help="Public rough number of points in total.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
-Json = Annotated[bool, typer.Option("--json", help="Print result.json on stdout and nothing else there.")]
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    help="Private federated k-means.\n\nFirst steps: feddp demo. Then: feddp fit clients/ -k 10 --epsilon 1 --out run/",
+)
 
 
 def main() -> None:
-    """Run the command; errors of ours become one line and exit status 1."""
+    """Run the command; errors of ours become one line and exit status 1, Ctrl-C exit status 130."""
     try:
-        app()
+        app(standalone_mode=True)
     except (FedDPError, BudgetError) as error:
         print(f"feddp: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(1)
+    except KeyboardInterrupt:
+        print("feddp: interrupted; nothing half-written is left.", file=sys.stderr)  # noqa: T201
+        sys.exit(INTERRUPTED)
 
 
 def _version(asked: bool) -> None:
@@ -67,44 +62,61 @@ def _root(version: Annotated[bool, typer.Option("--version", callback=_version, 
 @app.command()
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("out"),
-    epsilon: Epsilon = 1.0,
-    method: MethodOption = "refined",
+    epsilon: options.Epsilon = 1.0,
+    method: options.MethodOption = "refined",
     seed: Annotated[int, typer.Option("--data-seed", help="Which mixture is made up.")] = 0,
 ) -> None:
     """Cluster the paper's Gaussian mixture: 100 clients, 1,000 points each, 100 dimensions, 10 clusters."""
     check_folder(folder, force=True)
     err.print("Making up 100 clients with 1,000 points each ...", highlight=False)
     data = gaussian_mixture(seed)
-    settings = Settings(10, epsilon, method=method)
-    prepared = prepare(settings, data.server_points, len(data.clients))
-    found = _run_with_progress(InMemoryFederation(data.clients), prepared, None)
+    prepared = prepare(Settings(10, epsilon, method=method), data.server_points, len(data.clients))
+    with progress(prepared) as on_release:
+        found = feddp_kmeans.run(InMemoryFederation(data.clients), prepared, on_release=on_release)
     columns = [f"x{i}" for i in range(data.server_points.shape[1])]
-    result = result_dict(found, columns=columns, seed=None, server_points=prepared.server_points, command=_command())
+    result = result_dict(found, columns=columns, seed=None, server_points=prepared.server_points, command=command_line())
     written = write_result(folder, result)
-    _show(found, result)
+    show(found, result)
     show_demo_costs(out, data, found)
     out.print(f"Open [bold]{written[1]}[/bold] in a browser; the numbers are in {written[2]}.", highlight=False)
 
 
 @app.command()
 def plan(
-    clusters: Clusters,
-    server: Annotated[Path | None, typer.Option("--server", help="The public server data: .csv, .parquet or .npy.")] = None,
+    clusters: options.Clusters,
+    server: options.Server = None,
     dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, where there is no --server.")] = None,
-    epsilon: Epsilon = 1.0,
-    delta: Delta = 1e-6,
-    unit: Unit = "point",
-    method: MethodOption = "refined",
-    lloyd_steps: Steps = AUTO,
-    radius: Radius = None,
-    box: BoxOption = None,
-    client_size: ClientSize = None,
-    n_points: Points = None,
+    epsilon: options.Epsilon = 1.0,
+    delta: options.Delta = 1e-6,
+    unit: options.Unit = "point",
+    method: options.MethodOption = "refined",
+    lloyd_steps: options.Steps = AUTO,
+    radius: options.Radius = None,
+    box: options.BoxOption = None,
+    client_size: options.ClientSize = None,
+    n_points: options.Points = None,
     n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Show the noise of every release for a budget. Reads no client data, and with --dimension no data at all."""
-    settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, box, client_size, n_points)
+    """Show the noise of every release for a budget. Reads no client data, and with --dimension no data at all.
+
+    Examples:
+      feddp plan -k 10 --dimension 100 --epsilon 1
+      feddp plan -k 10 --server public.csv --unit client --client-size 50 --clients 2000 --json
+
+    """
+    settings = make_settings(
+        clusters,
+        lloyd_steps=lloyd_steps,
+        box=box,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=unit,
+        method=method,
+        radius=radius,
+        client_size=client_size,
+        n_points=n_points,
+    )
     if server is None and dimension is not None and dimension > 0 and settings.method == MethodName.REFINED:
         prepared = prepare_serverless(settings, dimension, n_clients)
     else:
@@ -117,52 +129,32 @@ def plan(
         out.print(f"- {reason}", highlight=False)
 
 
+app.command()(fit)
+app.command(name="choose-k")(choose_k)
+for command in (encode, predict, evaluate):
+    app.command()(command)
+
+
 @app.command()
-def fit(
-    clients: Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")],
-    clusters: Clusters,
-    epsilon: Epsilon,
-    server: Annotated[Path | None, typer.Option("--server", help="Public server data, if any: .csv, .parquet or .npy.")] = None,
-    delta: Delta = 1e-6,
-    unit: Unit = "point",
-    method: MethodOption = "refined",
-    lloyd_steps: Steps = AUTO,
-    radius: Radius = None,
-    box: BoxOption = None,
-    client_size: ClientSize = None,
-    n_points: Points = None,
-    client_column: Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")] = None,
-    seed: Seed = None,
-    folder: Annotated[Path | None, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a result that is there already.")] = False,
-    as_json: Json = False,
+def budget(
+    places: Annotated[list[Path], typer.Argument(help="Data folders or files, odometers, or run folders.")],
+    delta: options.Delta = 1e-6,
+    as_json: options.Json = False,
 ) -> None:
-    """Cluster the clients' files privately."""
-    settings = _settings(clusters, epsilon, delta, unit, method, lloyd_steps, radius, box, client_size, n_points)
-    if folder is not None:
-        check_folder(folder, force=force)
-    federation, columns = _open_federation(clients, client_column)
-    prepared = _prepared(settings, server, federation, columns)
-    found = _run_with_progress(federation, prepared, seed)
-    result = result_dict(found, columns=columns, seed=seed, server_points=prepared.server_points, command=_command())
-    if folder is not None:
-        write_result(folder, result)
+    """Show what all runs on the same data have spent together: five runs at epsilon 1 are not one.
+
+    Examples:
+      feddp budget clients/
+      feddp budget run1/ run2/ --json
+
+    """
+    from feddp_kmeans.cli.budget import budget_dict, run_entries, show_budget
+
+    entries = run_entries(places)
     if as_json:
-        typer.echo(json.dumps(result, indent=2, allow_nan=False))
-        return
-    _show(found, result)
-    if folder is not None:
-        out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
-
-
-def _prepared(settings: Settings, server: Path | None, federation: Federation, columns: tuple[str, ...]) -> Prepared:
-    if server is None:
-        return prepare_serverless(settings, federation.dimension, federation.n_clients)
-    server_table = open_table(server)
-    check_same_columns(server_table, columns)
-    server_points = server_table.read()
-    settings.check_server(server_points, federation.dimension)
-    return prepare(settings, server_points, federation.n_clients)
+        typer.echo(json.dumps(budget_dict(entries, delta), indent=2))
+    else:
+        show_budget(entries, delta, out)
 
 
 @app.command()
@@ -179,9 +171,9 @@ def report(
 @app.command()
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="An experiment, or all; without it they are listed.")] = None,
-    folder: Annotated[
-        Path, typer.Option("--out", help="Folder for runs, figures and the page; an interrupted run goes on from it.")
-    ] = Path("reproduction"),
+    folder: Annotated[Path, typer.Option("--out", help="Folder for runs, figures and page; an interrupted run goes on from it.")] = Path(
+        "reproduction"
+    ),
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Runs of every setting. [default: the experiment's]")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few settings and seeds: a first look in minutes.")] = False,
     processes: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 1,
@@ -189,7 +181,13 @@ def reproduce(
         Path | None, typer.Option("--tables", envvar="FEDDP_TABLES", help="Folder with the census and Stack Exchange tables.")
     ] = None,
 ) -> None:
-    """Make the paper's figures and tables, and a page that puts them beside the paper's words."""
+    """Make the paper's figures and tables, and a page that puts them beside the paper's words.
+
+    Examples:
+      feddp reproduce mixture-point --quick --jobs 2
+      feddp reproduce all --jobs 2 --tables tables/ --out reproduction/
+
+    """
     from feddp_kmeans.cli.reproduce import list_experiments, run_experiments
 
     if name is None:
@@ -202,87 +200,10 @@ def reproduce(
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
     """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
     if server is not None:
-        return open_table(server).read()
+        return read_server(server)
     if dimension is None or dimension < 1:
         raise FedDPError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
     points = np.random.default_rng(0).standard_normal((30 * settings.largest_k, dimension))
     err.print("No server data: made-up points stand in, so what depends on server data is only an example.", highlight=False)
     stand_in: FloatArray = (settings.radius or 1.0) * points / np.linalg.norm(points, axis=1, keepdims=True)
     return stand_in
-
-
-def _settings(
-    clusters: int,
-    epsilon: float,
-    delta: float,
-    unit: str,
-    method: str,
-    lloyd_steps: str,
-    radius: float | None,
-    box: str | None,
-    client_size: int | None,
-    n_points: int | None,
-) -> Settings:
-    steps: int | str = int(lloyd_steps) if lloyd_steps.lstrip("-").isdigit() else lloyd_steps
-    return Settings(
-        clusters,
-        epsilon,
-        delta,
-        privacy_unit=unit,
-        method=method,
-        lloyd_steps=steps,
-        radius=radius,
-        box=None if box is None else _box(box),
-        client_size=client_size,
-        n_points=n_points,
-    )
-
-
-def _box(text: str) -> tuple[float, float]:
-    """Return the two numbers of LOW,HIGH."""
-    try:
-        low, high = (float(part) for part in text.split(","))
-    except ValueError:
-        raise FedDPError(f"--box must be two numbers LOW,HIGH, got {text!r}.") from None
-    return low, high
-
-
-def _open_federation(clients: str, client_column: str | None) -> tuple[Federation, tuple[str, ...]]:
-    if client_column is not None:
-        points, owners, columns = read_grouped(Path(clients), client_column)
-        return InMemoryFederation.from_groups(points, owners), columns
-    tables = open_clients(clients)
-    return FileFederation(tables), tables[0].columns
-
-
-def _run_with_progress(federation: Federation, prepared: Prepared, seed: int | None) -> Clustering:
-    total = sum(release.times for release in prepared.plan.releases)
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        console=err,
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("starting", total=total)
-
-        def on_release(name: str) -> None:
-            if not err.is_terminal:
-                err.print(f"release: {name}", highlight=False)
-            bar.update(task, description=name, advance=1)
-
-        return run(federation, prepared, seed=seed, on_release=on_release)
-
-
-def _command() -> str:
-    return shlex.join(["feddp", *sys.argv[1:]])
-
-
-def _show(found: Clustering, result: dict[str, Any]) -> None:
-    show_ledger(out, result["ledger"], title="What was released")
-    show_clusters(out, found.counts, found.center_stddev, np.linalg.norm(found.centers, axis=1))
-    for remark in found.remarks:
-        out.print(f"Note: {remark}.", style="yellow", highlight=False)
-    out.print(result["guarantee"], style="bold", highlight=False)

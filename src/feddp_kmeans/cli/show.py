@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.choose_k import Elbow
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
 from feddp_kmeans.algorithm.server import kmeans_cost, weighted_kmeans
 from feddp_kmeans.data.federated import FederatedData
@@ -30,12 +32,37 @@ def show_ledger(console: Console, rows: list[dict[str, Any]], title: str) -> Non
     console.print(table)
 
 
+def show_elbow(console: Console, elbow: Elbow) -> None:
+    """Print the cost of every number of clusters as a bar, the number picked marked."""
+    table = _table("Choosing k: cost of the weighted points that stand for the client data", "k", "cost, of k = 1", "")
+    top = max(elbow.costs[0], 1e-300)
+    for number, cost in zip(elbow.numbers, elbow.costs, strict=True):
+        mark = "  <- sharpest bend" if number == elbow.picked else ""
+        table.add_row(str(number), f"{cost / top:.3f}", "#" * round(30 * cost / top) + mark)
+    console.print(table)
+
+
 def show_clusters(console: Console, counts: FloatArray, stddev: FloatArray, norms: FloatArray) -> None:
     """Print the clusters, a row each."""
     table = _table("Clusters", "cluster", "noisy size", "norm of center", "noise in a coordinate")
     for index, (count, deviation, norm) in enumerate(zip(counts, stddev, norms, strict=True)):
         table.add_row(str(index), f"{count:,.0f}", f"{norm:.4g}", f"{deviation:.2g}")
     console.print(table)
+
+
+def show_profiles(console: Console, profiles: list[list[dict[str, Any]]]) -> None:
+    """Print what each cluster is like in the columns' own words, a row a column."""
+    table = _table("Profiles: mean or most frequent value, and the noise in it", "column", *(f"cluster {i}" for i in range(len(profiles))))
+    for told in zip(*profiles, strict=True):
+        table.add_row(escape(told[0]["column"]), *(escape(_told(described)) for described in told))
+    console.print(table)
+
+
+def _told(described: dict[str, Any]) -> str:
+    error = described["error"]
+    if described["kind"] == "number":
+        return f"{described['value']:.4g}" + (f" ± {error:.1g}" if error else "")
+    return f"{described['value']} {described['shares'][described['value']]:.0%}" + (f" ± {error:.0%}" if error else "")
 
 
 def show_demo_costs(console: Console, data: FederatedData, found: Clustering) -> None:

@@ -4,21 +4,26 @@ Opening reads headers only. A column that is not numeric is refused by name; an 
 """
 
 import glob
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.data.array_files import array_pieces
+from feddp_kmeans.data.cells import as_numbers, is_numeric
+from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema, read_tables
 
-SUFFIXES = (".csv", ".parquet", ".npy")
+LABELS = ".labels"
+"""How the stem of a file of labels ends."""
+_PIECE = 1 << 16
+"""Rows that are read at once where no one says how many."""
 
 
 @dataclass(frozen=True)
@@ -49,104 +54,106 @@ class TableFile:
         return np.concatenate(list(self.pieces(1 << 20)))
 
     def _read(self, rows: int) -> Iterator[FloatArray]:
-        if self.path.suffix == ".npy":
-            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-            for start in range(0, len(array), rows):
-                yield np.asarray(array[start : start + rows], dtype=np.float64)
+        if not has_names(self.path):
+            yield from array_pieces(self.path, self.columns, rows)
             return
-        if self.path.suffix == ".parquet":
-            with pq.ParquetFile(self.path) as file:
-                for batch in file.iter_batches(batch_size=rows, columns=list(self.columns)):
-                    yield _to_array(pa.Table.from_batches([batch]))
-            return
-        # Numbers are read as floats wherever they stand, so that 1 in the first block and 1.5 in a later one are one column.
-        kinds = {field.name: field.type for field in _schema(self.path)}
-        types = {name: kinds[name] if pa.types.is_boolean(kinds[name]) else pa.float64() for name in self.columns}
-        options = pa_csv.ConvertOptions(include_columns=list(self.columns), column_types=types)
-        with pa_csv.open_csv(self.path, convert_options=options) as reader:
-            for batch in reader:
-                for start in range(0, batch.num_rows, rows):
-                    yield _to_array(pa.Table.from_batches([batch.slice(start, rows)]))
+        for table in read_tables(self.path, self.columns, rows):
+            yield np.column_stack([as_numbers(column) for column in table.itercolumns()])
 
 
-def open_table(path: Path, *, ignore: str | None = None) -> TableFile:
-    """Return the table in this file, without the column ``ignore``."""
-    if path.suffix not in SUFFIXES:
-        raise FedDPError(f"file must end in one of {list(SUFFIXES)}, got {str(path)!r}.")
-    if not path.is_file():
-        raise FedDPError(f"file must exist, got {str(path)!r}.")
+class Source(Protocol):
+    """One client's points on disk."""
+
+    def pieces(self, rows: int) -> Iterator[FloatArray]:
+        """Yield the points, at most ``rows`` at a time."""
+        ...
+
+
+def open_table(path: Path, *, ignore: Collection[str] = (), like: Sequence[str] | None = None) -> TableFile:
+    """Return the table in this file without the columns ``ignore``; in the order of ``like`` where it has the same columns."""
+    check_file(path)
+    if like is not None and is_svmlight(path):
+        return TableFile(path, tuple(like))
     with named_errors(path):
-        if path.suffix == ".npy":
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-            if array.ndim != 2 or array.dtype.kind not in "biuf":
-                raise FedDPError(f"{path.name} must hold a two-dimensional array of numbers, got {array.dtype} of shape {array.shape}.")
-            return TableFile(path, tuple(f"x{i}" for i in range(array.shape[1])))
-        schema = _schema(path)
-        for field in schema:
-            if field.name != ignore and not _is_numeric(field.type):
-                raise FedDPError(f"column {field.name!r} of {path.name} must be numeric, got {field.type}.")
-    columns = tuple(field.name for field in schema if field.name != ignore)
+        schema = read_schema(path)
+    for field in schema:
+        if field.name not in ignore and not is_numeric(field.type):
+            raise FedDPError(f"column {field.name!r} of {path.name} must be numeric, got {field.type}.")
+    columns = tuple(name for name in schema.names if name not in ignore)
     if not columns:
         raise FedDPError(f"{path.name} must have at least one numeric column, got none.")
+    if like is not None and has_names(path) and set(columns) == set(like):
+        columns = tuple(like)
     return TableFile(path, columns)
 
 
-def open_clients(where: str) -> list[TableFile]:
-    """Return one table a client: the files of a folder, or those that match a glob pattern, in the order of their names."""
+def client_paths(where: str) -> list[Path]:
+    """Return the files of a folder, or those that match a glob pattern, in the order of their names.
+
+    Hidden files are no clients, and neither are labels written beside a client's table: they would count its points twice.
+    """
     folder = Path(where)
     paths = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(where))  # noqa: PTH207 - the pattern may be absolute
-    found = sorted(path for path in paths if path.is_file() and not path.name.startswith("."))
+    found = sorted(path for path in paths if path.is_file() and not path.name.startswith(".") and not path.stem.endswith(LABELS))
     if not found:
         raise FedDPError(f"clients must be files in a folder or of a pattern, got none at {where!r}.")
-    tables = [open_table(path) for path in found]
+    return found
+
+
+def open_clients(where: str, *, ignore: Collection[str] = (), like: Sequence[str] | None = None) -> list[TableFile]:
+    """Return one table a client. Columns may stand in any order; ``like`` gives the order, else the first client's."""
+    paths = client_paths(where)
+    if like is None and is_svmlight(paths[0]):
+        raise FedDPError(
+            f"server data must be given for SVMlight clients, which do not state their number of columns, got {paths[0].name}."
+        )
+    first = open_table(paths[0], ignore=ignore, like=like)
+    tables = [first, *(open_table(path, ignore=ignore, like=first.columns) for path in paths[1:])]
     for table in tables:
-        if table.columns != tables[0].columns:
+        if table.columns != first.columns:
             raise FedDPError(
-                f"client files must have the same columns: {tables[0].path.name} has {_short(tables[0].columns)}, "
+                f"client files must have the same columns: {first.path.name} has {_short(first.columns)}, "
                 f"{table.path.name} has {_short(table.columns)}."
             )
     return tables
 
 
-def read_grouped(path: Path, client_column: str) -> tuple[FloatArray, Any, tuple[str, ...]]:
+def check_readable(tables: Sequence[Source]) -> None:
+    """Read every file once, so that one that is broken far down is refused by name before anything is released."""
+    for table in tables:
+        for _ in table.pieces(_PIECE):
+            pass
+
+
+def read_grouped(
+    path: Path, client_column: str, *, ignore: Collection[str] = (), like: Sequence[str] | None = None
+) -> tuple[FloatArray, Any, tuple[str, ...]]:
     """Return the points of one table, the client of each row, and the names of the coordinates."""
+    owners = read_owners(path, client_column)
+    table = open_table(path, ignore=(*ignore, client_column), like=like)
+    return table.read(), owners, table.columns
+
+
+def read_owners(path: Path, client_column: str) -> Any:
+    """Return the client of each row of one table, as whole numbers."""
+    check_file(path)
     with named_errors(path):
-        names = _schema(path).names if path.suffix in (".csv", ".parquet") else []
+        names = read_schema(path).names if has_names(path) else []
         if client_column not in names:
             raise FedDPError(f"client column {client_column!r} must be in {path.name}, which has {_short(tuple(names))}.")
-        table = open_table(path, ignore=client_column)
-        whole = pq.read_table(path) if path.suffix == ".parquet" else pa_csv.read_csv(path)
-        owners = pc.dictionary_encode(whole[client_column].combine_chunks(), null_encoding="encode").indices
-    return _to_array(whole.select(list(table.columns))), owners.to_numpy(zero_copy_only=False), table.columns
+        parts = [table[client_column] for table in read_tables(path, [client_column], _PIECE, text=True)]
+        if not parts:
+            return np.empty(0, dtype=np.int64)
+        whole = pa.concat_tables([pa.table({"owner": part}) for part in parts])["owner"].combine_chunks()
+        if pa.types.is_dictionary(whole.type):
+            whole = whole.cast(whole.type.value_type)
+        return pc.dictionary_encode(whole, null_encoding="encode").indices.to_numpy(zero_copy_only=False)
 
 
 def check_same_columns(server: TableFile, columns: tuple[str, ...]) -> None:
     """Refuse a server table whose columns are not those of the clients."""
     if server.columns != columns:
         raise FedDPError(f"server data must have the clients' columns, {_short(columns)}, got {_short(server.columns)}.")
-
-
-def _schema(path: Path) -> pa.Schema:
-    if path.suffix == ".parquet":
-        return pq.read_schema(path)
-    with pa_csv.open_csv(path) as reader:
-        return reader.schema
-
-
-def _is_numeric(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, pa.types.is_decimal)
-    return any(test(kind) for test in tests)
-
-
-def _to_array(table: pa.Table) -> FloatArray:
-    return np.column_stack([_numbers(column) for column in table.itercolumns()])
-
-
-def _numbers(column: pa.ChunkedArray) -> FloatArray:
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    numbers: FloatArray = column.cast(pa.float64()).to_numpy()
-    return numbers
 
 
 def _short(columns: tuple[str, ...]) -> str:
@@ -164,6 +171,7 @@ class named_errors:  # noqa: N801 - reads as a function where it is used
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, pa.ArrowException | OSError | ValueError) and not isinstance(error, FedDPError):
+        wrong = pa.ArrowException | OSError | ValueError | EOFError | OverflowError | zipfile.BadZipFile
+        if isinstance(error, wrong) and not isinstance(error, FedDPError):
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise FedDPError(f"{self._path.name} must be a readable {self._path.suffix} table, got: {first}") from None

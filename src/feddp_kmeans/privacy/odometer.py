@@ -114,11 +114,14 @@ class Odometer:
             total = total_for(entry.unit, [*self.entries(), entry], delta or entry.delta)
             if total.why_unbounded or total.epsilon > limit:
                 raise BudgetError(f"the budget of this data set must stay within epsilon {limit:g}; with this run it is {total}.")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry.to_dict()) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry.to_dict()) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise FedDPError(f"the odometer must be writable before anything is released, got {error}; --odometer names another.") from None
 
 
 def totals(entries: Sequence[Entry], delta: float) -> list[Total]:

@@ -7,6 +7,11 @@ from feddp_kmeans.report.text import finite, name, percent, words
 
 _ROW = 46
 _MAP_WIDTH, _MAP_HEIGHT, _MARGIN = 640, 480, 28
+_ELBOW_HEIGHT = 260
+_ALONE = (
+    "svg{background:#fff}.curve{stroke:#0969da;stroke-width:2.5}.tick{font:12px sans-serif;text-anchor:middle;fill:#333}"
+    ".center{fill:none;stroke:#b3400a;stroke-width:2.5}"
+)
 _ERROR_WIDTH = 2.0
 """An error bar reaches this many standard deviations of the noise to either side."""
 
@@ -36,6 +41,30 @@ def difference_bar(value: float, stddev: float | None, limit: float, *, trusted:
     reach = _part(value, limit) / 2
     bar = _bar(min(50.0, 50.0 + reach), abs(reach), "bar" if trusted else "bar faint")
     return _row(f'{bar}<line class="zero" x1="50%" x2="50%" y1="0" y2="20"/>' + _error(value, stddev, limit, 50.0, 50.0))
+
+
+def elbow_chart(elbow: dict[str, Any], *, alone: bool = False) -> str:
+    """Return the curve of costs against the number of clusters, the number picked marked; ``alone`` as a file of its own."""
+    numbers, costs, picked = elbow["numbers"], elbow["costs"], elbow["picked"]
+    top = max(*costs, 1e-300)
+    wide, high = _MAP_WIDTH - 2 * _MARGIN, _ELBOW_HEIGHT - 2 * _MARGIN
+
+    def place(number: int, cost: float) -> tuple[float, float]:
+        across = (number - numbers[0]) / max(1, numbers[-1] - numbers[0])
+        return _MARGIN + across * wide, _MARGIN + (1 - cost / top) * high
+
+    spots = [place(k, cost) for k, cost in zip(numbers, costs, strict=True)]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+    ticks = "".join(f'<text class="tick" x="{x:.1f}" y="{_ELBOW_HEIGHT - 6}">{k}</text>' for k, (x, _) in zip(numbers, spots, strict=True))
+    x, y = spots[numbers.index(picked)]
+    style = f"<style>{_ALONE}</style>" if alone else ""
+    space = ' xmlns="http://www.w3.org/2000/svg"' if alone else ""
+    said = f"Cost for {numbers[0]} to {numbers[-1]} clusters; the curve bends most at {picked}."
+    return (
+        f'<svg{space} role="img" aria-labelledby="elbow-title elbow-desc" viewBox="0 0 {_MAP_WIDTH} {_ELBOW_HEIGHT}">{style}'
+        f'<title id="elbow-title">How the number of clusters was chosen</title><desc id="elbow-desc">{words(said)}</desc>'
+        f'<polyline class="curve" fill="none" points="{line}"/>{ticks}<circle class="center" cx="{x:.1f}" cy="{y:.1f}" r="9"/></svg>'
+    )
 
 
 def map_chart(server_map: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from feddp_kmeans.report.budget import budget_section
+from feddp_kmeans.report.charts import elbow_chart
 from feddp_kmeans.report.clusters import clusters_section
 from feddp_kmeans.report.guarantee import asked_section, banner, guarantee_section, is_private
 from feddp_kmeans.report.rerun import rerun_section
@@ -23,6 +24,7 @@ def render_page(result: dict[str, Any]) -> str:
         "asked": ("Asked", asked_section(result)),
         "guaranteed": ("Guaranteed", guarantee_section(result)),
         "budget": ("Budget", budget_section(result)),
+        "elbow": ("Choosing k", _elbow_section(result)),
         "clusters": ("Clusters", clusters_section(result)),
         "map": ("Map", map_section(result)),
         "remarks": ("Remarks", _remarks_section(result)),
@@ -43,6 +45,20 @@ def render_page(result: dict[str, Any]) -> str:
 <footer><p class="soft">All numbers: <code>result.json</code>; the centers as a table: <code>centers.parquet</code>.</p></footer>
 </body></html>
 """
+
+
+def _elbow_section(result: dict[str, Any]) -> str:
+    elbow = result.get("elbow")
+    if not elbow:
+        return ""
+    told = (
+        f"The number of clusters was not given. {elbow['picked']} is where the cost of the weighted points that stand for the client data bends "
+        "most: up to there one cluster more cuts the cost, from there on hardly. The curve costs no privacy of its own."
+    )
+    return (
+        f'<section aria-labelledby="elbow"><h2 id="elbow">How the number of clusters was chosen</h2><p>{words(told)}</p>'
+        f'<div class="figure">{elbow_chart(elbow)}</div></section>'
+    )
 
 
 def _remarks_section(result: dict[str, Any]) -> str:

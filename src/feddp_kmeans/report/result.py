@@ -16,6 +16,8 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
+from feddp_kmeans.data.columns import Described
+from feddp_kmeans.data.encoding import Schema
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.report.page import render_page
@@ -32,10 +34,12 @@ def result_dict(
     seed: int | None,
     server_points: FloatArray | None = None,
     command: str | None = None,
+    schema: Schema | None = None,
 ) -> dict[str, Any]:
     """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised.
 
-    ``server_points`` are the public ones of the run, for the map; ``command`` is the one that made the result.
+    ``server_points`` are the public ones of the run, for the map; ``command`` is the one that made the result. Centers are in
+    the coordinates of ``columns``; profiles tell them in the user's own words.
     """
     from feddp_kmeans import __version__
 
@@ -51,6 +55,8 @@ def result_dict(
             "remarks": list(clustering.remarks),
             "elbow": clustering.elbow.to_dict() if clustering.elbow else None,
             "columns": list(columns),
+            "schema": None if schema is None else schema.to_dict(),
+            "profiles": _profiles(clustering, columns, schema),
             **_privacy_fields(clustering.plan, clustering.privacy, seed),
             "server_map": server_map(clustering, server_points),
             "command": command,
@@ -74,6 +80,19 @@ def _privacy_fields(plan: Plan, privacy: PrivacyReport, seed: int | None) -> dic
         "ledger": [dict(row) for row in privacy.ledger],
         "plan": plan.to_dict(),
     }
+
+
+def _profiles(clustering: Clustering, columns: Sequence[str], schema: Schema | None) -> list[list[dict[str, Any]]]:
+    """Return for each cluster what it is like, column by column; plain numbers are told as they are."""
+    told = []
+    for center, stddev in zip(clustering.centers, clustering.center_stddev, strict=True):
+        if schema is None:
+            error = float(stddev) if math.isfinite(stddev) else None
+            profile = [Described(name, "number", float(value), error) for name, value in zip(columns, center, strict=True)]
+        else:
+            profile = schema.describe(center, float(stddev))
+        told.append([described.to_dict() for described in profile])
+    return told
 
 
 def check_folder(folder: Path, *, force: bool) -> None:

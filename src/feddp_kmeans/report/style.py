@@ -81,6 +81,7 @@ code,pre{font-family:ui-monospace,"Cascadia Mono",Menlo,Consolas,monospace;font-
 code{padding:.1em .3em}
 pre{padding:.8rem 1rem;overflow-x:auto}
 pre code{padding:0}
+.curve{stroke:var(--bar);stroke-width:2.5}.tick{font-size:13px;text-anchor:middle;fill:var(--soft)}
 @media(max-width:40rem){th,td{padding:.3rem .3rem}.sizes td.draw{width:34%}.cluster{padding:.2rem .6rem .6rem}
 .cluster table{font-size:.84rem}.cluster th:first-child{width:28%}.cluster .here{width:25%}.cluster .draw{width:24%}}
 @media print{body{font-size:10.5pt}header,main,footer{max-width:none;padding:0}nav,.skip{display:none}h2,h3,caption{break-after:avoid}

@@ -1,0 +1,86 @@
+"""``feddp evaluate``: how good centers are, from the points themselves. Not private, and says so first."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.server import kmeans_cost
+from feddp_kmeans.data.inputs import open_points
+from feddp_kmeans.data.tables import client_paths, read_owners
+from feddp_kmeans.report.run import Run, read_run
+
+_ROWS = 1 << 16
+out = Console()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Exact numbers about private points: NOT private."""
+
+    cost: float
+    """Mean squared distance of a point to its center."""
+    one_center_cost: float
+    """The same with the mean of all points as the only center."""
+    sizes: IntArray
+    n_left_out: int
+    """Rows with a NaN or an infinity."""
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    clients: Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")],
+    client_column: Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")] = None,
+) -> None:
+    """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: for whoever may see the points."""
+    found = read_run(run)
+    if client_column is not None:
+        read_owners(Path(clients), client_column)
+    paths = [Path(clients)] if client_column is not None else client_paths(clients)
+    made = nonprivate_evaluation(found, paths)
+    out.print("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.", highlight=False, soft_wrap=True)
+    out.print(f"points             {made.sizes.sum():,} ({made.n_left_out:,} left out: a value is missing)", highlight=False)
+    out.print(f"cost a point       {made.cost:.6g}", highlight=False)
+    out.print(f"with one center    {made.one_center_cost:.6g}", highlight=False)
+    out.print(f"explained          {_explained(made):.2%}", highlight=False)
+    table = Table(title="Cluster sizes (exact)", title_justify="left")
+    for name in ("cluster", "points", "share"):
+        table.add_column(name, justify="right")
+    for index, size in enumerate(made.sizes):
+        table.add_row(str(index), f"{size:,}", f"{size / made.sizes.sum():.1%}")
+    out.print(table)
+
+
+def nonprivate_evaluation(run: Run, paths: list[Path]) -> Evaluation:
+    """Return cost and sizes over all files, read twice in pieces: once for the mean, once for the costs."""
+    sizes = np.zeros(len(run.centers), dtype=np.int64)
+    total, cost, one, left_out = np.zeros(len(run.columns)), 0.0, 0.0, 0
+    for points, n_rows in _pieces(run, paths):
+        total += points.sum(axis=0)
+        sizes += np.bincount(run.labels(points), minlength=len(sizes))
+        left_out += n_rows - len(points)
+    n_points = int(sizes.sum())
+    if n_points == 0:
+        raise FedDPError("clients must have at least one point, got none.")
+    mean = (total / n_points)[None]
+    for points, _ in _pieces(run, paths):
+        cost += kmeans_cost(points, run.centers) * len(points)
+        one += kmeans_cost(points, mean) * len(points)
+    return Evaluation(max(0.0, cost) / n_points, max(0.0, one) / n_points, sizes, left_out)
+
+
+def _pieces(run: Run, paths: list[Path]) -> Iterator[tuple[FloatArray, int]]:
+    for source in [open_points(path, run.columns, run.schema) for path in paths]:
+        for points in source.pieces(_ROWS):
+            yield points[np.isfinite(points).all(axis=1)], len(points)
+
+
+def _explained(made: Evaluation) -> float:
+    return 1 - made.cost / made.one_center_cost if made.one_center_cost > 0 else 0.0

@@ -1,0 +1,212 @@
+"""``feddp fit`` and ``feddp choose-k``: from files to clusters, through plan, odometer and ledger."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._files import write_whole
+from feddp_kmeans.algorithm import feddp_kmeans
+from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.options import command_line, err, make_settings, out
+from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
+from feddp_kmeans.data.inputs import Inputs, open_inputs
+from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.privacy.odometer import Entry
+from feddp_kmeans.report.charts import elbow_chart
+from feddp_kmeans.report.result import check_folder, result_dict, write_result
+
+Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a feddp choose-k: its releases are used, not paid again.")]
+RECORD = "releases"
+
+
+def fit(
+    clients: options.Clients,
+    clusters: options.Clusters,
+    epsilon: options.Epsilon,
+    server: options.Server = None,
+    delta: options.Delta = 1e-6,
+    unit: options.Unit = "point",
+    method: options.MethodOption = "refined",
+    lloyd_steps: options.Steps = AUTO,
+    radius: options.Radius = None,
+    box: options.BoxOption = None,
+    client_size: options.ClientSize = None,
+    n_points: options.Points = None,
+    max_clusters: options.MaxClusters = 20,
+    client_column: options.ClientColumn = None,
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    resume: Resume = None,
+    limit: options.Limit = None,
+    odometer: options.OdometerFile = None,
+    seed: options.Seed = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Cluster the clients' files privately.
+
+    Examples:
+      feddp fit clients/ --server public.csv -k 10 --epsilon 1 --out run/
+      feddp fit table.parquet --client-column hospital -k auto --epsilon 2 --box 0,1
+      feddp fit "phones/*.csv" --unit client --client-size 50 -k 5 --epsilon 2 --limit 4
+
+    """
+    settings = make_settings(
+        AUTO if resume else clusters,
+        lloyd_steps=lloyd_steps,
+        box=box,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=unit,
+        method=method,
+        radius=radius,
+        client_size=client_size,
+        n_points=n_points,
+        max_clusters=max_clusters,
+    )
+    if folder is not None:
+        check_folder(folder, force=force)
+    inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
+    prepared = prepared_for(settings, inputs)
+    federation: Federation = inputs.federation
+    if resume is None:
+        odometer_of(clients, odometer).book(Entry.of(prepared.plan, command_line(), secure=seed is None), limit=limit)
+    else:
+        federation = _recorded(federation, resume)
+    chosen = int(clusters) if resume and clusters != AUTO else None
+    with progress(prepared, quiet=quiet) as on_release:
+        found = feddp_kmeans.run(federation, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
+    result = result_dict(
+        found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
+    )
+    if folder is not None:
+        write_result(folder, result)
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, allow_nan=False))
+    elif not quiet:
+        show(found, result)
+        if folder is not None:
+            out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
+
+
+def choose_k(
+    clients: options.Clients,
+    epsilon: options.Epsilon,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume goes on from.")],
+    server: options.Server = None,
+    delta: options.Delta = 1e-6,
+    unit: options.Unit = "point",
+    method: options.MethodOption = "refined",
+    lloyd_steps: options.Steps = AUTO,
+    radius: options.Radius = None,
+    box: options.BoxOption = None,
+    client_size: options.ClientSize = None,
+    n_points: options.Points = None,
+    max_clusters: options.MaxClusters = 20,
+    client_column: options.ClientColumn = None,
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    limit: options.Limit = None,
+    odometer: options.OdometerFile = None,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Choose the number of clusters: the first steps of a fit, and the elbow they show.
+
+    The budget is that of the whole fit. Go on with feddp fit, the same options, and --resume: what is paid for is not paid again.
+
+    Examples:
+      feddp choose-k clients/ --server public.csv --epsilon 1 --out look/
+      feddp fit clients/ --server public.csv -k 7 --epsilon 1 --resume look/ --out run/
+
+    """
+    settings = make_settings(
+        AUTO,
+        lloyd_steps=lloyd_steps,
+        box=box,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=unit,
+        method=method,
+        radius=radius,
+        client_size=client_size,
+        n_points=n_points,
+        max_clusters=max_clusters,
+    )
+    if (folder / RECORD).exists():
+        raise FedDPError(f"--out must not hold releases already, got {str(folder)!r}.")
+    inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
+    prepared = prepared_for(settings, inputs)
+    odometer_of(clients, odometer).book(Entry.of(prepared.plan, command_line(), secure=seed is None), limit=limit)
+    with progress(prepared, quiet=quiet) as on_release:
+        recorded = RecordedFederation(inputs.federation, folder / RECORD)
+        elbow = feddp_kmeans.choose_k(recorded, prepared, seed=seed, on_release=on_release)
+    made = {"elbow": elbow.to_dict(), "ledger": recorded.ledger.rows(), "plan": prepared.plan.to_dict(), "command": command_line()}
+    write_whole(folder / "choose_k.json", (json.dumps(made, indent=2) + "\n").encode())
+    write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
+    if as_json:
+        typer.echo(json.dumps(made, indent=2))
+    elif not quiet:
+        show_elbow(out, elbow)
+        show_ledger(out, made["ledger"], title="What was released so far")
+        out.print(f"Go on: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)
+
+
+def prepared_for(settings: Settings, inputs: Inputs) -> Prepared:
+    """Return the plan for these inputs: a schema's radius is public, and there may be no server data."""
+    if inputs.schema is not None and settings.radius is None and settings.box is None:
+        settings = replace(settings, radius=inputs.schema.radius)
+    if inputs.server_points is None:
+        return prepare_serverless(settings, inputs.federation.dimension, inputs.federation.n_clients)
+    settings.check_server(inputs.server_points, inputs.federation.dimension)
+    return prepare(settings, inputs.server_points, inputs.federation.n_clients)
+
+
+@contextmanager
+def progress(prepared: Prepared, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show the releases as they are made: a bar on a terminal that vanishes at the end, a line each elsewhere."""
+    total = sum(release.times for release in prepared.plan.releases)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+        task = bar.add_task("starting", total=total)
+
+        def on_release(name: str) -> None:
+            if not (err.is_terminal or quiet):
+                err.print(f"release: {name}", highlight=False)
+            bar.update(task, description=name, advance=1)
+
+        yield on_release
+
+
+def show(found: Clustering, result: dict[str, Any]) -> None:
+    """Print what came out, and the guarantee last."""
+    show_ledger(out, result["ledger"], title="What was released")
+    if found.elbow is not None:
+        show_elbow(out, found.elbow)
+    show_clusters(out, found.counts, found.center_stddev, np.linalg.norm(found.centers, axis=1))
+    if result["schema"] is not None:
+        show_profiles(out, result["profiles"])
+    for remark in found.remarks:
+        out.print(f"Note: {remark}.", style="yellow", highlight=False)
+    out.print(result["guarantee"], style="bold", highlight=False)
+
+
+def _recorded(federation: Federation, folder: Path) -> RecordedFederation:
+    if not (folder / RECORD).exists():
+        raise FedDPError(f"--resume must be the folder of a feddp choose-k, got {str(folder)!r}.")
+    return RecordedFederation(federation, folder / RECORD)

@@ -1,0 +1,88 @@
+"""Cells of a raw table as numbers or as text. A cell's value depends on that cell alone, never on its neighbours."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
+"""Text that means an empty cell, where a schema does not name it as a category."""
+
+_NUMBER = r"^(-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?inf)$"
+_DECIMAL_COMMA = r"^([+-]?\d*),(\d+)([eE][+-]?\d+)?$"
+
+
+def check_distinct(names: Sequence[str], source: str) -> None:
+    """Refuse a table that has two columns of one name."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FedDPError(f"columns of {source} must have distinct names, got {twice!r} twice.")
+
+
+def is_numeric(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds numbers."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds text, plain or as a dictionary."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_readable(kind: pa.DataType) -> bool:
+    """Return whether a column of this type can be a number or a category."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return is_numeric(value) or is_text(value)
+
+
+def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
+    """Return a column as float64; NaN for an empty cell, and for text that is no number."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if is_text(column.type):
+        column = _parsed(column, decimal)
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif not is_numeric(column.type):
+        raise FedDPError(f"column must hold numbers, got {column.type}.")
+    numbers: FloatArray = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def as_text(column: Any) -> Any:
+    """Return a column as trimmed text in Unicode's composed form; 1.0 and 1 are the same, so are True and true. Empty cells are null."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (is_text(column.type) or is_numeric(column.type)):
+        raise FedDPError(f"column must hold text or numbers, got {column.type}.")
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    text = pc.utf8_normalize(column.cast(pa.large_string()), form="NFC")
+    text = pc.utf8_trim_whitespace(text)
+    text = pc.replace_substring_regex(text, r"^(-?\d+)\.0+$", r"\1")
+    for word in ("true", "false"):
+        text = pc.replace_substring_regex(text, f"^(?i:{word})$", word)
+    return text
+
+
+def is_missing(text: Any) -> Any:
+    """Return which cells of a text column are empty or say so."""
+    return pc.is_in(text, value_set=pa.array([None, *MISSING], pa.large_string()))
+
+
+def _parsed(column: Any, decimal: str) -> Any:
+    text = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    if decimal == ",":
+        text = pc.replace_substring_regex(text, _DECIMAL_COMMA, r"\1.\2\3")
+    for pattern, plain in ((r"^\+", ""), (r"^(?i:true)$", "1"), (r"^(?i:false)$", "0"), (r"^(-?)(?i:inf|infinity)$", r"\1inf")):
+        text = pc.replace_substring_regex(text, pattern, plain)
+    return pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, pa.large_string()))

@@ -1,0 +1,88 @@
+"""Formats of tables on disk: which columns a file has, and its rows in pieces."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.data.array_files import ARRAYS, SVMLIGHT, array_columns, array_pieces
+from feddp_kmeans.data.cells import check_distinct
+from feddp_kmeans.data.csv_files import CsvFile
+
+CSV = (".csv", ".tsv")
+ARROW = (".arrow", ".feather")
+SUFFIXES = (*CSV, ".parquet", *ARROW, *ARRAYS, *SVMLIGHT)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is no file, or of a format that is not read."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise FedDPError(f"file must end in one of {list(SUFFIXES)}, got {str(path)!r}.")
+    if not path.is_file():
+        raise FedDPError(f"file must exist, got {str(path)!r}.")
+
+
+def has_names(path: Path) -> bool:
+    """Return whether files of this format name their columns."""
+    return path.suffix.lower() not in (*ARRAYS, *SVMLIGHT)
+
+
+def is_svmlight(path: Path) -> bool:
+    """Return whether this is an SVMlight file, which does not state its number of columns."""
+    return path.suffix.lower() in SVMLIGHT
+
+
+def read_schema(path: Path) -> pa.Schema:
+    """Return the names and types of the columns; reads headers, or the first block of a CSV."""
+    suffix = path.suffix.lower()
+    if suffix in CSV:
+        return CsvFile(path).schema
+    if suffix == ".parquet":
+        schema = pq.read_schema(path)
+    elif suffix in ARROW:
+        with _arrow(path) as reader:
+            schema = reader.schema
+    else:
+        schema = pa.schema([(name, pa.float64()) for name in array_columns(path)])
+    check_distinct(schema.names, path.name)
+    return schema
+
+
+def read_tables(path: Path, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[pa.Table]:
+    """Yield these columns in this order, at most ``rows`` rows at a time. ``text``: cells of a CSV are left as the text they are."""
+    suffix = path.suffix.lower()
+    if suffix in CSV:
+        yield from CsvFile(path).batches(columns, rows, text=text)
+    elif suffix == ".parquet":
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
+                yield pa.Table.from_batches([batch]).select(list(columns))
+    elif suffix in ARROW:
+        with _arrow(path) as reader:
+            for batch in _arrow_batches(reader):
+                for start in range(0, batch.num_rows, rows):
+                    yield pa.Table.from_batches([batch.slice(start, rows)]).select(list(columns))
+    else:
+        names = tuple(columns) if is_svmlight(path) else array_columns(path)
+        for piece in array_pieces(path, names, rows):
+            yield pa.table(dict(zip(names, piece.T, strict=True))).select(list(columns))
+
+
+def _arrow(path: Path) -> Any:
+    source = pa.memory_map(str(path))
+    try:
+        return pa.ipc.open_file(source)
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_stream(source)
+
+
+def _arrow_batches(reader: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.ipc.RecordBatchFileReader):
+        for index in range(reader.num_record_batches):
+            yield reader.get_batch(index)
+    else:
+        yield from reader

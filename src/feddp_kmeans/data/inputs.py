@@ -1,0 +1,145 @@
+"""What a run reads: the clients' files and the public server data, alike whether they are plain numbers or a schema encodes them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.data.cells import is_numeric
+from feddp_kmeans.data.encoding import EncodedFile, Schema, open_encoded
+from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema
+from feddp_kmeans.data.learn import learn_schema, needs_schema
+from feddp_kmeans.data.tables import (
+    TableFile,
+    check_readable,
+    check_same_columns,
+    client_paths,
+    named_errors,
+    open_clients,
+    open_table,
+    read_grouped,
+    read_owners,
+)
+from feddp_kmeans.federation.files import FileFederation
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.federation.local import LocalFederation
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The clients, and what is public about them."""
+
+    federation: LocalFederation
+    columns: tuple[str, ...]
+    """Names of the coordinates."""
+    server_points: FloatArray | None
+    """Public points in the same coordinates, where there are any."""
+    schema: Schema | None
+    """The public encoding; None for plain numbers."""
+
+
+def open_inputs(
+    clients: str,
+    server: Path | None,
+    *,
+    client_column: str | None = None,
+    schema_file: Path | None = None,
+    ignore: Collection[str] = (),
+) -> Inputs:
+    """Return the clients and the server data, encoded where there is a schema file or the server table is not all numbers.
+
+    Every file is read once here: one that cannot be read is refused by name before anything is released.
+    """
+    hidden = (*ignore, *([client_column] if client_column else []))
+    _check_ignored(ignore, clients, server)
+    schema = read_or_learn(server, schema_file, hidden)
+    if schema is not None:
+        return _open_encoded_inputs(clients, server, client_column, schema)
+    table = None if server is None else open_table(server, ignore=hidden)
+    like = None if table is None else table.columns
+    federation: LocalFederation
+    if client_column is not None:
+        points, owners, columns = read_grouped(Path(clients), client_column, ignore=ignore, like=like)
+        federation = InMemoryFederation.from_groups(points, owners)
+    else:
+        tables = open_clients(clients, ignore=ignore, like=like)
+        columns, federation = tables[0].columns, FileFederation(tables)
+    if table is not None:
+        check_same_columns(table, columns)
+    if client_column is None:
+        check_readable(tables)
+    return Inputs(federation, columns, None if table is None else table.read(), None)
+
+
+def read_or_learn(server: Path | None, schema_file: Path | None, hidden: Collection[str]) -> Schema | None:
+    """Return the schema of the file, else the one that a server table with words in it teaches; None for plain numbers."""
+    if schema_file is not None:
+        return Schema.read(schema_file).without(hidden)
+    if server is None or not needs_schema(server, hidden):
+        return None
+    return learn_schema(server, ignore=[name for name in hidden if name in _names(server)])
+
+
+def read_server(path: Path) -> FloatArray:
+    """Return the public points of a server table, encoded where it is not all numbers."""
+    schema = read_or_learn(path, None, ())
+    return open_table(path).read() if schema is None else open_encoded(path, schema).read()
+
+
+def open_points(path: Path, columns: tuple[str, ...], schema: Schema | None) -> TableFile | EncodedFile:
+    """Return a file as points in the coordinates of a finished run; columns that the run does not know are left alone."""
+    if schema is not None:
+        return open_encoded(path, schema)
+    check_file(path)
+    if not is_svmlight(path):
+        with named_errors(path):
+            check_plain(read_schema(path), columns, path)
+    return TableFile(path, columns)
+
+
+def check_plain(found: pa.Schema, columns: tuple[str, ...], path: Path) -> None:
+    """Refuse a table that lacks one of these columns, or where it is not a number."""
+    if not has_names(path) and len(found.names) != len(columns):
+        raise FedDPError(f"{path.name} must have {len(columns)} columns, got {len(found.names)}.")
+    kinds = dict(zip(found.names, found.types, strict=True))
+    for name in columns:
+        if name not in kinds:
+            raise FedDPError(f"column {name!r} must be in {path.name}, which has {', '.join(found.names[:6])}.")
+        if not is_numeric(kinds[name]):
+            raise FedDPError(f"column {name!r} of {path.name} must be numeric, got {kinds[name]}.")
+
+
+def _open_encoded_inputs(clients: str, server: Path | None, client_column: str | None, schema: Schema) -> Inputs:
+    points = None if server is None else open_encoded(server, schema).read()
+    federation: LocalFederation
+    if client_column is not None:
+        owners = read_owners(Path(clients), client_column)
+        federation = InMemoryFederation.from_groups(open_encoded(Path(clients), schema).read(), owners)
+    else:
+        files = [open_encoded(path, schema) for path in client_paths(clients)]
+        check_readable(files)
+        federation = FileFederation(files)
+    return Inputs(federation, schema.columns, points, schema)
+
+
+def _check_ignored(ignore: Collection[str], clients: str, server: Path | None) -> None:
+    if not ignore:
+        return
+    one = Path(clients) if Path(clients).is_file() else client_paths(clients)[0]
+    known = {*_names(one), *(_names(server) if server is not None else ())}
+    for name in ignore:
+        if name not in known:
+            raise FedDPError(f"--ignore must name a column of the tables, got {name!r}.")
+
+
+def _names(path: Path) -> list[str]:
+    """Return the names that a file gives to its columns."""
+    check_file(path)
+    if not has_names(path):
+        return []
+    with named_errors(path):
+        names: list[str] = read_schema(path).names
+    return names

@@ -1,0 +1,130 @@
+"""``feddp encode``, and ``feddp fit`` on mixed tables."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from feddp_kmeans.data.encoding import Schema
+from tests.cli.mixed import KINDS, mixed, write_mixed
+from tests.cli.test_main import feddp
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_mixed(tmp_path)
+
+
+def fit(folder, *more):
+    return feddp("fit", folder / "clients", "--server", folder / "server.csv", "-k", 3, "--epsilon", 2, *more)
+
+
+def test_encode_writes_a_schema_and_says_what_it_did(folder):
+    done = feddp("encode", folder / "server.csv", "--out", folder / "schema.json", "--categories", "âge", "--ignore", "income")
+    assert done.returncode == 0, done.stderr
+    schema = Schema.read(folder / "schema.json")
+    assert [field.kind for field in schema.fields] == ["category", "category"]
+    assert schema.ignored == (("income", "asked for"),)
+    for word in ("âge", "Lyon", "ignored", "other"):
+        assert word in done.stdout
+    again = feddp("encode", folder / "server.csv", "--out", folder / "schema.json")
+    assert (again.returncode, "use --force" in again.stderr) == (1, True)
+
+
+def test_an_id_is_refused_with_advice(folder):
+    (folder / "server.csv").write_text("name,x\n" + "".join(f"n{i},{i % 7}\n" for i in range(80)))
+    done = feddp("encode", folder / "server.csv", "--out", folder / "schema.json")
+    assert done.returncode == 1
+    assert done.stderr.startswith("feddp: column 'name' of server.csv must be a category, got 80 distinct values in 80 rows")
+    assert "--ignore" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_fit_learns_the_schema_from_the_server_table_and_tells_clusters_in_its_words(folder):
+    done = fit(folder, "--out", folder / "run")
+    assert done.returncode == 0, done.stderr
+    assert "Profiles" in done.stdout
+    result = json.loads((folder / "run" / "result.json").read_text())
+    schema = Schema.from_dict(result["schema"])
+    assert result["columns"] == list(schema.columns)
+    assert pa.parquet.read_table(folder / "run" / "centers.parquet").column_names == list(schema.columns)
+    told = sorted((profile for profile in result["profiles"]), key=lambda profile: profile[0]["value"])
+    for (age, city, income), (true_age, true_city, true_income) in zip(told, KINDS, strict=True):
+        assert age["column"] == "âge"
+        assert age["value"] == pytest.approx(true_age, abs=3)
+        assert age["error"] > 0
+        assert (city["kind"], city["value"]) == ("category", true_city)
+        assert sum(city["shares"].values()) == pytest.approx(1)
+        assert income["value"] == pytest.approx(true_income, abs=2)
+
+
+def test_a_schema_file_alone_decides_and_ignored_columns_are_left_out(folder):
+    assert feddp("encode", folder / "server.csv", "--out", folder / "schema.json").returncode == 0
+    from_file = fit(folder, "--schema", folder / "schema.json", "--json", "--seed", 1)
+    learnt = fit(folder, "--json", "--seed", 1)
+    assert json.loads(from_file.stdout) == json.loads(learnt.stdout)
+    less = json.loads(fit(folder, "--schema", folder / "schema.json", "--ignore", "city", "--json", "--seed", 1).stdout)
+    assert less["columns"] == ["âge", "income"]
+    plain = json.loads(fit(folder, "--ignore", "city", "--json", "--seed", 1).stdout)
+    assert plain["schema"] is None
+    assert plain["columns"] == ["âge", "income"]
+    assert plain["profiles"][0][0] == {
+        "column": "âge",
+        "kind": "number",
+        "value": plain["centers"][0][0],
+        "error": plain["center_stddev"][0],
+        "shares": None,
+    }
+    typo = fit(folder, "--ignore", "town")
+    assert (typo.returncode, typo.stderr) == (1, "feddp: --ignore must name a column of the tables, got 'town'.\n")
+
+
+def test_one_mixed_table_with_a_client_column(folder):
+    table, _ = mixed(900, 5)
+    table = table.append_column("who", pa.array([f"c{i % 30}" for i in range(900)]))
+    pa.parquet.write_table(table, folder / "all.parquet")
+    more = ("-k", 3, "--epsilon", 2, "--client-column", "who", "--json")
+    done = feddp("fit", folder / "all.parquet", "--server", folder / "server.csv", *more)
+    result = json.loads(done.stdout)
+    assert result["plan"]["facts"]["n_clients"] == 30
+    assert not any("who" in name for name in result["columns"])
+
+
+def test_unseen_words_and_wild_numbers_are_no_error_and_a_lost_column_is(folder):
+    (folder / "clients" / "9.csv").write_text("city,income,âge\nAtlantis,1e300,-5\n,oops,\n")
+    done = fit(folder, "--json")
+    assert done.returncode == 0, done.stderr
+    assert np.isfinite(json.loads(done.stdout)["centers"]).all()
+    (folder / "clients" / "9.csv").write_text("city,income\nParis,1\n")
+    lost = fit(folder)
+    assert (lost.returncode, lost.stderr) == (1, "feddp: column 'âge' of the schema must be in 9.csv, which has city, income.\n")
+
+
+def test_a_file_that_is_broken_far_down_is_refused_before_anything_is_released(folder):
+    (folder / "clients" / "9.csv").write_text("city,income,âge\n" + "Paris,20,25\n" * 150_000 + "Paris,20\n")
+    done = fit(folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith("feddp: 9.csv must be a readable .csv table")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_plan_takes_a_mixed_server_table(folder):
+    done = feddp("plan", "--server", folder / "server.csv", "-k", 3, "--json")
+    assert json.loads(done.stdout)["facts"]["dimension"] == 6
+
+
+def test_svmlight_clients_with_and_without_a_schema(tmp_path):
+    (tmp_path / "clients").mkdir()
+    rows = "".join(f"1 {1 + i % 2}:{5 + i % 3} 4:1\n" for i in range(60))
+    for path in (tmp_path / "server.svm", tmp_path / "clients" / "0.svm"):
+        path.write_text(rows)
+    more = ("--server", tmp_path / "server.svm", "-k", 2, "--epsilon", "inf", "--json")
+    plain = json.loads(feddp("fit", tmp_path / "clients", *more).stdout)
+    assert plain["columns"] == ["x1", "x2", "x3", "x4"]
+    assert feddp("encode", tmp_path / "server.svm", "--out", tmp_path / "schema.json").returncode == 0
+    scaled = json.loads(feddp("fit", tmp_path / "clients", *more, "--schema", tmp_path / "schema.json").stdout)
+    assert scaled["columns"] == ["x1", "x2"]
+    assert np.array(scaled["centers"]).max() <= 1

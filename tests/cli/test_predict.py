@@ -1,0 +1,111 @@
+"""``feddp predict``: labels beside the input."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.report.run import read_run
+from tests.cli.mixed import mixed, write_mixed
+from tests.cli.test_main import feddp
+
+CENTERS = [[0.0, 0.0], [10.0, 10.0]]
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "run").mkdir()
+    write_result(tmp_path, centers=CENTERS, columns=["a", "b"], schema=None)
+    return tmp_path
+
+
+def write_result(folder, **result):
+    (folder / "run" / "result.json").write_text(json.dumps(result))
+
+
+def predict(folder, name, *more):
+    return feddp("predict", folder / "run", folder / name, *more)
+
+
+def test_a_csv_keeps_its_rows_its_columns_and_its_cells(run):
+    text = 'note;b;"a"\n"x;y";1,50;0\nz;;1\n"q ""u""";09;10,0\n'
+    (run / "in.csv").write_text(text)
+    done = predict(run, "in.csv")
+    assert done.returncode == 0, done.stderr
+    assert "NOT private" in done.stdout
+    rows = list(csv.reader((run / "in.labels.csv").read_text().splitlines(), delimiter=";"))
+    expected = [["note", "b", "a", "cluster"], ["x;y", "1,50", "0", "0"], ["z", "", "1", "-1"], ['q "u"', "09", "10,0", "1"]]
+    assert rows == expected
+    again = predict(run, "in.csv")
+    assert (again.returncode, "use --force" in again.stderr) == (1, True)
+    assert predict(run, "in.csv", "--force").returncode == 0
+    assert predict(run, "in.csv", "--out", run / "other.csv").returncode == 0
+    assert sorted(path.name for path in run.iterdir()) == ["in.csv", "in.labels.csv", "other.csv", "run"]
+
+
+def test_parquet_and_feather_keep_their_types(run):
+    table = pa.table({"b": pa.array([0, 11, None], pa.int32()), "a": [0.0, 9, 9], "when": pa.array([1, 2, 3], pa.timestamp("ms"))})
+    expected = table.append_column("cluster", pa.array([0, 1, -1]))
+    pa.parquet.write_table(table, run / "in.parquet")
+    pa.feather.write_feather(table, run / "in.feather")
+    for name, read in (("parquet", pa.parquet.read_table), ("feather", pa.feather.read_table)):
+        assert predict(run, f"in.{name}").returncode == 0
+        assert read(run / f"in.labels.{name}").equals(expected)
+
+
+def test_arrays_get_an_array_of_labels(run):
+    write_result(run, centers=CENTERS, columns=["x0", "x1"], schema=None)
+    np.save(run / "in.npy", np.array([[1.0, 1], [9, 9], [np.nan, 0]]))
+    assert predict(run, "in.npy").returncode == 0
+    assert np.load(run / "in.labels.npy").tolist() == [0, 1, -1]
+    np.save(run / "wide.npy", np.ones((2, 3)))
+    assert predict(run, "wide.npy").stderr == "feddp: wide.npy must have 2 columns, got 3.\n"
+
+
+def test_what_does_not_fit_is_refused_in_one_line(run):
+    (run / "lost.csv").write_text("a,c\n1,2\n")
+    assert predict(run, "lost.csv").stderr == "feddp: column 'b' must be in lost.csv, which has a, c.\n"
+    (run / "taken.csv").write_text("a,b,cluster\n1,2,3\n")
+    assert predict(run, "taken.csv").stderr == "feddp: taken.csv must not have a column 'cluster' already.\n"
+    (run / "in.csv").write_text("a,b\n1,2\n")
+    assert "--out must end in '.csv'" in predict(run, "in.csv", "--out", run / "x.parquet").stderr
+    (run / "ragged.csv").write_text("a,b\n" + "1,2\n" * 300_000 + "1\n")
+    done = predict(run, "ragged.csv")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert not (run / "ragged.labels.csv").exists()
+
+
+def test_a_mixed_run_labels_mixed_tables(tmp_path):
+    folder = write_mixed(tmp_path)
+    more = ("--server", folder / "server.csv", "-k", 3, "--epsilon", 2, "--out", folder / "run")
+    assert feddp("fit", folder / "clients", *more).returncode == 0
+    table, which = mixed(200, 7, holes=0.3)
+    pa.csv.write_csv(table, folder / "new.csv")
+    assert predict(folder, "new.csv").returncode == 0
+    labels = pa.csv.read_csv(folder / "new.labels.csv")["cluster"].to_numpy()
+    assert len({(label, kind) for label, kind in zip(labels, which, strict=True)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "run must be a folder with a readable result.json"),
+        ("[]", "must hold centers and columns"),
+        ('{"centers": [[1]], "columns": [1]}', "columns of result.json must be a list of names"),
+        ('{"centers": [[1, 2]], "columns": ["a"]}', "centers of result.json must be rows of 1 finite numbers"),
+        ('{"centers": [[NaN]], "columns": ["a"]}', "centers of result.json must be rows"),
+        ('{"centers": [["inf"]], "columns": ["a"]}', "centers of result.json must be rows"),
+        ('{"centers": [[1]], "columns": ["a"], "schema": {}}', "schema must have the keys"),
+    ],
+)
+def test_what_is_no_run_is_refused_in_one_line(tmp_path, content, message):
+    (tmp_path / "result.json").write_text(content)
+    with pytest.raises(FedDPError, match=message) as error:
+        read_run(tmp_path)
+    assert len(str(error.value).splitlines()) == 1
