@@ -174,4 +174,4 @@ def test_fit_without_server_data(folder):
     refused = feddp("fit", folder / "clients", "-k", 3, "--epsilon", 2, "--box", "1")
     assert (refused.returncode, "--box must be two numbers LOW,HIGH" in refused.stderr) == (1, True)
     planned = json.loads(feddp("plan", "-k", 3, "--dimension", 5, "--epsilon", 1, "--json").stdout)
-    assert [row["release"] for row in planned["releases"]][:2] == ["distances", "bounds"]
+    assert [row["release"] for row in planned["releases"]][:2] == ["distances", "mean"]
