@@ -65,7 +65,8 @@ def test_a_schema_file_alone_decides_and_ignored_columns_are_left_out(folder):
     assert feddp("encode", folder / "server.csv", "--out", folder / "schema.json").returncode == 0
     from_file = fit(folder, "--schema", folder / "schema.json", "--json", "--seed", 1)
     learnt = fit(folder, "--json", "--seed", 1)
-    assert json.loads(from_file.stdout) == json.loads(learnt.stdout)
+    first, second = (json.loads(run.stdout) | {"command": None} for run in (from_file, learnt))
+    assert first == second
     less = json.loads(fit(folder, "--schema", folder / "schema.json", "--ignore", "city", "--json", "--seed", 1).stdout)
     assert less["columns"] == ["âge", "income"]
     plain = json.loads(fit(folder, "--ignore", "city", "--json", "--seed", 1).stdout)

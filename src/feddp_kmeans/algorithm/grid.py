@@ -84,6 +84,7 @@ class GridRun:
         self._seed = seed
         self.server_weights: FloatArray = np.zeros(0)
         self.center_stddev: FloatArray = np.zeros(method.k)
+        self.count_stddev = 0.0
         self.remarks: list[str] = []
 
     def projection(self) -> FloatArray:
@@ -115,6 +116,7 @@ class GridRun:
         members = distances.argmin(axis=1)
         counts: FloatArray = np.bincount(members, self._counts, minlength=k).astype(np.float64)
         count_noise = self._noise * np.sqrt(np.bincount(members, minlength=k))
+        self.count_stddev = float(count_noise.max())
         lever = np.bincount(members, distances.min(axis=1), minlength=k) / self._method.dimension
         self.center_stddev = self._noise * np.sqrt(lever) / np.maximum(counts, np.maximum(count_noise, 1e-9))
         weak = np.flatnonzero(counts < _CREDIBLE * count_noise)

@@ -101,6 +101,7 @@ class ServerlessRun:
         self._rng = np.random.default_rng(seed)
         self.server_weights: FloatArray = np.zeros(0)
         self.center_stddev: FloatArray = np.zeros(method.k)
+        self.count_stddev = 0.0
         self.remarks: list[str] = []
 
     def projection(self) -> FloatArray:
@@ -209,6 +210,7 @@ class ServerlessRun:
             self._centers = self._common_step("sums", self._centers)
             counts = np.zeros(k)
             counts[0] = self._latest.counts[0] / self._latest.kept
+            self.count_stddev = float(self._latest.count_noise / self._latest.kept)
             self.center_stddev = np.full(k, np.sqrt(self._common) * self._ball.grid)
             return self._decoded(np.repeat(self._centers, k, axis=0)), counts
         origins = np.rint(self._centers)
@@ -241,6 +243,7 @@ class ServerlessRun:
             others = self._mean if weak.all() else centers[~weak]
             distances = np.square(centers[:, None] - others[None]).sum(axis=2)
             centers = np.where(weak[:, None], others[distances.argmin(axis=1)], centers)
+        self.count_stddev = float(sums.count_noise / sums.kept)
         return self._decoded(centers), sums.counts / sums.kept
 
     def _decoded(self, centers: FloatArray) -> FloatArray:

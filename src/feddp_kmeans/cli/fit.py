@@ -156,14 +156,19 @@ def choose_k(
     with progress(prepared, quiet=quiet) as on_release:
         recorded = RecordedFederation(inputs.federation, folder / RECORD)
         elbow = feddp_kmeans.choose_k(recorded, prepared, seed=seed, on_release=on_release)
-    made = {"elbow": elbow.to_dict(), "ledger": recorded.ledger.rows(), "plan": prepared.plan.to_dict(), "command": command_line()}
+    made: dict[str, Any] = {
+        "elbow": elbow.to_dict(),
+        "ledger": recorded.ledger.rows(),
+        "plan": prepared.plan.to_dict(),
+        "command": command_line(),
+    }
     write_whole(folder / "choose_k.json", (json.dumps(made, indent=2) + "\n").encode())
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     if as_json:
         typer.echo(json.dumps(made, indent=2))
     elif not quiet:
         show_elbow(out, elbow)
-        show_ledger(out, made["ledger"], title="What was released so far")
+        show_ledger(out, ledger, title="What was released so far")
         out.print(f"Go on: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)
 
 

@@ -52,8 +52,8 @@ def _elbow_section(result: dict[str, Any]) -> str:
     if not elbow:
         return ""
     told = (
-        f"The number of clusters was not given. {elbow['picked']} is where the cost of the weighted points that stand for the client data bends "
-        "most: up to there one cluster more cuts the cost, from there on hardly. The curve costs no privacy of its own."
+        f"The number of clusters was not given. {elbow['picked']} is where the cost of the weighted points that stand for the client data "
+        "bends most: up to there one cluster more cuts the cost, from there on hardly. The curve costs no privacy of its own."
     )
     return (
         f'<section aria-labelledby="elbow"><h2 id="elbow">How the number of clusters was chosen</h2><p>{words(told)}</p>'

@@ -1,0 +1,128 @@
+"""Choosing k, the odometer and manners, as a person meets them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()"]
+
+
+def feddp(*arguments, **options):
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    means = 6 * rng.standard_normal((4, 5))
+    (tmp_path / "clients").mkdir()
+    for index in range(6):
+        np.save(tmp_path / "clients" / f"{index}.npy", means[rng.integers(4, size=500)] + 0.3 * rng.standard_normal((500, 5)))
+    np.save(tmp_path / "server.npy", means[rng.integers(4, size=60)] + 0.3 * rng.standard_normal((60, 5)))
+    return tmp_path
+
+
+def test_k_is_chosen_and_the_fit_pays_nothing_twice(folder):
+    given = ["clients", "--server", "server.npy", "--epsilon", 8, "--max-clusters", 8]
+    looked = feddp("choose-k", *given, "--out", "look", cwd=folder)
+    assert looked.returncode == 0, looked.stderr
+    assert "4  0." in looked.stdout.replace("│", " ").replace("    ", " ") or "<- sharpest bend" in looked.stdout
+    made = json.loads((folder / "look" / "choose_k.json").read_text())
+    assert made["elbow"]["picked"] == 4
+    assert (folder / "look" / "elbow.svg").read_text().startswith("<svg")
+    paid = sum(row["times"] for row in made["ledger"])
+
+    fitted = feddp("fit", *given, "-k", 5, "--resume", "look", "--out", "run", "--json", cwd=folder)
+    assert fitted.returncode == 0, fitted.stderr
+    result = json.loads(fitted.stdout)
+    assert result["n_clusters"] == 5
+    assert result["elbow"]["picked"] == 4
+    assert sum(row["times"] for row in result["ledger"]) > paid
+    assert "How the number of clusters was chosen" in (folder / "run" / "report.html").read_text()
+
+    total = json.loads(feddp("budget", "clients", "--json", cwd=folder).stdout)
+    assert len(total["runs"]) == 1
+    assert 7.8 < total["totals"][0]["epsilon"] <= 8
+
+    other = feddp("fit", "clients", "--server", "server.npy", "--epsilon", 4, "-k", 4, "--resume", "look", cwd=folder)
+    assert other.returncode == 1
+    assert "must be of this very plan and seed" in other.stderr
+
+
+def test_auto_needs_no_server_data(folder):
+    fitted = feddp("fit", "clients", "-k", "auto", "--epsilon", 8, "--max-clusters", 8, "--json", cwd=folder)
+    assert fitted.returncode == 0, fitted.stderr
+    assert json.loads(fitted.stdout)["n_clusters"] == 4
+
+
+def test_runs_add_up_and_a_limit_refuses_before_anything_is_released(folder):
+    given = ["fit", "clients", "--server", "server.npy", "-k", 4, "--epsilon", 1, "--quiet"]
+    for _ in range(2):
+        assert feddp(*given, cwd=folder).returncode == 0
+    shown = feddp("budget", "clients", cwd=folder)
+    assert "over 2 runs" in shown.stdout
+    assert "client: no bound, 2 of 2 runs protect points only" in shown.stdout
+    refused = feddp(*given, "--limit", 1.6, "--out", "run", cwd=folder)
+    assert refused.returncode == 1
+    assert "must stay within epsilon 1.6; with this run it is point: epsilon 1.8" in refused.stderr
+    assert "release:" not in refused.stderr
+    assert not (folder / "run").exists()
+    assert len((folder / "clients" / ".feddp-budget.jsonl").read_text().splitlines()) == 2
+    simulated = feddp(*given, "--seed", 1, "--odometer", "other.jsonl", cwd=folder)
+    assert simulated.returncode == 0
+    assert "NOT PRIVATE" in feddp("budget", "other.jsonl", cwd=folder).stdout
+
+
+def test_run_folders_add_up_too(folder):
+    for name in ("a", "b"):
+        given = ["clients", "--server", "server.npy", "-k", 4, "--epsilon", 1, "--odometer", f"{name}.jsonl"]
+        assert feddp("fit", *given, "--out", name, "--quiet", cwd=folder).returncode == 0
+    total = json.loads(feddp("budget", "a", "b", "--json", cwd=folder).stdout)["totals"][0]
+    assert 1.3 < total["epsilon"] < 1.6
+    nothing = feddp("budget", "nowhere", cwd=folder)
+    assert nothing.returncode == 1
+    assert "must be a data set with past runs" in nothing.stderr
+
+
+def test_quiet_is_quiet_and_no_colour_means_none(folder):
+    given = ["fit", "clients", "--server", "server.npy", "-k", 4, "--epsilon", 1]
+    quiet = feddp(*given, "--quiet", cwd=folder)
+    assert (quiet.stdout, quiet.stderr, quiet.returncode) == ("", "", 0)
+    plain = feddp(*given, cwd=folder, env=os.environ | {"NO_COLOR": "1", "FORCE_COLOR": "", "TERM": "xterm"})
+    assert "\x1b[3" not in plain.stdout
+    assert plain.returncode == 0
+
+
+@pytest.mark.parametrize(("arguments", "status"), [(["fit"], 2), (["fit", "nowhere", "-k", "2", "--epsilon", "1"], 1), (["--help"], 0)])
+def test_exit_statuses(arguments, status, tmp_path):
+    done = feddp(*arguments, cwd=tmp_path)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+
+
+def test_help_has_examples():
+    for command in ("fit", "choose-k", "plan", "budget", "reproduce"):
+        assert "feddp " + command in feddp(command, "--help").stdout.split("Examples", 1)[1]
+
+
+def test_ctrl_c_leaves_nothing_half_written(folder):
+    rng = np.random.default_rng(1)
+    np.save(folder / "clients" / "large.npy", rng.standard_normal((1_500_000, 5)))
+    given = ["fit", "clients", "--server", "server.npy", "-k", "4", "--epsilon", "1", "--out", "run"]
+    process = subprocess.Popen([*COMMAND, *given], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and "release:" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert not list(folder.glob("run/*"))
+    assert len((folder / "clients" / ".feddp-budget.jsonl").read_text().splitlines()) == 1
