@@ -1,5 +1,6 @@
 """Cells of a raw table as numbers or as text. A cell's value depends on that cell alone, never on its neighbours."""
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,17 @@ MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 
 _NUMBER = r"^(-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?inf)$"
 _DECIMAL_COMMA = r"^([+-]?\d*),(\d+)([eE][+-]?\d+)?$"
+
+
+def is_line(word: Any) -> bool:
+    """Return whether this is text without control characters, line breaks and halves of characters."""
+    return isinstance(word, str) and all(unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp") for letter in word)
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Return the first few names for a message of one line."""
+    shown = ", ".join(name if is_line(name) else ascii(name) for name in names[:most])
+    return f"{shown}{', ...' if len(names) > most else ''}" if names else "no column"
 
 
 def check_distinct(names: Sequence[str], source: str) -> None:

@@ -4,7 +4,6 @@ All that a column knows is public. A row's coordinates depend on that row alone.
 """
 
 import math
-import unicodedata
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.data.cells import as_numbers, as_text, is_missing
+from feddp_kmeans.data.cells import as_numbers, as_text, is_line, is_missing
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
 ONE_HOT = math.sqrt(0.5)
@@ -174,11 +173,6 @@ class CategoryColumn:
 
 
 Column = NumberColumn | CategoryColumn
-
-
-def is_line(word: Any) -> bool:
-    """Return whether this is text without control characters, line breaks and halves of characters."""
-    return isinstance(word, str) and all(unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp") for letter in word)
 
 
 def _check_common(column: Column) -> None:

@@ -14,8 +14,8 @@ import pyarrow as pa
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.data.cells import check_distinct, is_readable
-from feddp_kmeans.data.columns import CategoryColumn, Column, Described, NumberColumn, is_line
+from feddp_kmeans.data.cells import check_distinct, is_line, is_readable, listed
+from feddp_kmeans.data.columns import CategoryColumn, Column, Described, NumberColumn
 from feddp_kmeans.data.formats import check_file, is_svmlight, read_schema, read_tables
 from feddp_kmeans.data.tables import named_errors
 
@@ -71,7 +71,7 @@ class Schema:
         kinds = dict(zip(found.names, found.types, strict=True))
         for field in self.fields:
             if field.name not in kinds:
-                raise FedDPError(f"column {field.name!r} of the schema must be in {source}, which has {_short(found.names)}.")
+                raise FedDPError(f"column {field.name!r} of the schema must be in {source}, which has {listed(found.names)}.")
             if not is_readable(kinds[field.name]):
                 raise FedDPError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kinds[field.name]}.")
 
@@ -214,7 +214,3 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(set(keys)) < len(keys):
         raise FedDPError(f"schema must name a key once, got {next(key for key in keys if keys.count(key) > 1)!r:.80} twice.")
     return dict(pairs)
-
-
-def _short(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:6])}{', ...' if len(names) > 6 else ''}" if names else "no column"

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.data.cells import is_numeric
+from feddp_kmeans.data.cells import is_numeric, listed
 from feddp_kmeans.data.encoding import EncodedFile, Schema, open_encoded
 from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema
 from feddp_kmeans.data.learn import learn_schema, needs_schema
@@ -107,7 +107,7 @@ def check_plain(found: pa.Schema, columns: tuple[str, ...], path: Path) -> None:
     kinds = dict(zip(found.names, found.types, strict=True))
     for name in columns:
         if name not in kinds:
-            raise FedDPError(f"column {name!r} must be in {path.name}, which has {', '.join(found.names[:6])}.")
+            raise FedDPError(f"column {name!r} must be in {path.name}, which has {listed(found.names)}.")
         if not is_numeric(kinds[name]):
             raise FedDPError(f"column {name!r} of {path.name} must be numeric, got {kinds[name]}.")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.data.cells import as_numbers, as_text, check_distinct, is_missing, is_numeric, is_readable, is_text
+from feddp_kmeans.data.cells import as_numbers, as_text, check_distinct, is_missing, is_numeric, is_readable, is_text, listed
 from feddp_kmeans.data.columns import CategoryColumn, Column, NumberColumn
 from feddp_kmeans.data.encoding import Schema, as_arrow
 from feddp_kmeans.data.formats import CSV, check_file, read_schema, read_tables
@@ -67,7 +67,7 @@ def learn_schema(server: Any, *, ignore: Collection[str] = (), categories: Colle
 def _check_names(names: list[str], asked: Collection[str], ignore: Collection[str], source: str) -> None:
     for name in asked:
         if name not in names:
-            raise FedDPError(f"column {name!r} must be in {source}, which has {', '.join(names[:6])}.")
+            raise FedDPError(f"column {name!r} must be in {source}, which has {listed(names)}.")
     check_distinct(names, source)
     if "" in names and "" not in ignore:
         raise FedDPError(f"columns of {source} must have names, got column {names.index('')} without one: drop it with --ignore ''.")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.data.array_files import array_pieces
-from feddp_kmeans.data.cells import as_numbers, is_numeric
+from feddp_kmeans.data.cells import as_numbers, is_numeric, listed
 from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema, read_tables
 
 LABELS = ".labels"
@@ -157,8 +157,7 @@ def check_same_columns(server: TableFile, columns: tuple[str, ...]) -> None:
 
 
 def _short(columns: tuple[str, ...]) -> str:
-    shown = ", ".join(columns[:4])
-    return f"{len(columns)} columns ({shown}{', ...' if len(columns) > 4 else ''})"
+    return f"{len(columns)} columns ({listed(columns, 4)})"
 
 
 class named_errors:  # noqa: N801 - reads as a function where it is used
