@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,7 +14,9 @@ from feddp_kmeans.experiments import execute as execution
 from feddp_kmeans.experiments import problems, runner
 from feddp_kmeans.experiments.figures import draw
 from feddp_kmeans.experiments.page import claims_markdown, render_page
+from feddp_kmeans.experiments.peers import best_recorded
 from feddp_kmeans.experiments.spec import Config, Experiment
+from feddp_kmeans.experiments.specs import EXPERIMENTS
 
 TINY = Experiment(
     name="tiny",
@@ -159,3 +162,13 @@ def test_a_rival_whose_library_is_not_here_is_left_out_with_a_line(tiny, tmp_pat
     (row,) = runner.reproduce(lone, tmp_path, on_skip=why.append)
     assert row["method"] == "server-lloyds"
     assert why[0].startswith("google-lsh: left out. google-lsh must be installed by hand")
+
+
+def test_central_data_without_server_data_beside_recorded_programs(tmp_path):
+    small = replace(EXPERIMENTS["peers-central"], problems=["digits"], configs=[Config("refined"), Config("dp-lloyd", 7)], epsilons=[8.0])
+    rows = runner.reproduce(small, tmp_path, seeds=1)
+    costs = {row["method"]: row["cost"] for row in rows}
+    assert costs["refined"] < min(costs["dp-lloyd"], best_recorded("digits", 8.0))
+    assert all(row["epsilon_spent"] <= 8.0 for row in rows)
+    assert len(draw(small, rows, tmp_path)) == 2
+    assert "best recorded program" in claims_markdown({"peers-central": rows})

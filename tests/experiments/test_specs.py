@@ -4,7 +4,7 @@ import pytest
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.baselines import BASELINES
-from feddp_kmeans.experiments.problems import LOADERS, load_problem
+from feddp_kmeans.experiments.problems import CENTRAL, LOADERS, load_problem
 from feddp_kmeans.experiments.specs import EXPERIMENTS
 
 OTHERS = {"refined", "paper", "published-noise", "elbow of paper", "elbow of refined", "assumptions"}
@@ -16,7 +16,7 @@ def test_a_spec_names_known_methods_and_data_and_repeats_no_run(experiment, quic
     jobs = experiment.jobs(quick=quick)
     keys = [repr(job.key) for job in jobs]
     assert len(keys) == len(set(keys)) > 0
-    assert {job.problem for job in jobs} <= set(LOADERS)
+    assert {job.problem for job in jobs} <= {*LOADERS, *CENTRAL}
     assert {job.config.method for job in jobs} <= OTHERS | set(BASELINES)
 
 

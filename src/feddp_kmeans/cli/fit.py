@@ -156,12 +156,8 @@ def choose_k(
     with progress(prepared, quiet=quiet) as on_release:
         recorded = RecordedFederation(inputs.federation, folder / RECORD)
         elbow = feddp_kmeans.choose_k(recorded, prepared, seed=seed, on_release=on_release)
-    made: dict[str, Any] = {
-        "elbow": elbow.to_dict(),
-        "ledger": recorded.ledger.rows(),
-        "plan": prepared.plan.to_dict(),
-        "command": command_line(),
-    }
+    ledger = recorded.ledger.rows()
+    made = {"elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": command_line()}
     write_whole(folder / "choose_k.json", (json.dumps(made, indent=2) + "\n").encode())
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     if as_json:

@@ -17,7 +17,7 @@ from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.algorithm.theory.assumptions import MixtureFacts, check_radius, check_server_size, data_radius, proxy_facts
 from feddp_kmeans.baselines import BASELINES, oracle_floor
 from feddp_kmeans.experiments import published_code
-from feddp_kmeans.experiments.problems import FROM_TABLES, Problem, load_problem
+from feddp_kmeans.experiments.problems import CENTRAL, FROM_TABLES, Problem, load_problem
 from feddp_kmeans.experiments.spec import Job
 
 OURS = ("refined", "paper")
@@ -38,7 +38,7 @@ def execute(job: Job, tables: Path | None, optima: Path) -> dict[str, Any]:
         "method": job.config.method,
         "unit": problem.unit.value,
         "seed": job.seed,
-        "n_clusters": job.n_clusters,
+        "n_clusters": job.n_clusters if problem.box is None else problem.k,
         "epsilon": job.epsilon,
         "delta": 1e-6,
         "n_points": problem.data.n_points,
@@ -68,14 +68,20 @@ def execute(job: Job, tables: Path | None, optima: Path) -> dict[str, Any]:
 def _cluster(job: Job, problem: Problem, best: FloatArray) -> Clustering:
     config = job.config
     settings = Settings(
-        job.n_clusters,
+        problem.k,
         job.epsilon,
         privacy_unit=problem.unit.value,
         method=config.method if config.method in OURS else "refined",
         lloyd_steps=AUTO if config.lloyd_steps is None else config.lloyd_steps,
         shares=config.shares,
         client_size=problem.client_size,
+        box=problem.box,
     )
+    if problem.box is not None and config.method == "refined":
+        return feddp_kmeans.cluster(problem.federation, settings, None, seed=job.seed)
+    if problem.box is not None:
+        # Rivals start from the box: made-up uniform points stand for server data that nobody has.
+        return BASELINES[config.method](problem.federation, settings, _uniform(problem, job.seed), seed=job.seed)
     where = (problem.federation, settings, problem.data.server_points)
     if config.method in OURS:
         return feddp_kmeans.cluster(*where, seed=job.seed)
@@ -93,13 +99,19 @@ def _problem(name: str, seed: int, tables: Path | None) -> Problem:
 
 def _optimal(problem: Problem, optima: Path) -> FloatArray:
     """Return optimal centers, found once for each mixture and once for each table (a seed moves 20 of its rows to the server)."""
-    path = optima / f"{problem.name}-{0 if problem.name in FROM_TABLES else problem.seed}.npy"
+    path = optima / f"{problem.name}-{0 if problem.name in (*FROM_TABLES, *CENTRAL) else problem.seed}.npy"
     if not path.exists():
         optima.mkdir(parents=True, exist_ok=True)
         centers = problem.optimal_centers()
         write_whole(path, _npy(centers))
     loaded: FloatArray = np.load(path, allow_pickle=False)
     return loaded
+
+
+def _uniform(problem: Problem, seed: int) -> FloatArray:
+    corners = problem.data.server_points
+    inside = np.random.default_rng(seed).uniform(corners[0], corners[1], (30 * problem.k, corners.shape[1]))
+    return np.vstack([corners, inside])
 
 
 def _npy(array: FloatArray) -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans.experiments.curves import Row, best_points, elbows
+from feddp_kmeans.experiments.peers import EPSILONS, RECORDED
 from feddp_kmeans.experiments.spec import Experiment
 
 LABELS = {
@@ -41,7 +42,7 @@ STYLES = {  # Okabe and Ito's colours, and a marker each: told apart without col
 
 def draw(experiment: Experiment, rows: Sequence[Row], folder: Path) -> list[Path]:
     """Write the experiment's figure as SVG and PNG; return their paths, none where the experiment is a table."""
-    drawn = {"pareto": _pareto, "missing": _missing, "elbow": _elbow}.get(experiment.kind)
+    drawn = {"pareto": _pareto, "missing": _missing, "peers": _peers, "elbow": _elbow}.get(experiment.kind)
     if drawn is None:
         return []
     try:
@@ -118,6 +119,31 @@ def _missing(figure: Any, rows: Sequence[Row]) -> None:
         axes.grid(alpha=0.3)
     figure.axes[0].set_ylabel("cost above optimal, per cent")
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
+
+
+def _peers(figure: Any, rows: Sequence[Row]) -> None:
+    """Draw cost against epsilon on every central data set: ours and live rivals as lines, recorded ones dashed."""
+    problems = list(dict.fromkeys(row["dataset"] for row in rows))
+    greys = ("#000000", "#555555", "#888888", "#AAAAAA", "#CCCCCC")
+    for axes, problem in zip(np.atleast_1d(figure.subplots(1, len(problems))), problems, strict=True):
+        own = [row for row in rows if row["dataset"] == problem]
+        for method, (colour, marker, _) in STYLES.items():
+            points = best_points(own, method)
+            if points:
+                epsilons = [p.epsilon for p in points]
+                label = "ours, no server data" if method == "refined" else f"{LABELS[method]} (run here)"
+                axes.plot(epsilons, [p.mean for p in points], color=colour, marker=marker, label=label)
+                axes.fill_between(epsilons, [min(p.costs) for p in points], [max(p.costs) for p in points], color=colour, alpha=0.15)
+        for (program, costs), grey, marker in zip(RECORDED.get(problem, {}).items(), greys, "1234x", strict=False):
+            axes.plot(EPSILONS, costs, "--", color=grey, marker=marker, label=f"{program} (recorded)")
+        axes.axhline(own[0]["optimal_cost"], color="black", linewidth=1, label="optimal: not private")
+        axes.set(title=problem, xscale="log", yscale="log", xlabel="epsilon")
+        axes.set_xticks([0.1, 0.5, 2, 8], ["0.1", "0.5", "2", "8"])
+        axes.set_xticks([], minor=True)
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("k-means cost a point")
+    handles = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False, fontsize=8)
 
 
 def _label(rows: Sequence[Row], method: str) -> str:

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray, Points
 from feddp_kmeans.baselines.optimal import nonprivate_kmeans
 from feddp_kmeans.data.census import census
+from feddp_kmeans.data.central import digits, load_central
 from feddp_kmeans.data.federated import FederatedData
 from feddp_kmeans.data.mixture import gaussian_mixture
 from feddp_kmeans.data.stack_exchange import stack_exchange
@@ -30,6 +33,9 @@ class Problem:
     seed: int
     data: FederatedData
     k: int = 10
+
+    box: tuple[FloatArray, FloatArray] | None = None
+    """The public box of a central data set."""
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -81,13 +87,27 @@ LOADERS: dict[str, Callable[[int, Path], FederatedData]] = {
 }
 """Data sets by name: from a seed and the folder of tables."""
 
-FROM_TABLES = ("census-2", "census-5", "census-6", "stackoverflow", "travel")
+FROM_TABLES = ("census-2", "census-5", "census-6", "stackoverflow", "travel", "gas", "letter", "s1")
+"""Data sets that must be read from the folder of tables; a seed changes at most 20 of their rows."""
+
+
+CENTRAL = ("gas", "letter", "s1", "digits")
+"""Central data sets: all rows one client, no server data, a public box."""
+
+
+def _central(name: str, seed: int, tables: Path | None) -> Problem:
+    data = digits() if name == "digits" else load_central((tables or Path()) / "central" / f"{name}.npz")
+    # The box spans the server data that rivals need; nothing else of the data is public.
+    corners = np.array([data.low, data.high])
+    return Problem(name, seed, FederatedData([data.points], corners, name=name), data.k, (data.low, data.high))
 
 
 def load_problem(name: str, seed: int, tables: Path | None) -> Problem:
     """Return one draw of a data set."""
-    if name not in LOADERS:
-        raise FedDPError(f"data set must be one of {sorted(LOADERS)}, got {name!r}.")
+    if name not in LOADERS and name not in CENTRAL:
+        raise FedDPError(f"data set must be one of {sorted([*LOADERS, *CENTRAL])}, got {name!r}.")
     if name in FROM_TABLES and tables is None:
         raise FedDPError(f"--tables must name the folder with the tables of {name} (docs/data.md says which), got nothing.")
+    if name in CENTRAL:
+        return _central(name, seed, tables)
     return Problem(name, seed, LOADERS[name](seed, tables or Path()))

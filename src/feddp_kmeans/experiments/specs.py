@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from feddp_kmeans.experiments.peers import EPSILONS
 from feddp_kmeans.experiments.spec import Config, Experiment, Shares
 
 POINT_SHARES: Shares = (0.2, 0.2, 0.45, 0.15)
@@ -132,6 +133,17 @@ EXPERIMENTS = {
             epsilons=[0.2, 0.4, 0.8, 1.2, 2.0],
             quick_epsilons=[0.4, 1.2],
             seeds=3,
+        ),
+        Experiment(
+            name="peers-central",
+            title="Without server data, against other private k-means programs on their own central data sets",
+            paper="beyond the paper",
+            kind="peers",
+            problems=["gas", "letter", "digits", "s1"],
+            configs=[Config("refined"), Config("dp-lloyd", 7), *LIBRARIES],
+            epsilons=EPSILONS,
+            quick_epsilons=[0.5, 2.0],
+            seeds=10,
         ),
         Experiment(
             name="elbow",
