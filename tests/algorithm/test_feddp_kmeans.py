@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from feddp_kmeans import FedDPKMeans
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.bounds import ClientBounds, simulated_bounds
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
@@ -211,3 +212,17 @@ def test_client_sampling_runs(rng):
     clients, server, _ = blobs(rng, sizes=[20] * 50)
     found = fit(clients, server, n_clusters=3, epsilon=math.inf, privacy_unit="client", method="paper", sampling_rate=0.5)
     assert 10 < found.counts.sum() / 3 < 40
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_category_keeps_its_share_where_noise_is_cheap(seed):
+    rng = np.random.default_rng(seed)
+
+    def people(n):
+        kind, rare = rng.integers(2, size=n), rng.random(n) < 0.1
+        return np.column_stack([kind, 1 - kind, rare, ~rare]) / np.sqrt(2) + 0.02 * rng.standard_normal((n, 4))
+
+    clients, server = [people(5000) for _ in range(4)], people(200)
+    model = FedDPKMeans(2, epsilon=1.0, random_state=seed).fit(clients, server_data=server)
+    # A bound at the typical length would leave a quarter of it.
+    assert model.cluster_centers_[:, 2] * np.sqrt(2) == pytest.approx([0.1, 0.1], abs=0.02)

@@ -56,6 +56,9 @@ _LARGEST_SIGNAL = 0.1
 _LEAST_SIGNAL = 15.0
 """Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""
 
+_TAIL, _LONG_TAIL, _CHEAP = 0.99, 1.5, 0.002
+"""A tail is long where this quantile of the lengths is so many medians; a bound beyond the median may cost this part in noise."""
+
 _UNBOUNDED = 1024.0
 """How far beyond a typical unit the bound is where there is no noise to keep small."""
 
@@ -131,6 +134,7 @@ class RefinedRun:
         self._unit_size = 1
         self._k = method.k  # Until fewer are chosen.
         self._too_noisy = False
+        self._n_points = 0.0
         self.center_stddev: FloatArray = np.zeros(method.k)
         self.count_stddev = 0.0
         self.remarks: list[str] = []
@@ -164,6 +168,7 @@ class RefinedRun:
         found = self._residuals("cells", _CELL_COUNTS, cells, cells, (projection, projection), (projected - cells[members]) * beyond)
         weights = shrunk_weights(found.counts, sizes, found.count_stddev)
         self.server_weights = (weights / np.maximum(sizes, 1))[members]
+        self._n_points = float(found.counts.sum())
         self._too_noisy = found.counts.sum() < _LEAST_SIGNAL * found.count_stddev
         return cells + self._shrunk(found, projected), weights
 
@@ -231,7 +236,7 @@ class RefinedRun:
         residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)
         weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
         norms = np.sqrt(residual_square + weight**2 * count_square)
-        bound = self._bound(float(np.median(norms)), release)
+        bound = self._bound(self._room_for_tails(norms, release, len(targets)), release)
         values = bound * self._noisy_sum(
             self._statistics[1],
             name,
@@ -252,6 +257,20 @@ class RefinedRun:
             count_stddev=noise / weight,
             mean_factor=float(np.mean(np.minimum(1.0, bound / np.maximum(norms, 1e-300)))),
         )
+
+    def _room_for_tails(self, norms: FloatArray, release: Release, k: int) -> float:
+        """Return the bound: what a typical unit sends, or more where many points are far beyond it and noise costs little.
+
+        A bound at the median draws centers towards the common points: of a rare category little is left. The noise of bound b adds
+        ``d (b scale k / n)**2`` to the cost of a point; it may add a given small part of that cost.
+        """
+        median, tail = float(np.median(norms)), float(np.quantile(norms, _TAIL))
+        in_full = release.name in ("sums", "lloyd sums")
+        if not in_full or self._method.unit is not PrivacyUnit.POINT or tail < _LONG_TAIL * median or release.scale == 0:
+            return median
+        noise = release.scale * k * np.sqrt(self._method.ball.dimension) / max(self._n_points, 1.0)
+        affordable = np.sqrt(_CHEAP * float(np.square(norms).mean())) / noise
+        return float(np.clip(affordable, median, tail))
 
     def _cells(self, projected: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
         """Return the cells' centers, the cell of each projected server point, and the cells' sizes."""
