@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feddp_kmeans.experiments.curves import Row, at, best_points, elbows, share_table, step_table
+from feddp_kmeans.experiments.curves import Row, at, best_points, elbows, points_of, share_table, step_table
 from feddp_kmeans.experiments.peers import best_recorded
 
 HOLDS = "holds"
@@ -15,6 +15,9 @@ FAILS = "does not hold"
 
 Runs = Mapping[str, Sequence[Row]]
 """The rows of each experiment that has been run."""
+
+POINT_RULE = (0.2, 0.2, 0.45, 0.15)
+"""The paper's split of the budget at point level."""
 
 POINT_RUNS = ("mixture-point", "census-2", "census-5", "census-6")
 CLIENT_RUNS = ("mixture-1000", "mixture-2000", "mixture-5000", "stackoverflow", "travel")
@@ -58,8 +61,11 @@ def _excess(rows: Sequence[Row], method: str, epsilon: float) -> float:
 def _optimal_at_04(runs: Runs) -> tuple[str, str]:
     rows = runs["mixture-point"]
     paper, refined, published = (_excess(rows, method, 0.4) for method in ("paper", "refined", "published-noise"))
+    rule = [p.excess for p in points_of(rows, "paper") if p.epsilon == 0.4 and p.lloyd_steps == 0 and p.shares == POINT_RULE]
     number = (
-        f"at epsilon 0.4: {paper:.2f} % above optimal as stated, {published:.2f} % with the published code's noise, {refined:.3f} % refined"
+        f"at epsilon 0.4, above optimal: {paper:.2f} % as stated with the best split of the budget tried"
+        + (f", {rule[0]:.2f} % with the paper's own split" if rule else "")
+        + f", {published:.2f} % with the published code's noise, {refined:.3f} % refined"
     )
     return number, HOLDS if paper <= 0.2 else ONLY_PUBLISHED if published <= 0.2 else FAILS
 
