@@ -76,7 +76,7 @@ def _pareto(figure: Any, rows: Sequence[Row]) -> None:
         if k_fed[0].excess > 0:
             right.axhline(k_fed[0].excess, color="#999999", linestyle="-.")
     left.set(xscale="log", xlabel="epsilon", ylabel="k-means cost a point")
-    right.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="cost above optimal, per cent")
+    right.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="cost above optimal, per cent (0.0001 at least)")
     ticks = sorted({row["epsilon"] for row in rows if np.isfinite(row["epsilon"])})
     for axes in (left, right):
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -103,7 +103,7 @@ def _curve(left: Any, right: Any, rows: Sequence[Row], method: str) -> None:
 def _missing(figure: Any, rows: Sequence[Row]) -> None:
     """Draw a method's cost above optimal, a curve for each number of clusters that the server lacks."""
     problems = list(dict.fromkeys(row["dataset"] for row in rows))
-    colours = [style[0] for style in STYLES.values()]
+    colours = list(dict.fromkeys(colour for colour, _, _ in STYLES.values()))
     for axes, method in zip(figure.subplots(1, 2, sharey=True), ("paper", "refined"), strict=True):
         for index, problem in enumerate(problems):
             points = best_points([row for row in rows if row["dataset"] == problem], method)
@@ -160,7 +160,7 @@ def _elbow(figure: Any, rows: Sequence[Row]) -> None:
     """Draw the cost against k for every draw, the elbows circled: of both methods, and with server data that are all like the clients'."""
     found = elbows(rows)
     panels = list(dict.fromkeys((method, name) for method, name, _ in found))
-    colours = [style[0] for style in STYLES.values()]
+    colours = list(dict.fromkeys(colour for colour, _, _ in STYLES.values()))
     for axes, panel in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
         for (method, name, seed), elbow in found.items():
             if (method, name) == panel:
