@@ -116,7 +116,15 @@ def test_ctrl_c_leaves_nothing_half_written(folder):
     rng = np.random.default_rng(1)
     np.save(folder / "clients" / "large.npy", rng.standard_normal((1_500_000, 5)))
     given = ["fit", "clients", "--server", "server.npy", "-k", "4", "--epsilon", "1", "--out", "run"]
-    process = subprocess.Popen([*COMMAND, *given], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, *given],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A test runner in the background may have left the signal ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    )
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and "release:" not in process.stderr.readline():
         pass
