@@ -124,7 +124,7 @@ def _missing(figure: Any, rows: Sequence[Row]) -> None:
 def _peers(figure: Any, rows: Sequence[Row]) -> None:
     """Draw cost against epsilon on every central data set: ours and live rivals as lines, recorded ones dashed."""
     problems = list(dict.fromkeys(row["dataset"] for row in rows))
-    greys = ("#000000", "#555555", "#888888", "#AAAAAA", "#CCCCCC")
+    programs = list(dict.fromkeys(program for costs in RECORDED.values() for program in costs))
     for axes, problem in zip(np.atleast_1d(figure.subplots(1, len(problems))), problems, strict=True):
         own = [row for row in rows if row["dataset"] == problem]
         for method, (colour, marker, _) in STYLES.items():
@@ -134,8 +134,9 @@ def _peers(figure: Any, rows: Sequence[Row]) -> None:
                 label = "ours, no server data" if method == "refined" else f"{LABELS[method]} (run here)"
                 axes.plot(epsilons, [p.mean for p in points], color=colour, marker=marker, label=label)
                 axes.fill_between(epsilons, [min(p.costs) for p in points], [max(p.costs) for p in points], color=colour, alpha=0.15)
-        for (program, costs), grey, marker in zip(RECORDED.get(problem, {}).items(), greys, "1234x", strict=False):
-            axes.plot(EPSILONS, costs, "--", color=grey, marker=marker, label=f"{program} (recorded)")
+        for program, costs in RECORDED.get(problem, {}).items():
+            index = programs.index(program)
+            axes.plot(EPSILONS, costs, "--", color=str(0.13 * index), marker="1234x+"[index % 6], label=f"{program} (recorded)")
         axes.axhline(own[0]["optimal_cost"], color="black", linewidth=1, label="optimal: not private")
         axes.set(title=problem, xscale="log", yscale="log", xlabel="epsilon")
         axes.set_xticks([0.1, 0.5, 2, 8], ["0.1", "0.5", "2", "8"])
