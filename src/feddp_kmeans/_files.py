@@ -1,8 +1,13 @@
 """Files that are either whole or absent."""
 
+import io
 import os
 import tempfile
 from pathlib import Path
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -16,3 +21,10 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def npy_bytes(array: FloatArray) -> bytes:
+    """Return the array as the content of an .npy file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._files import write_whole
+from feddp_kmeans._files import npy_bytes, write_whole
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import feddp_kmeans
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering, choose_k, prepare
@@ -103,7 +103,7 @@ def _optimal(problem: Problem, optima: Path) -> FloatArray:
     if not path.exists():
         optima.mkdir(parents=True, exist_ok=True)
         centers = problem.optimal_centers()
-        write_whole(path, _npy(centers))
+        write_whole(path, npy_bytes(centers))
     loaded: FloatArray = np.load(path, allow_pickle=False)
     return loaded
 
@@ -112,14 +112,6 @@ def _uniform(problem: Problem, seed: int) -> FloatArray:
     corners = problem.data.server_points
     inside = np.random.default_rng(seed).uniform(corners[0], corners[1], (30 * problem.k, corners.shape[1]))
     return np.vstack([corners, inside])
-
-
-def _npy(array: FloatArray) -> bytes:
-    import io
-
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,6 @@ asked. A release is booked in the record before it is asked for and kept before 
 """
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans._files import write_whole
+from feddp_kmeans._files import npy_bytes, write_whole
 from feddp_kmeans._typing import BoolArray, FloatArray
 from feddp_kmeans.federation.base import Federation, Statistic
 from feddp_kmeans.privacy.mechanism import Release
@@ -83,9 +82,7 @@ class RecordedFederation(Federation):
         record["releases"][label] = {"query": query}
         self._write(record)
         values = self._inner.noisy_sum(statistic, release, **public)
-        buffer = io.BytesIO()
-        np.save(buffer, values, allow_pickle=False)
-        write_whole(path, buffer.getvalue())
+        write_whole(path, npy_bytes(values))
         return values
 
     def _record(self) -> dict[str, Any]:

@@ -12,6 +12,12 @@ _LARGEST = 1e150
 """Coordinates beyond this are cut to it, so that squares of norms stay finite."""
 
 
+def within_range(rows: FloatArray) -> FloatArray:
+    """Return a copy with huge coordinates cut, so that squares of norms stay finite."""
+    cut: FloatArray = np.clip(rows, -_LARGEST, _LARGEST)
+    return cut
+
+
 def row_norms(rows: FloatArray) -> FloatArray:
     """Return the Euclidean norm of each row."""
     norms: FloatArray = np.sqrt(np.square(np.ascontiguousarray(rows)).sum(axis=1))
@@ -20,7 +26,7 @@ def row_norms(rows: FloatArray) -> FloatArray:
 
 def clip_rows(rows: FloatArray, radius: float) -> FloatArray:
     """Return a copy in which each row longer than ``radius`` is scaled down to it: ``min(1, radius/|x|) x``."""
-    bounded = np.clip(rows, -_LARGEST, _LARGEST)
+    bounded = within_range(rows)
     norms = row_norms(bounded)
     with np.errstate(divide="ignore", over="ignore"):
         factor = np.minimum(1.0, radius / norms)

@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import assign, joint_sums, project
-from feddp_kmeans.algorithm.statistics.refined import each_point, second_moment_norms
+from feddp_kmeans.algorithm.statistics.refined import each_point, residual_vectors, second_moment_norms
 from feddp_kmeans.federation.base import ClientBatch, Statistic
-from feddp_kmeans.privacy.clipping import row_norms
+from feddp_kmeans.privacy.clipping import row_norms, within_range
 from feddp_kmeans.privacy.fixed_point import Ball
 
 SHARE_STEPS = 1 << 24
 """Integer steps of a whole unit that is shared out over classes."""
-
-_LARGEST = 1e150
-"""Coordinates beyond this are cut to it, so that squares stay finite."""
 
 
 def _classes(lengths: FloatArray, edges: FloatArray) -> IntArray:
@@ -32,7 +28,7 @@ def _histogram(lengths: FloatArray, edges: FloatArray, held: IntArray) -> IntArr
 
 
 def _distances(batch: ClientBatch, *, center: FloatArray, edges: FloatArray) -> IntArray:
-    classes = _classes(row_norms(np.clip(batch.points - center, -_LARGEST, _LARGEST)), edges)
+    classes = _classes(row_norms(within_range(batch.points - center)), edges)
     width = len(edges) + 1
     counts = np.bincount(batch.owners * width + classes, minlength=batch.n_clients * width).reshape(-1, width)
     sizes = np.maximum(batch.sizes, 1)[:, None]
@@ -40,23 +36,8 @@ def _distances(batch: ClientBatch, *, center: FloatArray, edges: FloatArray) -> 
     return shares
 
 
-def _residual_norms(
-    batch: ClientBatch,
-    *,
-    center: FloatArray,
-    radius: float,
-    centers: FloatArray,
-    origins: FloatArray,
-    count_weight: float,
-    edges: FloatArray,
-    projection: FloatArray | None = None,
-    residual_projection: FloatArray | None = None,
-) -> IntArray:
-    encoded = Ball(center, float(radius)).encode(batch.points)
-    labels = assign(encoded, centers, projection)
-    residuals = project(encoded, residual_projection) - np.rint(origins)[labels]
-    units, _, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
-    norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
+def _residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> IntArray:
+    *_, norms = residual_vectors(batch, **where)
     return _histogram(norms, edges, batch.sizes)
 
 

@@ -53,23 +53,28 @@ def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: fl
     return np.concatenate([off_diagonal, traceless, trace]).astype(np.int64)
 
 
-def _bounded_residuals(
+def residual_vectors(
     batch: ClientBatch,
     *,
     center: FloatArray,
     radius: float,
     centers: FloatArray,
     origins: FloatArray,
-    bound: float,
     count_weight: float,
     projection: FloatArray | None = None,
     residual_projection: FloatArray | None = None,
-) -> IntArray:
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
     encoded = Ball(center, float(radius)).encode(batch.points)
     labels = assign(encoded, centers, projection)
     residuals = project(encoded, residual_projection) - np.rint(origins)[labels]
     units, clusters, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
+    return units, clusters, values, norms
+
+
+def _bounded_residuals(batch: ClientBatch, *, centers: FloatArray, bound: float, **where: Any) -> IntArray:
+    units, clusters, values, norms = residual_vectors(batch, centers=centers, **where)
     factors = BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(float(bound), norms)
     bounded = np.trunc(values * factors[units, None])
     return sums_by(bounded, clusters, len(centers)).astype(np.int64).ravel()
