@@ -54,7 +54,22 @@ def test_k_is_chosen_and_the_fit_pays_nothing_twice(folder):
 
     other = feddp("fit", "clients", "--server", "server.npy", "--epsilon", 4, "-k", 4, "--resume", "look", cwd=folder)
     assert other.returncode == 1
-    assert "must be of this very plan and seed" in other.stderr
+    assert "must be booked, with this very plan" in other.stderr
+
+
+def test_a_run_goes_on_only_where_it_is_booked(folder):
+    given = ["--server", "server.npy", "--epsilon", 8, "--max-clusters", 8]
+    assert feddp("choose-k", "clients", *given, "--out", "look", "--quiet", cwd=folder).returncode == 0
+    (folder / "others").mkdir()
+    for file in (folder / "clients").glob("*.npy"):
+        (folder / "others" / file.name).write_bytes(file.read_bytes())
+    elsewhere = feddp("fit", "others", *given, "-k", "auto", "--resume", "look", cwd=folder)
+    assert elsewhere.returncode == 1
+    assert "must be booked, with this very plan, on the odometer of its data" in elsewhere.stderr
+    assert "release:" not in elsewhere.stderr
+    wish = feddp("fit", "clients", *given, "-k", "many", "--resume", "look", cwd=folder)
+    assert wish.returncode == 1
+    assert "n_clusters must be a whole number of at least 1 or 'auto', got 'many'" in wish.stderr
 
 
 def test_auto_needs_no_server_data(folder):

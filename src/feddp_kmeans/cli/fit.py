@@ -66,7 +66,7 @@ def fit(
 
     """
     settings = make_settings(
-        AUTO if resume else clusters,
+        clusters,
         lloyd_steps=lloyd_steps,
         box=box,
         epsilon=epsilon,
@@ -78,16 +78,21 @@ def fit(
         n_points=n_points,
         max_clusters=max_clusters,
     )
+    chosen = None
+    if resume is not None:
+        chosen = None if settings.n_clusters == AUTO else settings.fixed_k
+        settings = replace(settings, n_clusters=AUTO)
     if folder is not None:
         check_folder(folder, force=force)
     inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
     prepared = prepared_for(settings, inputs)
     federation: Federation = inputs.federation
+    entry = Entry.of(prepared.plan, command_line(), secure=seed is None)
     if resume is None:
-        odometer_of(clients, odometer).book(Entry.of(prepared.plan, command_line(), secure=seed is None), limit=limit)
+        odometer_of(clients, odometer).book(entry, limit=limit)
     else:
         federation = _recorded(federation, resume)
-    chosen = int(clusters) if resume and clusters != AUTO else None
+        odometer_of(clients, odometer).check_booked(entry)
     with progress(prepared, quiet=quiet) as on_release:
         found = feddp_kmeans.run(federation, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
     result = result_dict(

@@ -123,6 +123,12 @@ class Odometer:
         except OSError as error:
             raise FedDPError(f"the odometer must be writable before anything is released, got {error}; --odometer names another.") from None
 
+    def check_booked(self, entry: Entry) -> None:
+        """Refuse to go on with a run that is not on this odometer: its releases would be counted nowhere, or on other data."""
+        releases = entry.to_dict()["releases"]
+        if not any(booked.to_dict()["releases"] == releases for booked in self.entries()):
+            raise BudgetError(f"a run that goes on must be booked, with this very plan, on the odometer of its data, {self.path.name}; it is not.")
+
 
 def totals(entries: Sequence[Entry], delta: float) -> list[Total]:
     """Return what the runs guarantee together, to points and to clients."""
