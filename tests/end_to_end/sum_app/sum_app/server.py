@@ -1,7 +1,6 @@
 """A ServerApp that sends a number to every node, adds up what comes back, and writes down what it saw."""
 
 import json
-import os
 import time
 from pathlib import Path
 
@@ -30,4 +29,4 @@ def main(grid, context):
         total = sum(int(reply) for reply in replies.values() if isinstance(reply, bytes))
         seen.append({"total": total, "lost": lost, "seconds": time.monotonic() - begin, "nodes": len(nodes), "at": time.time()})
         Path(config["out"] + ".partial").write_text(json.dumps(seen))
-    os.replace(config["out"] + ".partial", config["out"])
+    Path(config["out"] + ".partial").replace(config["out"])
