@@ -1,7 +1,8 @@
 """The one verb of a federation: a noisy sum over its clients. There is no verb that returns an exact sum."""
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,16 @@ class Statistic:
     def __call__(self, batch: ClientBatch, **public: Any) -> IntArray:
         """Return the sum of the bounded contributions of this batch."""
         return self.compute(batch, **public)
+
+
+def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:
+    """Return a digest of what clients are asked: the statistic's name and the public arguments, bit by bit."""
+    parts = [statistic.name.encode()]
+    for name in sorted(public):
+        value = public[name]
+        array = np.empty(0) if value is None else np.asarray(value, dtype=np.float64)
+        parts += [name.encode(), repr((value is None, array.shape)).encode(), np.ascontiguousarray(array).tobytes()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 class Federation(ABC):
