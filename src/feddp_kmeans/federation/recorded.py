@@ -7,7 +7,6 @@ that was kept and has gone is not.
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,11 +100,6 @@ class RecordedFederation(Federation):
 
     def _write(self, record: dict[str, Any]) -> None:
         write_whole(self._folder / RECORD, json.dumps(record, indent=1).encode())
-        handle = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _load(path: Path) -> FloatArray:
