@@ -127,7 +127,9 @@ class Odometer:
         """Refuse to go on with a run that is not on this odometer: its releases would be counted nowhere, or on other data."""
         releases = entry.to_dict()["releases"]
         if not any(booked.to_dict()["releases"] == releases for booked in self.entries()):
-            raise BudgetError(f"a run that goes on must be booked, with this very plan, on the odometer of its data, {self.path.name}; it is not.")
+            raise BudgetError(
+                f"a run that goes on must be booked, with this very plan, on the odometer of its data, {self.path.name}; it is not."
+            )
 
 
 def totals(entries: Sequence[Entry], delta: float) -> list[Total]:
