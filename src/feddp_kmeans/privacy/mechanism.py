@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.noise import SAMPLER_LOG_ERROR, RandomStream, discrete_gaussian, rounded_laplace
 
@@ -29,12 +29,24 @@ class Mechanism(StrEnum):
 
 
 @dataclass(frozen=True)
+class Sensitivity:
+    """How far one privacy unit can move a sum, in its integer steps; ``l1`` is None where no bound in that norm is stated."""
+
+    l1: float | None
+    l2: float
+
+    def under(self, mechanism: Mechanism) -> float | None:
+        """Return the bound in the norm that this noise is scaled by: L1 for Laplace, L2 for Gaussian."""
+        return self.l1 if mechanism is Mechanism.LAPLACE else self.l2
+
+
+@dataclass(frozen=True)
 class Release:
     """A sum over clients that is published with noise, ``times`` times.
 
     ``sensitivity`` bounds what one privacy unit adds to the sum: in L2 norm for Gaussian noise, in L1 norm for Laplace noise, in
     the data's own units. The sum arrives in integers; ``integer_sensitivity`` is the same bound in those integer steps. All
-    fields are public.
+    fields are public. ``values`` is how many numbers it holds at most: the sampler's error is counted for so many.
     """
 
     name: str
@@ -83,6 +95,11 @@ class Release:
         """Return what the sampler's distance from its ideal law can add to epsilon; see ``privacy.noise``."""
         return 2.0 * SAMPLER_LOG_ERROR * self.values * self.times
 
+    def check_size(self, size: int) -> None:
+        """Refuse a sum of more numbers than the release holds."""
+        if size > self.values:
+            raise BudgetError(f"release {self.name!r} must hold at most {self.values} values, got {size}.")
+
     def noisy(self, total: IntArray, stream: RandomStream) -> FloatArray:
         """Return the integer sum with integer noise, in the data's own units."""
         return self.from_steps(self.with_noise(total, stream))
@@ -95,6 +112,7 @@ class Release:
         than four steps each, and the sum of such is a discrete Gaussian to within ``exp(-pi**2 s**2)`` (s in steps; Kairouz, Liu and
         Steinke 2021): with s above 2**10 there is nothing left to account for. Laplace noise has no such shares.
         """
+        self.check_size(total.size)
         if self.noise_multiplier == 0:
             return part
         fine = self.noise_multiplier * self.integer_sensitivity * 2.0**self._shift
