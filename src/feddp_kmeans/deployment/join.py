@@ -1,0 +1,98 @@
+"""A site's half of a federation: an official SuperNode for the connection, and our executor in the place of Flower's.
+
+The SuperNode brings TLS, the proof of the site's key and signs of life. What a message asks for is answered by the package installed
+here, within the limits stated here; the app that the server sends is never opened.
+"""
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.deployment.processes import Child, free_port, is_healthy, last_words, private_folder, started
+from feddp_kmeans.federation.flower.client_app import Handler
+from feddp_kmeans.federation.flower.executor import executing
+
+_CONNECTED = "SuperNode ID:"
+_REFUSED = "[code: 2004]"
+"""Flower's code for a key that is not registered, or that another node uses at the moment."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 30.0
+_PATIENCE = 90.0
+"""Seconds of refusals before we give up: the server needs 60 to see that a node which crashed is gone."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where the server is, and with what we prove who we are; without authority and key for trials on one machine."""
+
+    address: str
+    authority: Path | None = None
+    key: Path | None = None
+
+    def arguments(self) -> list[str]:
+        """Return the SuperNode's options."""
+        if self.authority is None or self.key is None:
+            return ["--superlink", self.address, "--insecure"]
+        return [
+            *("--superlink", self.address),
+            *("--root-certificates", str(self.authority)),
+            *("--auth-supernode-private-key", str(self.key)),
+        ]
+
+
+def join(connection: Connection, handle: Handler, tell: Callable[[str], None], *, patience: float = _PATIENCE) -> None:
+    """Stay in a federation until interrupted. A SuperNode that ends is started again, after pauses that grow."""
+    pause, refused_since = _FIRST_PAUSE, None
+    while True:
+        with private_folder() as home:
+            connected, log = _one_life(connection, handle, home, tell)
+        if connected:
+            pause, refused_since = _FIRST_PAUSE, None
+        elif _REFUSED in log:
+            refused_since = refused_since or time.monotonic()
+            if time.monotonic() - refused_since > patience:
+                raise FedDPError("the server refuses this key: it is not registered there, or another node uses it.")
+        tell(f"{_why(log, connected=connected)}; trying again in {pause:.0f} s.")
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _one_life(connection: Connection, handle: Handler, home: Path, tell: Callable[[str], None]) -> tuple[bool, str]:
+    """Run a SuperNode and answer its tasks until it ends; return whether it was ever connected, and its log."""
+    secret, port = secrets.token_bytes(32), free_port()
+    secret_file = home / "executor.secret"
+    secret_file.write_bytes(secret)
+    arguments = [
+        *connection.arguments(),
+        *("--isolation", "process"),
+        *("--superexec-auth-secret-file", str(secret_file)),
+        *("--host", "127.0.0.1"),
+        *("--port", str(port)),
+    ]
+    with started("supernode", arguments, home) as node:
+        connected = threading.Event()
+        while node.running and not (is_healthy(port) and _CONNECTED in node.log()):
+            node.wait(0.2)
+        if node.running:
+            connected.set()
+            tell(f"connected to {connection.address}.")
+            with executing(f"127.0.0.1:{port}", secret, handle, tell):
+                _wait(node)
+        return connected.is_set(), node.log()
+
+
+def _wait(node: Child) -> None:
+    while not node.wait(3600.0):
+        pass
+
+
+def _why(log: str, *, connected: bool) -> str:
+    if connected:
+        return "the connection ended"
+    if _REFUSED in log:
+        return "the server does not take us in yet (after a crash it needs a minute)"
+    return f"no connection: {last_words(log)}"

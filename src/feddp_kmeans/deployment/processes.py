@@ -1,0 +1,146 @@
+"""Flower's processes as children: started with a log, waited for until they are ready, and ended with us.
+
+Each child watches its parent (``deployment.child``), so none outlives a parent that is killed.
+"""
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from feddp_kmeans._errors import FedDPError
+
+_STOP = 20.0
+"""Seconds that a child has to end by itself; flwr ends itself by force after ten."""
+
+_READY = 60.0
+_LOOK = 0.1
+_HEALTH = "/health"
+
+
+class Child:
+    """One of Flower's processes, with its log in a file of the private folder ``home``."""
+
+    def __init__(self, program: str, arguments: Sequence[str], home: Path) -> None:
+        self.program = program
+        self._log = home / f"{program}.log"
+        command = [sys.executable, "-m", "feddp_kmeans.deployment.child", str(os.getpid()), str(home), program, *arguments]
+        scripts = str(Path(sys.executable).parent)
+        environment = os.environ | {"FLWR_HOME": str(home), "PATH": os.pathsep.join([scripts, os.environ.get("PATH", "")])}
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    @property
+    def pid(self) -> int:
+        """Return the number of the process."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Return whether the process is alive."""
+        return self._process.poll() is None
+
+    def log(self) -> str:
+        """Return what the process has said so far."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the process to end; return whether it has."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float = _READY) -> None:
+        """Wait until the process is ready; raise if it ends before, or takes too long."""
+        end = time.monotonic() + seconds
+        while not ready():
+            if not self.running:
+                raise FedDPError(f"the {self.program} must start, but it ended: {last_words(self.log())}")
+            if time.monotonic() > end:
+                raise FedDPError(f"the {self.program} must be ready within {seconds:g} s; it is not.")
+            time.sleep(_LOOK)
+
+    def stop(self) -> None:
+        """End the process, gently first, and whatever is left of its group."""
+        if self.running:
+            self._process.terminate()
+            self.wait(_STOP)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Yield a new folder that only we may read, removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="feddp-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def started(program: str, arguments: Sequence[str], home: Path) -> Iterator[Child]:
+    """Yield a child that is stopped at the end of the block."""
+    child = Child(program, arguments, home)
+    try:
+        yield child
+    finally:
+        child.stop()
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP end the block as Ctrl-C does: children are stopped and files removed."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def free_port() -> int:
+    """Return a port of the loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_healthy(port: int, authority: Path | None = None) -> bool:
+    """Return whether a server on this machine answers; with an authority, over TLS and with a certificate of it."""
+    if authority is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    else:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=2, context=ssl.create_default_context(cafile=authority))
+    try:
+        connection.request("GET", _HEALTH)
+        return connection.getresponse().status == http.client.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def last_words(log: str) -> str:
+    """Return the last line of a log that says something, for a message of one line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip() and "For more information" not in line]
+    return lines[-1] if lines else "it said nothing"
