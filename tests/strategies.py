@@ -21,14 +21,32 @@ def points(draw, min_rows=0, max_rows=12, dimension=None):
     return rows
 
 
+KINDS = {
+    "ordinary": lambda rows: rows,
+    "tiny": lambda rows: rows * 1e-300,
+    "huge": lambda rows: rows * 1e300,
+    "far": lambda rows: rows * 50,
+    "near": lambda rows: rows * 1e-3,
+    "zero": np.zeros_like,
+    "equal": lambda rows: np.broadcast_to(rows[:1], rows.shape),
+    "on an axis": lambda rows: rows * (np.arange(rows.shape[1]) == 0),
+    "on an axis, huge": lambda rows: 1e300 * rows * (np.arange(rows.shape[1]) == 0),
+    "on the diagonal": lambda rows: np.broadcast_to(rows[:, :1], rows.shape),
+    "on a grid": np.rint,
+}
+"""What the points of a client may look like."""
+
+
 @st.composite
 def batches(draw, dimension, max_clients=5):
-    """Clients of very different sizes, empty ones among them."""
-    sizes = draw(st.lists(st.sampled_from([0, 1, 2, 3, 9, 40]), min_size=1, max_size=max_clients))
+    """Clients of very different sizes and kinds, empty ones and ones of many equal points among them."""
+    clients = draw(
+        st.lists(st.tuples(st.sampled_from([0, 1, 2, 3, 9, 40, 300]), st.sampled_from(sorted(KINDS))), min_size=1, max_size=max_clients)
+    )
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    magnitude = draw(st.sampled_from([1e-3, 0.3, 1.0, 50.0]))
-    rows = rng.standard_normal((sum(sizes), dimension)) * magnitude
-    return ClientBatch(rows, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+    rows = [KINDS[kind](rng.standard_normal((size, dimension))) for size, kind in clients]
+    starts = np.concatenate([[0], np.cumsum([size for size, _ in clients])])
+    return ClientBatch(np.concatenate(rows), starts.astype(np.int64))
 
 
 def without_client(batch, index):

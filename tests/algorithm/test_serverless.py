@@ -86,6 +86,12 @@ def test_where_noise_hides_all_directions_the_mean_is_as_good_as_the_budget_allo
     assert np.linalg.norm(found.cluster_centers_[0] - points.mean(axis=0)) < 4
 
 
+def test_a_mean_of_more_values_than_the_cells_would_have_is_counted_in_full(rng):
+    found = FedDPKMeans(1, epsilon=0.05, box=BOX, random_state=0).fit(rng.standard_normal((200, 60))).clustering_
+    assert "the noise hides every direction" in found.remarks[0]
+    assert {found.plan[name].values for name in ("cells", "sums")} == {61}
+
+
 def test_outliers_beyond_any_scale_do_no_harm():
     points = np.concatenate([made_up(5000), np.full((5, 5), 1e300), np.full((5, 5), -1e300)])
     found = FedDPKMeans(3, epsilon=2.0, random_state=0).fit(points)

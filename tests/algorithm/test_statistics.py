@@ -11,6 +11,7 @@ from feddp_kmeans.algorithm.statistics.arithmetic import assign
 from feddp_kmeans.algorithm.statistics.paper import COUNT_STEPS, MEAN_STEPS
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.strategies import batches, one_client, without_client
 
 DIMENSION, K, RADIUS = 4, 3, 2.0
@@ -58,7 +59,9 @@ BOUND = 1.5
 CLIENT_CASES = [
     (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": BOUND}, 2, BOUND / BALL.grid**2),
     (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
+    (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE | {"bound": BOUND}, 2, BOUND * COUNT_STEPS),
     (statistics.CLIENT_PRESENCE, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
+    (statistics.CLIENT_PRESENCE, IN_SUBSPACE | {"bound": 2.0}, 2, 2**0.5 * COUNT_STEPS),
     (statistics.CLIENT_CLUSTER_SUMS, IN_FULL | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
     (statistics.CLIENT_CLUSTER_MEANS, IN_SUBSPACE | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
 ]
@@ -109,6 +112,13 @@ def exact_norm(difference, order):
     return sum(integers) if order == 1 else sum(x * x for x in integers) ** 0.5
 
 
+def assert_within_what_is_stated(difference, statistic, public):
+    stated = statistic.sensitivity(**public)
+    assert exact_norm(difference, 2) <= stated.l2
+    if stated.l1 is not None:
+        assert exact_norm(difference, 1) <= stated.l1
+
+
 @pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), POINT_CASES, ids=names(POINT_CASES))
 @given(batch=batches(DIMENSION), index=st.integers(0, 10**6))
 def test_one_point_changes_a_statistic_of_points_by_at_most_its_sensitivity(statistic, public, order, sensitivity, batch, index):
@@ -116,14 +126,25 @@ def test_one_point_changes_a_statistic_of_points_by_at_most_its_sensitivity(stat
     if n == 0:
         return
     fewer = one_client(np.delete(batch.points, index % n, axis=0))
-    assert exact_norm(statistic(batch, **public) - statistic(fewer, **public), order) <= sensitivity
+    assert_within_what_is_stated(statistic(batch, **public) - statistic(fewer, **public), statistic, public)
 
 
 @pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), CLIENT_CASES, ids=names(CLIENT_CASES))
 @given(batch=batches(DIMENSION), index=st.integers(0, 10**6))
 def test_one_client_changes_a_statistic_of_clients_by_at_most_its_sensitivity(statistic, public, order, sensitivity, batch, index):
     fewer = without_client(batch, index % batch.n_clients)
-    assert exact_norm(statistic(batch, **public) - statistic(fewer, **public), order) <= sensitivity
+    assert_within_what_is_stated(statistic(batch, **public) - statistic(fewer, **public), statistic, public)
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+def test_a_statistic_states_the_sensitivity_that_its_proof_gives(statistic, public, order, sensitivity):
+    stated = statistic.sensitivity(**public)
+    assert (stated.l1 if order == 1 else stated.l2) == pytest.approx(sensitivity, rel=1e-15)
+
+
+def test_every_statistic_of_the_registry_is_tried_at_its_own_unit():
+    for unit, cases in ((PrivacyUnit.POINT, POINT_CASES), (PrivacyUnit.CLIENT, CLIENT_CASES)):
+        assert {case[0].name for case in cases} == {name for name, statistic in REGISTRY.items() if statistic.unit is unit}
 
 
 @pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
@@ -178,6 +199,14 @@ def test_clients_send_means_and_presences_by_hand():
     assert presences.tolist() == [1.0, 2.0]
     sums = statistics.CLIENT_CLUSTER_SUMS(batch, **public) * ball.grid / MEAN_STEPS
     assert sums.tolist() == [4.0, 12.0]
+
+
+def test_presence_of_a_client_in_one_cluster_is_within_a_bound_below_one():
+    public = IN_FULL | {"bound": 0.5}
+    present = statistics.CLIENT_PRESENCE(one_client(np.zeros((3, DIMENSION))), **public)
+    stated = statistics.CLIENT_PRESENCE.sensitivity(**public)
+    assert exact_norm(present, 2) == pytest.approx(stated.l2, rel=1e-4)
+    assert exact_norm(present, 2) <= stated.l2 == stated.l1
 
 
 def test_a_client_within_its_bound_is_not_changed(rng):

@@ -11,12 +11,17 @@ import pytest
 from feddp_kmeans._errors import BudgetError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, OUTER_PRODUCT
+from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_COUNTS, CLUSTER_COUNTS, CLUSTER_SUMS, COUNT_STEPS, OUTER_PRODUCT
+from feddp_kmeans.algorithm.statistics.refined import CLIENT_SIZES
 from feddp_kmeans.data.tables import open_clients
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.privacy.fixed_point import RESOLUTION
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 RNG = np.random.default_rng(7)
 CLIENTS = [RNG.standard_normal((n, 4)) + 3 * RNG.integers(0, 2, (n, 1)) for n in (50, 0, 1, 7, 300)]
@@ -93,6 +98,55 @@ def test_a_release_that_fails_is_booked_all_the_same(federation):
     with pytest.raises(TypeError):
         federation.noisy_sum(CLUSTER_COUNTS, plan["weights"])
     assert [row["release"] for row in federation.ledger.rows()] == ["weights"]
+
+
+def planned(unit="point", **release):
+    fields = {"mechanism": Mechanism.GAUSSIAN, "sensitivity": 1.0, "integer_sensitivity": float(RESOLUTION), "values": 8}
+    made = Release(name="r", noise_multiplier=1.0, **(fields | release))
+    return Plan(PrivacyUnit(unit), 1.0, 1e-6, (made,))
+
+
+SUMS = {"center": np.zeros(4), "radius": 9.0, "centers": np.zeros((2, 4))}
+
+
+def test_noise_that_is_just_enough_for_the_statistic_is_answered(federation):
+    plan = planned(integer_sensitivity=RESOLUTION * (1 - 1e-13))
+    federation.begin(plan)
+    assert federation.noisy_sum(CLUSTER_SUMS, plan["r"], **SUMS).shape == (8,)
+
+
+@pytest.mark.parametrize(
+    ("plan", "statistic", "public", "message"),
+    [
+        (
+            planned(integer_sensitivity=RESOLUTION * (1 - 1e-11)),
+            CLUSTER_SUMS,
+            SUMS,
+            "integer_sensitivity of release 'r' must be at least 65536 for statistic 'cluster-sums', got 65535.9999",
+        ),
+        (planned(integer_sensitivity=0.5), CLUSTER_COUNTS, SUMS, "must be at least 1 for statistic 'cluster-counts', got 0.5"),
+        (
+            planned("client", integer_sensitivity=1.4 * COUNT_STEPS),
+            CLIENT_CLUSTER_COUNTS,
+            SUMS | {"bound": 1.5},
+            "must be at least 98304 for statistic 'client-cluster-counts', got 91750",
+        ),
+        (
+            planned(mechanism=Mechanism.LAPLACE),
+            CLUSTER_SUMS,
+            SUMS,
+            "noise of release 'r' must be Gaussian for statistic 'cluster-sums', which states no L1 sensitivity, got 'laplace'",
+        ),
+        (planned("client"), CLUSTER_SUMS, SUMS, "privacy unit must be 'point' for statistic 'cluster-sums', got 'client'"),
+        (planned(), CLIENT_SIZES, {}, "privacy unit must be 'client' for statistic 'client-sizes', got 'point'"),
+        (planned(values=7), CLUSTER_SUMS, SUMS, "release 'r' must hold at most 7 values, got 8"),
+    ],
+)
+def test_a_query_that_its_release_does_not_cover_is_booked_and_refused(federation, plan, statistic, public, message):
+    federation.begin(plan)
+    with pytest.raises(BudgetError, match=message):
+        federation.noisy_sum(statistic, plan["r"], **public)
+    assert [row["release"] for row in federation.ledger.rows()] == ["r"]
 
 
 def test_a_federation_has_one_verb():

@@ -1,47 +1,64 @@
 """Batches: small clients together, large ones in pieces, whole clients where a statistic needs them whole."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm.feddp_kmeans import prepare
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_SUMS, MEAN_STEPS
 from feddp_kmeans.federation import local
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.privacy.fixed_point import RESOLUTION
+
+
+def batches_of(clients, *, whole_clients=True):
+    sources = InMemoryFederation(clients)._sources
+    return list(local._batches(sources, sources[0].dimension, whole_clients))
 
 
 def test_many_small_clients_are_few_batches():
-    federation = InMemoryFederation([np.ones((50, 100))] * 5000)
-    batches = list(federation._batches(whole_clients=True, cohort=None))
+    batches = batches_of([np.ones((50, 100))] * 5000)
     assert len(batches) < 10
     assert sum(b.n_clients for b in batches) == 5000
 
 
 def test_a_large_client_comes_in_pieces_unless_it_must_be_whole(monkeypatch):
     monkeypatch.setattr(local, "_BATCH_VALUES", 60)
-    federation = InMemoryFederation([np.ones((100, 3)), np.ones((5, 3))])
-    pieces = list(federation._batches(whole_clients=False, cohort=None))
+    clients = [np.ones((100, 3)), np.ones((5, 3))]
+    pieces = batches_of(clients, whole_clients=False)
     assert max(len(b.points) for b in pieces) <= 20
     assert sum(len(b.points) for b in pieces) == 105
-    whole = list(federation._batches(whole_clients=True, cohort=None))
+    whole = batches_of(clients)
     assert [b.sizes.tolist() for b in whole] == [[100], [5]]
 
 
 def test_rows_with_a_nan_or_an_infinity_are_dropped_on_the_client():
     rows = np.array([[1.0, 2], [np.nan, 0], [0, np.inf], [3, 4]])
-    (batch,) = InMemoryFederation([rows, rows[1:3]])._batches(whole_clients=True, cohort=None)
+    (batch,) = batches_of([rows, rows[1:3]])
     assert batch.points.tolist() == [[1, 2], [3, 4]]
     assert batch.sizes.tolist() == [2, 0]
 
 
 def test_a_cohort_leaves_the_others_out():
     federation = InMemoryFederation([np.full((1, 1), i) for i in range(4)])
-    (batch,) = federation._batches(whole_clients=True, cohort=np.array([True, False, False, True]))
-    assert batch.points.ravel().tolist() == [0, 3]
+    plan = prepare(Settings(1, math.inf, privacy_unit="client", method="paper"), np.ones((3, 1)), 4).plan
+    federation.begin(plan)
+    sums = federation._noisy_sum(
+        CLIENT_CLUSTER_SUMS,
+        plan["sums"],
+        np.array([True, False, False, True]),
+        {"center": np.zeros(1), "radius": 9.0, "centers": np.zeros((1, 1)), "bound": 9.0},
+    )
+    assert sums * (plan["sums"].grid ** -1) / (MEAN_STEPS * RESOLUTION / 9.0) == pytest.approx(3, rel=1e-3)
 
 
 def test_sparse_points_are_points():
     rows = np.eye(4)
-    (batch,) = InMemoryFederation([sparse.csr_matrix(rows), rows])._batches(whole_clients=True, cohort=None)
+    (batch,) = batches_of([sparse.csr_matrix(rows), rows])
     assert np.array_equal(batch.points, np.vstack([rows, rows]))
 
 

@@ -31,21 +31,29 @@ def settings(**more):
     return Settings(2, 1.0, lloyd_steps=2, **more)
 
 
-@pytest.mark.parametrize("seed", [None, 5])
 @pytest.mark.parametrize("more", [{"method": "paper"}, {}, {"privacy_unit": "client", "sampling_rate": 0.5}])
 @pytest.mark.parametrize("stop_at", [0, 1, 4])
-def test_a_release_that_was_begun_and_lost_is_not_made_again_in_silence(tmp_path, seed, more, stop_at):
+def test_a_release_that_nobody_saw_is_made_again(tmp_path, more, stop_at):
     prepared = prepare(settings(**more), SERVER, len(CLIENTS))
     first = Counting(CLIENTS)
     first.stop_at = stop_at
     with pytest.raises(KeyboardInterrupt):
-        run(RecordedFederation(first, tmp_path / "run"), prepared, seed=seed)
+        run(RecordedFederation(first, tmp_path / "run"), prepared, seed=5)
     assert first.asked == stop_at
-    # The release under way was booked and its result is lost: asking for it again would spend its budget twice.
     second = Counting(CLIENTS)
-    with pytest.raises(BudgetError, match="was begun before and its result was lost"):
-        run(RecordedFederation(second, tmp_path / "run"), prepared, seed=seed)
-    assert second.asked == 0
+    found = run(RecordedFederation(second, tmp_path / "run"), prepared, seed=5)
+    assert second.asked == sum(release.times for release in prepared.plan.releases) - stop_at
+    assert np.array_equal(found.centers, run(InMemoryFederation(CLIENTS), prepared, seed=5).centers)
+
+
+def test_a_release_that_was_kept_and_lost_is_not_made_again(tmp_path):
+    prepared = prepare(settings(method="paper"), SERVER, len(CLIENTS))
+    run(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), prepared)
+    min(tmp_path.glob("*.npy")).unlink()
+    silent = Counting(CLIENTS)
+    with pytest.raises(BudgetError, match="was made before and its result was lost"):
+        run(RecordedFederation(silent, tmp_path), prepared)
+    assert silent.asked == 0
 
 
 @pytest.mark.parametrize("seed", [None, 5])

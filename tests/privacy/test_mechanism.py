@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import SeededStream
 
 
 def release(mechanism=Mechanism.GAUSSIAN, multiplier=3.0, sensitivity=121.0, steps=2.0**32, **more):
-    return Release("r", mechanism, sensitivity, steps, multiplier, values=100, **more)
+    return Release("r", mechanism, sensitivity, steps, multiplier, values=40_000, **more)
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -45,6 +45,13 @@ def test_no_noise_gives_the_sum_itself():
     assert made.noisy(np.array([2**32, -(2**31)]), SeededStream(0)).tolist() == [121.0, -60.5]
 
 
+def test_no_more_numbers_are_released_than_the_sampler_was_counted_for():
+    release(multiplier=0.0).check_size(40_000)
+    for multiplier in (0.0, 3.0):
+        with pytest.raises(BudgetError, match="release 'r' must hold at most 40000 values, got 40001"):
+            release(multiplier=multiplier).noisy(np.zeros(40_001, dtype=np.int64), SeededStream(0))
+
+
 def test_the_event_states_the_multiplier_and_the_times():
     event = release(times=3).event
     assert event == dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(3.0), 3)
@@ -60,7 +67,7 @@ def test_a_ledger_row_names_the_norm_of_its_sensitivity():
         "l2_sensitivity": 121.0,
         "scale": 363.0,
         "noise_multiplier": 3.0,
-        "values": 100,
+        "values": 40_000,
         "times": 1,
     }
     assert "l1_sensitivity" in release(Mechanism.LAPLACE).to_dict()

@@ -12,7 +12,7 @@ from feddp_kmeans.algorithm.server import centers_from_sums, credible_weights, s
 from feddp_kmeans.algorithm.statistics import paper as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import project
 from feddp_kmeans.federation.base import Federation, Statistic
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan, epsilon_share_multiplier
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -29,8 +29,14 @@ class _Aggregate:
     statistic: Statistic
     mechanism: Mechanism
     sensitivity: float
-    integer_sensitivity: float
     bound: float | None = None
+
+    def integer_sensitivity(self, ball: Ball) -> float:
+        """Return what the statistic states in the norm of the noise."""
+        public = {"center": ball.center, "radius": ball.radius, "bound": self.bound}
+        stated = self.statistic.sensitivity(**public).under(self.mechanism)
+        assert stated is not None
+        return stated
 
 
 class PaperMethod:
@@ -50,7 +56,7 @@ class PaperMethod:
         self.k = k
         self.server_points = server_points
         self.lloyd_steps = lloyd_steps
-        made = _point_aggregates(ball) if bounds is None else _client_aggregates(ball, bounds)
+        made = _point_aggregates(ball) if bounds is None else _client_aggregates(bounds)
         self.aggregates = {aggregate.name: aggregate for aggregate in made}
 
     def requests(self, epsilon: float, delta: float, shares: Sequence[float] | None = None, *, with_init: bool = True) -> list[Release]:
@@ -79,7 +85,7 @@ class PaperMethod:
                 name=name,
                 mechanism=(a := self.aggregates[name]).mechanism,
                 sensitivity=a.sensitivity,
-                integer_sensitivity=a.integer_sensitivity,
+                integer_sensitivity=a.integer_sensitivity(self.ball),
                 noise_multiplier=epsilon_share_multiplier(a.mechanism, finite * share / total, delta / deltas),
                 values=values,
                 times=times,
@@ -156,28 +162,27 @@ def _point_aggregates(ball: Ball) -> list[_Aggregate]:
     """Return the aggregates of points: sensitivities Delta^2, 1, Delta and 1."""
     gaussian, laplace, radius = Mechanism.GAUSSIAN, Mechanism.LAPLACE, ball.radius
     return [
-        _Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius**2, float(RESOLUTION) ** 2),
-        _Aggregate("weights", statistics.CLUSTER_COUNTS, laplace, 1.0, 1.0),
-        _Aggregate("sums", statistics.CLUSTER_SUMS, gaussian, radius, float(RESOLUTION)),
-        _Aggregate("counts", statistics.CLUSTER_COUNTS, laplace, 1.0, 1.0),
-        _Aggregate("lloyd sums", statistics.CLUSTER_SUMS, gaussian, radius, float(RESOLUTION)),
-        _Aggregate("lloyd counts", statistics.CLUSTER_COUNTS, laplace, 1.0, 1.0),
+        _Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius**2),
+        _Aggregate("weights", statistics.CLUSTER_COUNTS, laplace, 1.0),
+        _Aggregate("sums", statistics.CLUSTER_SUMS, gaussian, radius),
+        _Aggregate("counts", statistics.CLUSTER_COUNTS, laplace, 1.0),
+        _Aggregate("lloyd sums", statistics.CLUSTER_SUMS, gaussian, radius),
+        _Aggregate("lloyd counts", statistics.CLUSTER_COUNTS, laplace, 1.0),
     ]
 
 
-def _client_aggregates(ball: Ball, bounds: ClientBounds) -> list[_Aggregate]:
+def _client_aggregates(bounds: ClientBounds) -> list[_Aggregate]:
     """Return the aggregates of clients: each clipped to its own bound; step 3 sends means and presences."""
     gaussian, laplace = Mechanism.GAUSSIAN, Mechanism.LAPLACE
-    count, mean = float(statistics.COUNT_STEPS), statistics.MEAN_STEPS / ball.grid
 
-    def aggregate(name: str, statistic: Statistic, mechanism: Mechanism, bound: float, steps: float) -> _Aggregate:
-        return _Aggregate(name, statistic, mechanism, bound, bound * steps, bound)
+    def aggregate(name: str, statistic: Statistic, mechanism: Mechanism, bound: float) -> _Aggregate:
+        return _Aggregate(name, statistic, mechanism, bound, bound)
 
     return [
-        aggregate("outer product", statistics.CLIENT_OUTER_PRODUCT, gaussian, bounds.outer_product, ball.grid**-2),
-        aggregate("weights", statistics.CLIENT_CLUSTER_COUNTS, laplace, bounds.weights, count),
-        aggregate("sums", statistics.CLIENT_CLUSTER_MEANS, gaussian, bounds.means, mean),
-        aggregate("counts", statistics.CLIENT_PRESENCE, laplace, bounds.presence, count),
-        aggregate("lloyd sums", statistics.CLIENT_CLUSTER_SUMS, gaussian, bounds.sums, mean),
-        aggregate("lloyd counts", statistics.CLIENT_CLUSTER_COUNTS, laplace, bounds.counts, count),
+        aggregate("outer product", statistics.CLIENT_OUTER_PRODUCT, gaussian, bounds.outer_product),
+        aggregate("weights", statistics.CLIENT_CLUSTER_COUNTS, laplace, bounds.weights),
+        aggregate("sums", statistics.CLIENT_CLUSTER_MEANS, gaussian, bounds.means),
+        aggregate("counts", statistics.CLIENT_PRESENCE, laplace, bounds.presence),
+        aggregate("lloyd sums", statistics.CLIENT_CLUSTER_SUMS, gaussian, bounds.sums),
+        aggregate("lloyd counts", statistics.CLIENT_CLUSTER_COUNTS, laplace, bounds.counts),
     ]

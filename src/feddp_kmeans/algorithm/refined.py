@@ -16,7 +16,7 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, weighted_kmeans
 from feddp_kmeans.algorithm.statistics import refined as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import assign, joint_sums, project
-from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT, traceless
+from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_SENSITIVITY, SIZE_CLASSES, TRACE_WEIGHT, traceless
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -83,10 +83,9 @@ class RefinedMethod:
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget; every sensitivity is 1, in units of a bound."""
         d, k, steps = self.ball.dimension, self.k, self.lloyd_steps
-        moment_steps = np.sqrt(2.0) * MOMENT_STEPS
         shares = SPLITS[self.split]
         rows = [
-            ("second moment", moment_steps, shares["second moment"], d * (d - 1) // 2 + d + 1, 1),
+            ("second moment", MOMENT_SENSITIVITY, shares["second moment"], d * (d - 1) // 2 + d + 1, 1),
             ("cells", BOUNDED_STEPS, shares["cells"], self.n_cells * (self.largest_rank + 1), 1),
             ("subspace steps", BOUNDED_STEPS, shares["subspace steps"], k * (self.largest_rank + 1), SUBSPACE_STEPS[self.unit]),
             ("sums", BOUNDED_STEPS, shares["sums"] / (1 + steps), k * (d + 1), 1),

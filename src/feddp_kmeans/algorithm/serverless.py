@@ -15,7 +15,7 @@ from feddp_kmeans.algorithm.domain import Region, distance_looks, domain_rounds,
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, Typical
 from feddp_kmeans.algorithm.server import filtered
 from feddp_kmeans.algorithm.statistics.norms import SHARE_STEPS
-from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_STEPS, TRACE_WEIGHT
+from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
@@ -65,7 +65,10 @@ class ServerlessMethod:
     region: Region | None = None
 
     def requests(self) -> list[Release]:
-        """Return the releases with noise in proportion to their parts of the budget; every sensitivity is 1, in units of a bound."""
+        """Return the releases with noise in proportion to their parts of the budget; every sensitivity is 1, in units of a bound.
+
+        Where the mean is all there is, candidates and cells are means: d + 1 values.
+        """
         d, k = self.dimension, self.k
         classes, rank = 82, min(2 * k, d)
         steps = 1 + self.lloyd_steps
@@ -74,9 +77,9 @@ class ServerlessMethod:
             ("distances", SHARE_STEPS, classes, distance_looks(self.region)),
             ("mean", BOUNDED_STEPS, d + 1, rounds),
             ("bounds", 1, classes, 3 + (1 + rounds if client_level else 0)),
-            ("second moment", np.sqrt(2.0) * MOMENT_STEPS, d * (d - 1) // 2 + d + 1, 1),
-            ("candidates", BOUNDED_STEPS, max(proxies.MOST_CANDIDATES, proxies.LEAST_PER_CLUSTER * k), CANDIDATE_ROUNDS),
-            ("cells", BOUNDED_STEPS, _CELLS_PER_CLUSTER * k * (rank + 1), CELL_STEPS),
+            ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
+            ("candidates", BOUNDED_STEPS, max(proxies.MOST_CANDIDATES, proxies.LEAST_PER_CLUSTER * k, d + 1), CANDIDATE_ROUNDS),
+            ("cells", BOUNDED_STEPS, max(_CELLS_PER_CLUSTER * k * (rank + 1), d + 1), CELL_STEPS),
             ("sums", BOUNDED_STEPS, k * (d + 1), steps),
         ]
         if client_level:

@@ -1,7 +1,8 @@
 """The one verb of a federation: a noisy sum over its clients. There is no verb that returns an exact sum."""
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,13 @@ import numpy as np
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.privacy.ledger import Ledger
-from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+_TOLERANCE = 1e-12
+"""Part by which two ways to compute the same sensitivity may differ in floating point."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +52,59 @@ class ClientBatch:
 class Statistic:
     """What clients compute of their own points: a named function to integers that add up over clients.
 
-    ``whole_clients`` says that the function bounds each client's contribution by itself, so that it must see all points of a client at
-    once. Without it the function bounds each point, and a client's points may come in pieces.
+    ``unit`` is whose contribution the function bounds, and ``sensitivity`` that bound as a function of the public arguments: whoever is
+    asked for the statistic can tell whether the noise it is asked under is enough.
     """
 
     name: str
     compute: Callable[..., IntArray]
-    whole_clients: bool
+    unit: PrivacyUnit
+    sensitivity: Callable[..., Sensitivity]
+
+    @property
+    def whole_clients(self) -> bool:
+        """Return whether the function must see all points of a client at once; else they may come in pieces."""
+        return self.unit is PrivacyUnit.CLIENT
 
     def __call__(self, batch: ClientBatch, **public: Any) -> IntArray:
         """Return the sum of the bounded contributions of this batch."""
         return self.compute(batch, **public)
+
+
+def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:
+    """Return a digest of what clients are asked: the statistic's name and the public arguments, bit by bit."""
+    parts = [statistic.name.encode()]
+    for name in sorted(public):
+        value = public[name]
+        array = np.empty(0) if value is None else np.asarray(value, dtype=np.float64)
+        parts += [name.encode(), repr((value is None, array.shape)).encode(), np.ascontiguousarray(array).tobytes()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def constant(sensitivity: Sensitivity) -> Callable[..., Sensitivity]:
+    """Return a sensitivity that is the same whatever the public arguments are."""
+
+    def same(**_: Any) -> Sensitivity:
+        return sensitivity
+
+    return same
+
+
+def check_query(statistic: Statistic, release: Release, unit: PrivacyUnit, public: Mapping[str, Any]) -> None:
+    """Refuse a statistic of another unit than the plan protects, or one that is more sensitive than the release's noise is made for."""
+    if statistic.unit is not unit:
+        raise BudgetError(f"privacy unit must be {statistic.unit.value!r} for statistic {statistic.name!r}, got {unit.value!r}.")
+    stated = statistic.sensitivity(**public).under(release.mechanism)
+    if stated is None:
+        raise BudgetError(
+            f"noise of release {release.name!r} must be Gaussian for statistic {statistic.name!r}, which states no L1 sensitivity, "
+            f"got {release.mechanism.value!r}."
+        )
+    if not stated <= release.integer_sensitivity * (1 + _TOLERANCE):
+        raise BudgetError(
+            f"integer_sensitivity of release {release.name!r} must be at least {stated:.17g} for statistic {statistic.name!r}, "
+            f"got {release.integer_sensitivity:.17g}."
+        )
 
 
 class Federation(ABC):
@@ -111,6 +158,7 @@ class Federation(ABC):
         self.ledger.book(release)
         if self._on_release is not None:
             self._on_release(release.name)
+        check_query(statistic, release, self.ledger.plan.unit, public)
         rate = self.ledger.plan.sampling_rate
         if rate < 1 and not statistic.whole_clients:
             raise FedDPError(f"sampling_rate must be 1 for the statistic {statistic.name!r} of points, got {rate}.")

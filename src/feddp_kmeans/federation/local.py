@@ -66,29 +66,34 @@ class LocalFederation(Federation):
             yield source.read()
 
     def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
-        nobody = ClientBatch(np.empty((0, self._dimension)), np.zeros(1, dtype=np.int64))
-        total: IntArray = statistic(nobody, **public)
-        for batch in self._batches(statistic.whole_clients, cohort):
-            total += statistic(batch, **public)
-        return release.noisy(total, self._streams.stream(release.name))
+        taking_part = self._sources if cohort is None else [s for s, chosen in zip(self._sources, cohort, strict=True) if chosen]
+        return release.noisy(exact_sum(taking_part, self._dimension, statistic, public), self._streams.stream(release.name))
 
-    def _batches(self, whole_clients: bool, cohort: BoolArray | None) -> Iterator[ClientBatch]:
-        rows = max(1, _BATCH_VALUES // self._dimension)
-        pending: list[FloatArray] = []
-        held = 0
-        for index, source in enumerate(self._sources):
-            if cohort is not None and not cohort[index]:
-                continue
-            pieces = source.pieces(rows)
-            clients = [np.concatenate(list(pieces))] if whole_clients else pieces
-            for points in clients:
-                if pending and held + len(points) > rows:
-                    yield _batch(pending)
-                    pending, held = [], 0
-                pending.append(points)
-                held += len(points)
-        if pending:
-            yield _batch(pending)
+
+def exact_sum(sources: Sequence[PointSource], dimension: int, statistic: Statistic, public: dict[str, Any]) -> IntArray:
+    """Return the sum of a statistic over these clients without noise: for whoever holds their points, and never for release."""
+    nobody = ClientBatch(np.empty((0, dimension)), np.zeros(1, dtype=np.int64))
+    total: IntArray = statistic(nobody, **public)
+    for batch in _batches(sources, dimension, statistic.whole_clients):
+        total += statistic(batch, **public)
+    return total
+
+
+def _batches(sources: Sequence[PointSource], dimension: int, whole_clients: bool) -> Iterator[ClientBatch]:
+    rows = max(1, _BATCH_VALUES // dimension)
+    pending: list[FloatArray] = []
+    held = 0
+    for source in sources:
+        pieces = source.pieces(rows)
+        clients = [np.concatenate(list(pieces))] if whole_clients else pieces
+        for points in clients:
+            if pending and held + len(points) > rows:
+                yield _batch(pending)
+                pending, held = [], 0
+            pending.append(points)
+            held += len(points)
+    if pending:
+        yield _batch(pending)
 
 
 def _batch(clients: list[FloatArray]) -> ClientBatch:

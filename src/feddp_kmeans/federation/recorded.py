@@ -1,12 +1,12 @@
 """A federation whose releases are kept on disk: a run that stops goes on later without paying for any of them again.
 
 The server's computations are repeated from their start with the releases that are there; from the first that is not, the federation is
-asked. A release is booked in the record before it is asked for and kept before it is used, so none is made twice with fresh noise unseen.
+asked. A release is on disk before anything sees it. So one that was begun and did not get there was seen by nobody and is made again; one
+that was kept and has gone is not.
 """
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import npy_bytes, write_whole
 from feddp_kmeans._typing import BoolArray, FloatArray
-from feddp_kmeans.federation.base import Federation, Statistic
+from feddp_kmeans.federation.base import Federation, Statistic, query_digest
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
 
@@ -68,21 +68,22 @@ class RecordedFederation(Federation):
         del cohort  # The federation that is asked draws its own.
         number = self._made.get(release.name, 0)
         self._made[release.name] = number + 1
-        label, query = f"{release.name} {number}", _query_digest(statistic, public)
+        label, query = f"{release.name} {number}", query_digest(statistic, public)
         record = self._record()
-        kept = record["releases"].get(label)
+        begun = record["releases"].setdefault(label, {"query": query, "kept": False})
         path = self._folder / f"{_digest(label.encode())[:16]}.npy"
-        if kept is not None and kept["query"] != query:
+        if begun["query"] != query:
             raise BudgetError(f"release {label!r} must answer the same query as the one on record; it does not.")
-        if kept is not None and path.exists():
+        if path.exists():
             self._inner.replay(release)
             return _load(path)
-        if kept is not None:
-            raise BudgetError(f"release {label!r} was begun before and its result was lost; making it again would spend the budget twice.")
-        record["releases"][label] = {"query": query}
+        if begun["kept"]:
+            raise BudgetError(f"release {label!r} was made before and its result was lost; making it again would spend the budget twice.")
         self._write(record)
         values = self._inner.noisy_sum(statistic, release, **public)
         write_whole(path, npy_bytes(values))
+        begun["kept"] = True
+        self._write(record)
         return values
 
     def _record(self) -> dict[str, Any]:
@@ -99,11 +100,6 @@ class RecordedFederation(Federation):
 
     def _write(self, record: dict[str, Any]) -> None:
         write_whole(self._folder / RECORD, json.dumps(record, indent=1).encode())
-        handle = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _load(path: Path) -> FloatArray:
@@ -113,12 +109,3 @@ def _load(path: Path) -> FloatArray:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _query_digest(statistic: Statistic, public: dict[str, Any]) -> str:
-    parts = [statistic.name.encode()]
-    for name in sorted(public):
-        value = public[name]
-        array = np.empty(0) if value is None else np.asarray(value, dtype=np.float64)
-        parts += [name.encode(), repr((value is None, array.shape)).encode(), np.ascontiguousarray(array).tobytes()]
-    return _digest(b"\0".join(parts))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.noise import SAMPLER_LOG_ERROR, RandomStream, discrete_gaussian, rounded_laplace
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _FINEST_SCALE = 2.0**27
 """Noise scale, in integer steps, from which a discrete Gaussian is a rounded one to within 2**-51 a draw."""
+
+_FINEST_SHARE = 2.0**10
+"""Least noise scale of one share, in integer steps: from 4 on the sum of shares is as good as one draw."""
 
 
 class Mechanism(StrEnum):
@@ -26,12 +29,24 @@ class Mechanism(StrEnum):
 
 
 @dataclass(frozen=True)
+class Sensitivity:
+    """How far one privacy unit can move a sum, in its integer steps; ``l1`` is None where no bound in that norm is stated."""
+
+    l1: float | None
+    l2: float
+
+    def under(self, mechanism: Mechanism) -> float | None:
+        """Return the bound in the norm that this noise is scaled by: L1 for Laplace, L2 for Gaussian."""
+        return self.l1 if mechanism is Mechanism.LAPLACE else self.l2
+
+
+@dataclass(frozen=True)
 class Release:
     """A sum over clients that is published with noise, ``times`` times.
 
     ``sensitivity`` bounds what one privacy unit adds to the sum: in L2 norm for Gaussian noise, in L1 norm for Laplace noise, in
     the data's own units. The sum arrives in integers; ``integer_sensitivity`` is the same bound in those integer steps. All
-    fields are public.
+    fields are public. ``values`` is how many numbers it holds at most: the sampler's error is counted for so many.
     """
 
     name: str
@@ -80,22 +95,52 @@ class Release:
         """Return what the sampler's distance from its ideal law can add to epsilon; see ``privacy.noise``."""
         return 2.0 * SAMPLER_LOG_ERROR * self.values * self.times
 
-    def noisy(self, total: IntArray, stream: RandomStream) -> FloatArray:
-        """Return the integer sum with integer noise, in the data's own units.
+    def check_size(self, size: int) -> None:
+        """Refuse a sum of more numbers than the release holds."""
+        if size > self.values:
+            raise BudgetError(f"release {self.name!r} must hold at most {self.values} values, got {size}.")
 
-        Both are first refined by a power of two, so that the noise has at least 2**27 steps a scale and its grid cannot be seen.
+    def noisy(self, total: IntArray, stream: RandomStream) -> FloatArray:
+        """Return the integer sum with integer noise, in the data's own units."""
+        return self.from_steps(self.with_noise(total, stream))
+
+    def with_noise(self, part: IntArray, stream: RandomStream, shares: int = 1) -> IntArray:
+        """Return an integer sum, or one holder's part of it, in fine steps and with one share of the noise.
+
+        Sum and noise are first refined by a power of two, so that the noise has at least 2**27 steps a scale and its grid cannot be seen.
+        ``shares`` independent shares of variance ``scale**2 / shares`` add up to the noise. They are discrete Gaussians of far more
+        than four steps each, and the sum of such is a discrete Gaussian to within ``exp(-pi**2 s**2)`` (s in steps; Kairouz, Liu and
+        Steinke 2021): with s above 2**10 there is nothing left to account for. Laplace noise has no such shares.
         """
+        self.check_size(total.size)
         if self.noise_multiplier == 0:
-            return np.asarray(total * self.grid, dtype=np.float64)
-        coarse = self.noise_multiplier * self.integer_sensitivity
-        shift = max(0, math.ceil(math.log2(_FINEST_SCALE / coarse)))
-        fine = coarse * 2.0**shift
+            return part
+        fine = self.noise_multiplier * self.integer_sensitivity * 2.0**self._shift
         if self.mechanism is Mechanism.GAUSSIAN:
-            noise = discrete_gaussian(stream, fine, total.size)
+            noise = discrete_gaussian(stream, self._share_scale(fine, shares), part.size)
+        elif shares == 1:
+            noise = rounded_laplace(stream, math.ceil(fine), part.size)
         else:
-            noise = rounded_laplace(stream, math.ceil(fine), total.size)
-        fine_total = (total << np.int64(shift)) + noise.reshape(total.shape)
-        return np.asarray(fine_total * (self.grid * 2.0**-shift), dtype=np.float64)
+            raise FedDPError(f"noise of release {self.name!r} must be Gaussian to be added in {shares} shares, got Laplace.")
+        refined: IntArray = (part << np.int64(self._shift)) + noise.reshape(part.shape)
+        return refined
+
+    def from_steps(self, total: IntArray) -> FloatArray:
+        """Return a noisy total of fine steps in the data's own units."""
+        return np.asarray(total * (self.grid * 2.0**-self._shift), dtype=np.float64)
+
+    def _share_scale(self, fine: float, shares: int) -> float:
+        scale = fine / math.sqrt(shares)
+        if scale < _FINEST_SHARE:
+            raise FedDPError(f"noise of release {self.name!r} must be added in fewer than {shares} shares: each would be too coarse.")
+        return scale
+
+    @property
+    def _shift(self) -> int:
+        """Return how many bits finer than the integer steps the noise is drawn."""
+        if self.noise_multiplier == 0:
+            return 0
+        return max(0, math.ceil(math.log2(_FINEST_SCALE / (self.noise_multiplier * self.integer_sensitivity))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger row: the contract's fields, as plain data."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.privacy.fixed_point import EXACT_ROWS
@@ -10,6 +11,10 @@ _PROJECTION_STEPS = 2.0**20
 _ASSIGN_VALUES = 1 << 20
 """Scores held at once while assigning points to centers: 8 MiB."""
 
+_WIDEST = 1 + 1e-6
+_FARTHEST = 2.0**24
+"""Farthest center, in steps: scores stay below 2 (2**24 + 2**17) 2**24, far within 2**53. The ball itself has 2**16."""
+
 _LARGEST_PADDED = 1 << 12
 """Clients of more points than this are multiplied one by one."""
 
@@ -17,17 +22,28 @@ _LARGEST_PADDED = 1 << 12
 def project(encoded: FloatArray, projection: FloatArray | None) -> FloatArray:
     """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
 
-    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37.
+    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37. A wider projection is refused: rounding could make a
+    point's place depend on the points beside it, and whoever names the projection may be curious.
     """
     if projection is None:
         return encoded
+    if not bool((np.square(projection).sum(axis=0) <= _WIDEST).all()):
+        raise FedDPError("projection must have columns of norm at most 1.")
     projected: FloatArray = np.rint((encoded @ np.rint(projection * _PROJECTION_STEPS)) / _PROJECTION_STEPS)
     return projected
 
 
+def whole(centers: FloatArray) -> FloatArray:
+    """Return centers in integer coordinates, rounded; refuse those so far out that arithmetic with them would not be exact."""
+    if not bool((np.square(centers).sum(axis=1) <= _FARTHEST**2).all()):
+        raise FedDPError(f"centers must be within {_FARTHEST:g} steps of the origin.")
+    rounded: FloatArray = np.rint(centers)
+    return rounded
+
+
 def assign(encoded: FloatArray, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
     """Return for each point the index of its nearest center: ``argmin_r |z - c_r|**2``, in exact arithmetic."""
-    targets = np.rint(centers)
+    targets = whole(centers)
     points = project(encoded, projection)
     offsets = np.square(targets).sum(axis=1)
     labels = np.empty(len(points), dtype=np.int64)

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.statistics.paper import ONE
 from feddp_kmeans.algorithm.statistics.refined import each_point, residual_vectors, second_moment_norms
-from feddp_kmeans.federation.base import ClientBatch, Statistic
+from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.clipping import row_norms, within_range
 from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.mechanism import Sensitivity
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 SHARE_STEPS = 1 << 24
 """Integer steps of a whole unit that is shared out over classes."""
@@ -58,27 +61,29 @@ def _count(batch: ClientBatch, **_: Any) -> IntArray:
     return np.array([len(batch.points)], dtype=np.int64)
 
 
-POINT_DISTANCES = Statistic("point-distances", each_point(_distances), whole_clients=False)
-CLIENT_DISTANCES = Statistic("client-distances", _distances, whole_clients=True)
+_SHARES = constant(Sensitivity(l1=float(SHARE_STEPS), l2=float(SHARE_STEPS)))
+
+POINT_DISTANCES = Statistic("point-distances", each_point(_distances), PrivacyUnit.POINT, _SHARES)
+CLIENT_DISTANCES = Statistic("client-distances", _distances, PrivacyUnit.CLIENT, _SHARES)
 """How many points lie at which distance from a public center, in classes; a unit's points share one count between them.
 
 Sensitivity: a unit adds non-negative numbers that add up to at most SHARE_STEPS, hence a vector of norm at most SHARE_STEPS, which
 stand for 1.
 """
 
-POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", each_point(_residual_norms), whole_clients=False)
-CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _residual_norms, whole_clients=True)
+POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", each_point(_residual_norms), PrivacyUnit.POINT, ONE)
+CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _residual_norms, PrivacyUnit.CLIENT, ONE)
 """How many units would send a vector of residuals and counts of which length. A unit is in one class, so it changes this by 1."""
 
-POINT_MOMENT_NORMS = Statistic("point-moment-norms", each_point(_moment_norms), whole_clients=False)
-CLIENT_MOMENT_NORMS = Statistic("client-moment-norms", _moment_norms, whole_clients=True)
+POINT_MOMENT_NORMS = Statistic("point-moment-norms", each_point(_moment_norms), PrivacyUnit.POINT, ONE)
+CLIENT_MOMENT_NORMS = Statistic("client-moment-norms", _moment_norms, PrivacyUnit.CLIENT, ONE)
 """How many units would send a second moment of which length. A unit is in one class, so it changes this by 1."""
 
-GRID_COUNTS = Statistic("grid-counts", _grid_counts, whole_clients=False)
+GRID_COUNTS = Statistic("grid-counts", _grid_counts, PrivacyUnit.POINT, ONE)
 """How many points are in each cell of a grid over a public box; what lies outside counts for the nearest cell.
 
 Sensitivity: a point is in one cell, found by arithmetic on that point alone: 1 in L1 norm.
 """
 
-POINT_COUNT = Statistic("point-count", _count, whole_clients=False)
+POINT_COUNT = Statistic("point-count", _count, PrivacyUnit.POINT, ONE)
 """The number of points. One point changes it by 1."""

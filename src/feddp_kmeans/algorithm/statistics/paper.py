@@ -8,9 +8,11 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, joint_sums, outer_product_norms, sums_by
-from feddp_kmeans.federation.base import ClientBatch, Statistic
+from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.clipping import row_norms
-from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.privacy.mechanism import Sensitivity
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 MEAN_STEPS = 1 << 8
 """Integer steps of a mean in one step of a point, so that rounding a mean costs nothing."""
@@ -62,31 +64,54 @@ def _client_cluster_means(batch: ClientBatch, *, bound: float, **where: Any) -> 
     return _sum_bounded_l2(means, float(bound) / found.ball.grid)
 
 
-OUTER_PRODUCT = Statistic("outer-product", _outer_product, whole_clients=False)
+ONE = constant(Sensitivity(l1=1.0, l2=1.0))
+"""The sensitivity of a histogram: a unit is counted once."""
+
+
+def _bounded_outer_product(*, radius: float, bound: float, **_: Any) -> Sensitivity:
+    return Sensitivity(l1=None, l2=float(bound) * (float(radius) / RESOLUTION) ** -2)
+
+
+def _bounded_counts(*, bound: float, **_: Any) -> Sensitivity:
+    return Sensitivity(l1=float(bound) * COUNT_STEPS, l2=float(bound) * COUNT_STEPS)
+
+
+def _bounded_presence(*, bound: float, **_: Any) -> Sensitivity:
+    return Sensitivity(l1=float(bound) * COUNT_STEPS, l2=min(float(bound), math.sqrt(float(bound))) * COUNT_STEPS)
+
+
+def _bounded_sums(*, radius: float, bound: float, **_: Any) -> Sensitivity:
+    return Sensitivity(l1=None, l2=float(bound) * (MEAN_STEPS / (float(radius) / RESOLUTION)))
+
+
+OUTER_PRODUCT = Statistic("outer-product", _outer_product, PrivacyUnit.POINT, constant(Sensitivity(l1=None, l2=float(RESOLUTION) ** 2)))
 """Upper triangle of ``sum z z^T``. One point changes it by at most ``R**2`` in L2 norm (``radius**2`` in the data's units).
 
 Proof. The upper triangle of ``z z^T`` has squared norm ``(|z|**4 + sum z_i**4) / 2 <= |z|**4 <= R**4``, reached by z on an axis.
 """
 
-CLUSTER_COUNTS = Statistic("cluster-counts", _cluster_counts, whole_clients=False)
+CLUSTER_COUNTS = Statistic("cluster-counts", _cluster_counts, PrivacyUnit.POINT, ONE)
 """How many points are nearest to each center. One point changes it by 1 in L1 and in L2 norm: it has one nearest center."""
 
-CLUSTER_SUMS = Statistic("cluster-sums", _cluster_sums, whole_clients=False)
+CLUSTER_SUMS = Statistic("cluster-sums", _cluster_sums, PrivacyUnit.POINT, constant(Sensitivity(l1=None, l2=float(RESOLUTION))))
 """Sum of the points nearest to each center. One point changes one block, by ``|z| <= R`` (``radius``)."""
 
-CLIENT_OUTER_PRODUCT = Statistic("client-outer-product", _client_outer_product, whole_clients=True)
+CLIENT_OUTER_PRODUCT = Statistic("client-outer-product", _client_outer_product, PrivacyUnit.CLIENT, _bounded_outer_product)
 """Outer products, each client's scaled to Frobenius norm at most ``bound``; see ``_outer_product_shrink`` for the proof."""
 
-CLIENT_CLUSTER_COUNTS = Statistic("client-cluster-counts", _client_cluster_counts, whole_clients=True)
+CLIENT_CLUSTER_COUNTS = Statistic("client-cluster-counts", _client_cluster_counts, PrivacyUnit.CLIENT, _bounded_counts)
 """Counts per center, each client's scaled to L1 norm at most ``bound``, in steps of 1/COUNT_STEPS."""
 
-CLIENT_PRESENCE = Statistic("client-presence", _client_presence, whole_clients=True)
-"""In how many clients each cluster is not empty (c_r of the paper), each client's vector scaled to L1 norm at most ``bound``."""
+CLIENT_PRESENCE = Statistic("client-presence", _client_presence, PrivacyUnit.CLIENT, _bounded_presence)
+"""In how many clients each cluster is not empty (c_r of the paper), each client's vector scaled to L1 norm at most ``bound``.
 
-CLIENT_CLUSTER_SUMS = Statistic("client-cluster-sums", _client_cluster_sums, whole_clients=True)
+Its L2 norm is at most ``sqrt(bound)`` too: m ones have ``sqrt(m)`` while m is within the bound, and ``bound / sqrt(m)`` beyond.
+"""
+
+CLIENT_CLUSTER_SUMS = Statistic("client-cluster-sums", _client_cluster_sums, PrivacyUnit.CLIENT, _bounded_sums)
 """Sums per cluster, each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""
 
-CLIENT_CLUSTER_MEANS = Statistic("client-cluster-means", _client_cluster_means, whole_clients=True)
+CLIENT_CLUSTER_MEANS = Statistic("client-cluster-means", _client_cluster_means, PrivacyUnit.CLIENT, _bounded_sums)
 """Means per cluster (u_r of the paper), each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""
 
 

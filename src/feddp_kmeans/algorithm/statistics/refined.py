@@ -3,6 +3,7 @@
 A statistic of points is a statistic of clients that hold one point each.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,14 +11,20 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, joint_sums, outer_product_norms, project, sums_by, sums_of_runs
-from feddp_kmeans.federation.base import ClientBatch, Statistic
+from feddp_kmeans.algorithm.statistics.paper import ONE
+from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.mechanism import Sensitivity
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 BOUNDED_STEPS = 1 << 30
 """Integer steps of a contribution that is as long as its bound."""
 
 MOMENT_STEPS = 1 << 32
 """The same for second moments, whose points are rounded to 16 bits."""
+
+MOMENT_SENSITIVITY = math.sqrt(2.0) * MOMENT_STEPS
+"""What a unit's second moment can be, in integer steps of its coordinates; see POINT_SECOND_MOMENT."""
 
 TRACE_WEIGHT = 0.25
 """Weight of the trace beside the traceless part: enough to tell the number of points, light enough to cost little."""
@@ -80,11 +87,14 @@ def _bounded_residuals(batch: ClientBatch, *, centers: FloatArray, bound: float,
     return sums_by(bounded, clusters, len(centers)).astype(np.int64).ravel()
 
 
-CLIENT_SIZES = Statistic("client-sizes", _sizes, whole_clients=True)
+_MOMENT = constant(Sensitivity(l1=None, l2=MOMENT_SENSITIVITY))
+_RESIDUALS = constant(Sensitivity(l1=None, l2=float(BOUNDED_STEPS)))
+
+CLIENT_SIZES = Statistic("client-sizes", _sizes, PrivacyUnit.CLIENT, ONE)
 """How many clients hold 1, 2-3, 4-7, ... points. One client changes it by 1: it is in one class."""
 
-POINT_SECOND_MOMENT = Statistic("point-second-moment", each_point(_bounded_second_moment), whole_clients=False)
-CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _bounded_second_moment, whole_clients=True)
+POINT_SECOND_MOMENT = Statistic("point-second-moment", each_point(_bounded_second_moment), PrivacyUnit.POINT, _MOMENT)
+CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _bounded_second_moment, PrivacyUnit.CLIENT, _MOMENT)
 """The refined outer product: traceless part and, lightly, trace of ``S = Z^T Z``, in coordinates in which distances are those of the
 Frobenius norm; each unit's scaled to norm at most ``bound``, then expressed in units of it.
 
@@ -94,8 +104,8 @@ below MOMENT_STEPS squared, and truncating the last d + 1 coordinates only short
 stand for 1 (bound).
 """
 
-POINT_RESIDUALS = Statistic("point-residuals", each_point(_bounded_residuals), whole_clients=False)
-CLIENT_RESIDUALS = Statistic("client-residuals", _bounded_residuals, whole_clients=True)
+POINT_RESIDUALS = Statistic("point-residuals", each_point(_bounded_residuals), PrivacyUnit.POINT, _RESIDUALS)
+CLIENT_RESIDUALS = Statistic("client-residuals", _bounded_residuals, PrivacyUnit.CLIENT, _RESIDUALS)
 """Per cluster, the sum of residuals ``x - origin_r`` and ``count_weight`` times the count, as one vector; each unit's vector is scaled to
 norm at most ``bound`` (counts with sums, so that their quotient stays a mean) and expressed in units of it.
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import project, sums_by
-from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS, OUTER_PRODUCT
+from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS, ONE, OUTER_PRODUCT
 from feddp_kmeans.algorithm.theory.awasthi_sheffet import is_clear, squared_distances
 from feddp_kmeans.federation.base import ClientBatch, Statistic
 from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _BLOCK_VALUES = 1 << 20
 
@@ -51,7 +52,7 @@ def _moved_statistic(name: str, plain: Statistic) -> Statistic:
     def compute(batch: ClientBatch, *, anchors: FloatArray, shifts: FloatArray, **public: Any) -> IntArray:
         return plain(ClientBatch(moved(batch.points, anchors, shifts), batch.starts), **public)
 
-    return Statistic(name, compute, whole_clients=False)
+    return Statistic(name, compute, plain.unit, plain.sensitivity)
 
 
 def _clear(
@@ -75,7 +76,7 @@ def _clear_counts(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> I
     return np.bincount(labels, minlength=len(centers)).astype(np.int64)
 
 
-ANCHOR_COUNTS = Statistic("anchor-counts", _anchor_counts, whole_clients=False)
+ANCHOR_COUNTS = Statistic("anchor-counts", _anchor_counts, PrivacyUnit.POINT, ONE)
 """How many points are nearest to each server point, in the data's own space. One point changes it by 1 in L1 norm."""
 
 MOVED_OUTER_PRODUCT = _moved_statistic("moved-outer-product", OUTER_PRODUCT)
@@ -87,8 +88,10 @@ MOVED_COUNTS = _moved_statistic("moved-cluster-counts", CLUSTER_COUNTS)
 MOVED_SUMS = _moved_statistic("moved-cluster-sums", CLUSTER_SUMS)
 """``statistics.paper.CLUSTER_SUMS`` of moved points: one of them changes it by at most R in L2 norm."""
 
-CLEAR_SUMS = _moved_statistic("clear-cluster-sums", Statistic("clear-sums", _clear_sums, whole_clients=False))
+CLEAR_SUMS = _moved_statistic("clear-cluster-sums", Statistic("clear-sums", _clear_sums, PrivacyUnit.POINT, CLUSTER_SUMS.sensitivity))
 """Sums over S_r, the moved points clear of other clusters. A point is in one S_r or none, so it changes them by at most R in L2 norm."""
 
-CLEAR_COUNTS = _moved_statistic("clear-cluster-counts", Statistic("clear-counts", _clear_counts, whole_clients=False))
+CLEAR_COUNTS = _moved_statistic(
+    "clear-cluster-counts", Statistic("clear-counts", _clear_counts, PrivacyUnit.POINT, CLUSTER_COUNTS.sensitivity)
+)
 """Sizes of the S_r: one point changes them by at most 1 in L1 norm."""

@@ -1,0 +1,58 @@
+"""What a client remembers of a run, on its own disk: it may be stopped and started between any two messages."""
+
+import json
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._files import write_whole
+
+
+@dataclass
+class RunState:
+    """One run that this client agreed to."""
+
+    terms: dict[str, Any]
+    digest: str
+    session: str = ""
+    """The session under way: a server that starts again opens a new one."""
+    sessions: list[str] = field(default_factory=list)
+    turn: int = -1
+    """Number of the latest request of the session: a request is answered once."""
+    queries: dict[str, str] = field(default_factory=dict)
+    """For each release that was asked for, the digest of the query: it may not change."""
+    opened: list[str] = field(default_factory=list)
+    """Releases that this client helped to unmask: it helps once for each."""
+    rounds: dict[str, str] = field(default_factory=dict)
+    """For each round of the session, the release that it is for."""
+    party: dict[str, Any] | None = None
+    """The secrets of the session's secure sum."""
+
+
+class RunStates:
+    """All runs of a client, a file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, run: str) -> RunState | None:
+        """Return what is known of a run; None where nothing is."""
+        path = self._path(run)
+        if not path.exists():
+            return None
+        try:
+            return RunState(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise FedDPError(f"{path.name} must hold the state of a run, got {type(error).__name__}.") from None
+
+    def save(self, run: str, state: RunState) -> None:
+        """Keep the state, on disk before this returns, for this user's eyes only."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        content = {f.name: getattr(state, f.name) for f in fields(state)}
+        write_whole(self._path(run), json.dumps(content).encode(), mode=0o600)
+
+    def _path(self, run: str) -> Path:
+        if not (0 < len(run) <= 64 and run.isalnum()):
+            raise FedDPError(f"run must be a name of letters and digits, got {run!r:.80}.")
+        return self._folder / f"{run}.json"

@@ -1,0 +1,158 @@
+"""The server's half of the secure sum: it passes messages on, rebuilds seeds and takes the masks off the sum, never off one input."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import Array
+from feddp_kmeans.federation.secure_sum import masks, sharing, wire
+from feddp_kmeans.federation.secure_sum.graph import Graph
+from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply, check_adverts
+from feddp_kmeans.federation.secure_sum.terms import Terms
+
+
+@dataclass
+class Aggregator:
+    """The server of one session."""
+
+    terms: Terms
+    adverts: tuple[Advert, ...] = ()
+    _messages: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+    def take_adverts(self, adverts: Iterable[Advert]) -> tuple[Advert, ...]:
+        """Take the parties' adverts and return them in the order in which all parties must get them."""
+        ordered = tuple(sorted(adverts, key=lambda advert: advert.name))
+        self._enough(len(ordered), "adverts")
+        check_adverts(ordered, self.terms)
+        self.adverts = ordered
+        return ordered
+
+    def take_shares(self, messages: Mapping[str, Mapping[str, bytes]]) -> tuple[str, ...]:
+        """Take, for each party that shared, its messages to its neighbours; return who shared."""
+        for sender, sent in messages.items():
+            self._check_known(sender, "a party that shared", [advert.name for advert in self.adverts])
+            if set(sent) != set(self._graph.neighbours(sender)):
+                raise FedDPError(f"messages of {sender!r} must go to each of its neighbours, got {len(sent)} messages.")
+        self._enough(len(messages), "parties that shared")
+        self._messages = {sender: dict(messages[sender]) for sender in sorted(messages)}
+        return self.sharers
+
+    @property
+    def sharers(self) -> tuple[str, ...]:
+        """Return who shared, sorted."""
+        return tuple(self._messages)
+
+    def ciphertexts_for(self, name: str) -> dict[str, bytes]:
+        """Return the messages to one party."""
+        return {sender: sent[name] for sender, sent in self._messages.items() if name in sent}
+
+    def survivors(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the list of those that sent a masked input, as all of them must get it; abort where they are too few."""
+        listed = tuple(sorted(names))
+        for name in listed:
+            self._check_known(name, "a party with a masked input", self.sharers)
+        self._enough(len(listed), "parties with a masked input")
+        if not self._graph.stays_joined(listed):
+            raise FedDPError(f"survivors must stay joined without any {self.terms.colluders} of them, got {len(listed)} that do not.")
+        return listed
+
+    def total(self, round_: int, masked: Mapping[str, Array], replies: Mapping[str, UnmaskReply]) -> Array:
+        """Return the exact sum of the survivors' values modulo 2**64."""
+        survivors = self.survivors(masked)
+        total = _sum([masked[name] for name in survivors])
+        self._check_replies(round_, survivors, replies)
+        session = self.terms.session
+        for name in survivors:
+            seed = self._rebuild(name, round_, {holder: reply.self_shares for holder, reply in replies.items()}, "self-mask")
+            if masks.self_check(seed, session, round_, name) != self._advert(name).self_checks[round_]:
+                raise FedDPError(f"shares of the self-mask of {name!r} must rebuild its seed, got wrong ones.")
+            total -= masks.mask(masks.self_key(seed, session, round_, name), len(total))
+        for name in sorted(set(self.sharers) - set(survivors)):
+            self._remove_dropout(total, name, round_, survivors, replies)
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        return {
+            "terms": self.terms.to_dict(),
+            "adverts": [advert.to_dict() for advert in self.adverts],
+            "messages": {sender: {to: message.hex() for to, message in sent.items()} for sender, sent in self._messages.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> "Aggregator":
+        """Return the aggregator that this plain data states; refuse anything else."""
+        row = wire.fields(given, "an aggregator", ("terms", "adverts", "messages"))
+        aggregator = cls(Terms.from_dict(row["terms"]))
+        adverts = [Advert.from_dict(advert) for advert in wire.items(row["adverts"], "adverts")]
+        messages = {
+            sender: {to: wire.from_hex(message, "a message") for to, message in wire.table(sent, "messages").items()}
+            for sender, sent in wire.table(row["messages"], "messages").items()
+        }
+        if adverts:
+            aggregator.take_adverts(adverts)
+        if messages:
+            aggregator.take_shares(messages)
+        return aggregator
+
+    @property
+    def _graph(self) -> Graph:
+        return self.terms.graph(tuple(advert.name for advert in self.adverts))
+
+    def _advert(self, name: str) -> Advert:
+        return next(advert for advert in self.adverts if advert.name == name)
+
+    def _enough(self, answered: int, what: str) -> None:
+        if answered < self.terms.threshold:
+            raise FedDPError(f"{what} must be at least {self.terms.threshold} for the sum to be shown, got {answered}.")
+
+    def _check_known(self, name: str, what: str, known: Sequence[str]) -> None:
+        if name not in known:
+            raise FedDPError(f"{what} must be one of the session that took part so far, got {name!r}.")
+
+    def _check_replies(self, round_: int, survivors: tuple[str, ...], replies: Mapping[str, UnmaskReply]) -> None:
+        self._enough(len(replies), "parties that help to unmask")
+        for name, reply in replies.items():
+            self._check_known(name, "a party that helps to unmask", survivors)
+            held = {holder for holder in self._graph.holders(name) if holder in self.sharers}
+            expected = held & set(survivors), held - set(survivors)
+            if reply.round != round_ or (set(reply.self_shares), set(reply.key_shares)) != expected:
+                raise FedDPError(f"the reply of {name!r} must hold its shares of round {round_} and these survivors, got others.")
+
+    def _rebuild(self, name: str, round_: int, given: Mapping[str, Mapping[str, bytes]], what: str) -> bytes:
+        needed = self._graph.shares_needed
+        holders = self._graph.holders(name)
+        shares = {place: given[holder][name] for place, holder in enumerate(holders) if holder in given}
+        if len(shares) < needed:
+            raise FedDPError(f"shares of the {what} of {name!r} in round {round_} must be at least {needed}, got {len(shares)}.")
+        return sharing.join(dict(list(shares.items())[:needed]))
+
+    def _remove_dropout(
+        self, total: Array, name: str, round_: int, survivors: tuple[str, ...], replies: Mapping[str, UnmaskReply]
+    ) -> None:
+        """Take off the masks that survivors have in common with a party that shared and dropped out."""
+        tied = [other for other in self._graph.neighbours(name) if other in survivors]
+        if not tied:
+            return
+        session, own = self.terms.session, self._advert(name)
+        seed = self._rebuild(name, round_, {holder: reply.key_shares for holder, reply in replies.items()}, "mask key")
+        private = masks.mask_private_key(seed, session, round_, name)
+        if masks.public_key(private) != own.mask_keys[round_]:
+            raise FedDPError(f"shares of the mask key of {name!r} must rebuild its seed, got wrong ones.")
+        for other in tied:
+            key = masks.pair_key(private, self._advert(other).mask_keys[round_], session, round_, name, other)
+            masks.add_pair_mask(total, key, name, other)
+
+
+def _sum(arrays: Sequence[Array]) -> Array:
+    """Return the sum modulo 2**64 of arrays of one length."""
+    for array in arrays:
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != np.uint64 or len(array) != len(arrays[0]):
+            raise FedDPError("masked inputs must be rows of unsigned 64-bit integers of one length, got others.")
+    total = np.zeros(len(arrays[0]), dtype=np.uint64)
+    for array in arrays:
+        total += array
+    return total

@@ -1,0 +1,100 @@
+"""The two messages with a shape: a party's advert of its keys, and its shares for an unmasking."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.federation.secure_sum import wire
+from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, sign, verify
+from feddp_kmeans.federation.secure_sum.masks import KEY_BYTES, SEED_BYTES, digest
+from feddp_kmeans.federation.secure_sum.terms import Terms
+
+
+@dataclass(frozen=True)
+class Advert:
+    """A party's public keys of a session: one for messages and, for each round, a mask key and a check of its self-mask seed."""
+
+    name: str
+    encryption_key: bytes
+    mask_keys: tuple[bytes, ...]
+    self_checks: tuple[bytes, ...]
+    signature: bytes = b""
+
+    def signed_by(self, identity: Identity, terms: Terms) -> "Advert":
+        """Return the same advert with a signature."""
+        return replace(self, signature=sign(identity, self.content(terms)))
+
+    def is_signed_by(self, public: PublicIdentity, terms: Terms) -> bool:
+        """Return whether the signature is this identity's, on this very advert and session."""
+        return verify(public, self.signature, self.content(terms))
+
+    def content(self, terms: Terms) -> bytes:
+        """Return what is signed."""
+        keys = wire.encode(*self.mask_keys), wire.encode(*self.self_checks)
+        return wire.encode("feddp-kmeans secure sum 1", "advert", terms.content, self.name, self.encryption_key, *keys)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the advert as plain data."""
+        return {
+            "name": self.name,
+            "encryption_key": self.encryption_key.hex(),
+            "mask_keys": [key.hex() for key in self.mask_keys],
+            "self_checks": [check.hex() for check in self.self_checks],
+            "signature": self.signature.hex(),
+        }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> "Advert":
+        """Return the advert that this plain data states; refuse anything else."""
+        row = wire.fields(given, "an advert", ("name", "encryption_key", "mask_keys", "self_checks", "signature"))
+        mask_keys = wire.items(row["mask_keys"], "mask_keys")
+        self_checks = wire.items(row["self_checks"], "self_checks", len(mask_keys))
+        return cls(
+            wire.name(row["name"], "the name of an advert"),
+            wire.from_hex(row["encryption_key"], "encryption_key", KEY_BYTES),
+            tuple(wire.from_hex(key, "a mask key", KEY_BYTES) for key in mask_keys),
+            tuple(wire.from_hex(check, "a self check", KEY_BYTES) for check in self_checks),
+            wire.from_hex(row["signature"], "signature"),
+        )
+
+
+@dataclass(frozen=True)
+class UnmaskReply:
+    """A party's shares of one round: of the self-masks of those that survived, of the mask keys of those that dropped out."""
+
+    round: int
+    self_shares: Mapping[str, bytes]
+    key_shares: Mapping[str, bytes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reply as plain data."""
+        return {
+            "round": self.round,
+            "self_shares": {name: share.hex() for name, share in self.self_shares.items()},
+            "key_shares": {name: share.hex() for name, share in self.key_shares.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> "UnmaskReply":
+        """Return the reply that this plain data states; refuse anything else."""
+        row = wire.fields(given, "an unmask reply", ("round", "self_shares", "key_shares"))
+        self_shares, key_shares = (
+            {name: wire.from_hex(share, "a share", SEED_BYTES) for name, share in wire.table(row[kind], kind).items()}
+            for kind in ("self_shares", "key_shares")
+        )
+        return cls(wire.integer(row["round"], "round", 0, wire.MAX_ROUNDS - 1), self_shares, key_shares)
+
+
+def check_adverts(adverts: Sequence[Advert], terms: Terms) -> None:
+    """Refuse adverts that are not of this session: names distinct and sorted, one key a round, enough parties."""
+    wire.names([advert.name for advert in adverts], "the names of adverts")
+    terms.check_parties(len(adverts))
+    for advert in adverts:
+        if not len(advert.mask_keys) == len(advert.self_checks) == terms.rounds:
+            raise FedDPError(f"the advert of {advert.name!r} must have {terms.rounds} mask keys, got {len(advert.mask_keys)}.")
+
+
+def view_of(adverts: Sequence[Advert], terms: Terms) -> bytes:
+    """Return the digest of all adverts and terms: parties that were shown different ones cannot read each other's shares."""
+    return digest("view", *(advert.content(terms) for advert in adverts))

@@ -1,0 +1,314 @@
+"""A party's half of the secure sum: it makes keys, shares seeds, masks its values and helps to unmask the sum, each once and in order.
+
+The state must be on disk before an answer is sent, and an older state must never be brought back: a party that forgot what it sent could
+be made to send two inputs under one mask, or both shares of one seed pair.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import Array
+from feddp_kmeans.federation.secure_sum import masks, sharing, wire
+from feddp_kmeans.federation.secure_sum.graph import Graph
+from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, parse_public, public_line, sign, verify
+from feddp_kmeans.federation.secure_sum.masks import KEY_BYTES, SEED_BYTES
+from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply, check_adverts, view_of
+from feddp_kmeans.federation.secure_sum.terms import Terms
+
+_NONCE_BYTES = 12
+
+Pairs = dict[int, tuple[bytes, bytes]]
+"""For each round that is still to come, a mask-key seed and a self-mask seed; or one share of each."""
+
+
+@dataclass
+class Party:
+    """One party of a session. Every method is one stage; a stage that comes twice, too early or too late is refused."""
+
+    name: str
+    terms: Terms
+    _encryption: bytes
+    _seeds: Pairs
+    _adverts: tuple[Advert, ...] = ()
+    _roster: dict[str, str] = field(default_factory=dict)
+    _sharers: tuple[str, ...] = ()
+    _held: dict[str, Pairs] = field(default_factory=dict)
+    _masked: int = -1
+    _confirmed: tuple[str, ...] = ()
+    _unmasked: int = -1
+
+    @classmethod
+    def new(cls, name: str, terms: Terms) -> "Party":
+        """Return a party with fresh secrets."""
+        wire.name(name, "the name of a party")
+        seeds = {r: (os.urandom(SEED_BYTES), os.urandom(SEED_BYTES)) for r in range(terms.rounds)}
+        return cls(name, terms, os.urandom(KEY_BYTES), seeds)
+
+    def advert(self, identity: Identity | None = None) -> Advert:
+        """Return this party's public keys, signed where it has an identity."""
+        self._expect(not self._adverts, "an advert", "asked for before adverts are handed out")
+        advert = self._own_advert()
+        return advert if identity is None else advert.signed_by(identity, self.terms)
+
+    def share(self, adverts: Sequence[Advert], roster: Mapping[str, PublicIdentity] | None = None) -> dict[str, bytes]:
+        """Return an encrypted message with its shares for each neighbour. Without a roster signatures are not checked: laptop trials."""
+        self._expect(not self._adverts, "shares", "asked for once")
+        check_adverts(adverts, self.terms)
+        self._check_own(adverts)
+        self._check_signatures(adverts, roster)
+        self._adverts = tuple(adverts)
+        holders = self._graph.holders(self.name)
+        shared = self._split(holders)
+        self._held = {self.name: shared.pop(self.name)}
+        return {holder: self._seal(holder, pairs) for holder, pairs in shared.items()}
+
+    def receive(self, sharers: Sequence[str], ciphertexts: Mapping[str, bytes]) -> None:
+        """Take in who shared at all and the messages of the neighbours among them; refuse a message that is not whole and theirs."""
+        self._expect(bool(self._adverts) and not self._sharers, "messages", "handed out once, after this party shared")
+        known = self._known(sharers, "sharers", [advert.name for advert in self._adverts])
+        senders = {name for name in self._graph.neighbours(self.name) if name in known}
+        if set(ciphertexts) != senders:
+            raise FedDPError(f"messages must come from this party's {len(senders)} neighbours that shared, got {len(ciphertexts)}.")
+        if len(senders) + 1 < self._graph.shares_needed:
+            raise FedDPError(f"neighbours that shared must be at least {self._graph.shares_needed - 1}, got {len(senders)}.")
+        opened = {sender: self._open(sender, ciphertexts[sender]) for sender in sorted(senders)}
+        self._held |= opened
+        self._sharers = known
+        self._encryption = b""
+
+    def mask(self, round_: int, values: Array) -> Array:
+        """Return the values, modulo 2**64, under this party's masks of a round. A round is masked once, and none after a later one."""
+        wire.integer(round_, "round", 0, self.terms.rounds - 1)
+        self._expect(bool(self._sharers), "a masked input", "asked for after shares were handed out")
+        self._expect(round_ > self._masked, f"round {round_}", f"later than the last masked one, {self._masked}")
+        total = _ring_values(values)
+        mask_seed, self_seed = self._seeds[round_]
+        self._masked = round_
+        self._forget_before(round_)
+        self._confirmed = ()
+        session = self.terms.session
+        total += masks.mask(masks.self_key(self_seed, session, round_, self.name), len(total))
+        private = masks.mask_private_key(mask_seed, session, round_, self.name)
+        for advert in self._adverts:
+            if advert.name in self._held and advert.name != self.name:
+                key = masks.pair_key(private, advert.mask_keys[round_], session, round_, self.name, advert.name)
+                masks.add_pair_mask(total, key, self.name, advert.name)
+        return total
+
+    def confirm(self, round_: int, survivors: Sequence[str], identity: Identity) -> bytes:
+        """Return this party's signature on a round's survivors: it signs one list a round. Only where the terms ask for it."""
+        self._expect(self.terms.confirmed, "a confirmation", "asked for only where the terms say confirmed")
+        self._expect(not self._confirmed, f"a confirmation of round {round_}", "asked for once")
+        self._confirmed = self._check_survivors(round_, survivors)
+        return sign(identity, self._statement(round_, survivors))
+
+    def unmask(self, round_: int, survivors: Sequence[str], confirmations: Mapping[str, bytes] | None = None) -> UnmaskReply:
+        """Return this party's share of each survivor's self-mask seed and of each dropout's mask-key seed, and forget the round."""
+        listed = self._check_survivors(round_, survivors)
+        if self.terms.confirmed:
+            self._check_confirmed(round_, listed, confirmations or {})
+        kept = set(listed)
+        self_shares = {name: pairs[round_][1] for name, pairs in self._held.items() if name in kept}
+        key_shares = {name: pairs[round_][0] for name, pairs in self._held.items() if name not in kept}
+        self._unmasked = round_
+        self._forget_before(round_ + 1)
+        return UnmaskReply(round_, self_shares, key_shares)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data. It holds secrets: keep it where the party's data are kept."""
+        return {
+            "name": self.name,
+            "terms": self.terms.to_dict(),
+            "encryption": self._encryption.hex(),
+            "seeds": _pairs_to_list(self._seeds),
+            "adverts": [advert.to_dict() for advert in self._adverts],
+            "roster": dict(self._roster),
+            "sharers": list(self._sharers),
+            "held": {name: _pairs_to_list(pairs) for name, pairs in self._held.items()},
+            "masked": self._masked,
+            "confirmed": list(self._confirmed),
+            "unmasked": self._unmasked,
+        }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> "Party":
+        """Return the party that this plain data states; refuse anything else."""
+        row = wire.fields(given, "a party", tuple(_FIELDS))
+        terms = Terms.from_dict(row["terms"])
+        party = cls(
+            wire.name(row["name"], "the name of a party"),
+            terms,
+            wire.from_hex(row["encryption"], "encryption"),
+            _pairs_from_list(row["seeds"], terms.rounds),
+            tuple(Advert.from_dict(advert) for advert in wire.items(row["adverts"], "adverts")),
+            {name: public_line(parse_public(line)) for name, line in wire.table(row["roster"], "roster").items()},
+            wire.names(row["sharers"], "sharers"),
+            {name: _pairs_from_list(pairs, terms.rounds) for name, pairs in wire.table(row["held"], "held").items()},
+            wire.integer(row["masked"], "masked", -1, terms.rounds - 1),
+            wire.names(row["confirmed"], "confirmed"),
+            wire.integer(row["unmasked"], "unmasked", -1, terms.rounds - 1),
+        )
+        party._check_state()  # noqa: SLF001
+        return party
+
+    @property
+    def _graph(self) -> Graph:
+        return self.terms.graph(tuple(advert.name for advert in self._adverts))
+
+    def _expect(self, met: bool, what: str, rule: str) -> None:
+        if not met:
+            raise FedDPError(f"{what} of {self.name!r} must be {rule}, got a request out of order.")
+
+    def _own_advert(self) -> Advert:
+        session, rounds = self.terms.session, range(self.terms.rounds)
+        privates = [masks.mask_private_key(self._seeds[r][0], session, r, self.name) for r in rounds]
+        checks = tuple(masks.self_check(self._seeds[r][1], session, r, self.name) for r in rounds)
+        return Advert(self.name, masks.public_key(self._encryption), tuple(map(masks.public_key, privates)), checks)
+
+    def _check_own(self, adverts: Sequence[Advert]) -> None:
+        own = [advert for advert in adverts if advert.name == self.name]
+        if not own or own[0].content(self.terms) != self._own_advert().content(self.terms):
+            raise FedDPError(f"the advert of {self.name!r} must come back as it was sent, got {'another' if own else 'none'}.")
+
+    def _check_signatures(self, adverts: Sequence[Advert], roster: Mapping[str, PublicIdentity] | None) -> None:
+        if roster is None:
+            self._expect(not self.terms.confirmed, "a roster", "given where the terms say confirmed")
+            return
+        for advert in adverts:
+            if advert.name not in roster:
+                raise FedDPError(f"a party must be in the roster, got {advert.name!r}.")
+            if not advert.is_signed_by(roster[advert.name], self.terms):
+                raise FedDPError(f"the advert of {advert.name!r} must be signed with the key of the roster, got another signature.")
+        if self.terms.confirmed:
+            self._roster = {advert.name: public_line(roster[advert.name]) for advert in adverts}
+
+    def _split(self, holders: tuple[str, ...]) -> dict[str, Pairs]:
+        shared: dict[str, Pairs] = {holder: {} for holder in holders}
+        for round_, seeds in self._seeds.items():
+            mask_shares, self_shares = (sharing.split(seed, self._graph.shares_needed, len(holders)) for seed in seeds)
+            for holder, mask_share, self_share in zip(holders, mask_shares, self_shares, strict=True):
+                shared[holder][round_] = mask_share, self_share
+        return shared
+
+    def _channel(self, sender: str, receiver: str) -> tuple[ChaCha20Poly1305, bytes]:
+        """Return the cipher of a message and what it is bound to."""
+        view = view_of(self._adverts, self.terms)
+        other = receiver if sender == self.name else sender
+        public = next(advert.encryption_key for advert in self._adverts if advert.name == other)
+        key = masks.channel_key(self._encryption, public, view, sender, receiver)
+        return ChaCha20Poly1305(key), wire.encode(self.terms.session, sender, receiver)
+
+    def _seal(self, holder: str, pairs: Pairs) -> bytes:
+        cipher, bound = self._channel(self.name, holder)
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + cipher.encrypt(nonce, b"".join(share for r in sorted(pairs) for share in pairs[r]), bound)
+
+    def _open(self, sender: str, ciphertext: bytes) -> Pairs:
+        cipher, bound = self._channel(sender, self.name)
+        whole = wire.raw(ciphertext, f"the message of {sender!r}")
+        try:
+            plain = cipher.decrypt(whole[:_NONCE_BYTES], whole[_NONCE_BYTES:], bound)
+        except (InvalidTag, ValueError):
+            plain = b""
+        if len(plain) != 2 * SEED_BYTES * self.terms.rounds:
+            raise FedDPError(f"the message of {sender!r} must be whole, for {self.name!r} and under the same adverts, got another.")
+        shares = [plain[start : start + SEED_BYTES] for start in range(0, len(plain), SEED_BYTES)]
+        return {r: (shares[2 * r], shares[2 * r + 1]) for r in range(self.terms.rounds)}
+
+    def _known(self, given: Sequence[str], what: str, among: Sequence[str]) -> tuple[str, ...]:
+        """Return a list of parties that has this one in it, no unknown one, and as many as the threshold."""
+        listed = wire.names(given, what)
+        unknown = set(listed) - set(among)
+        if unknown:
+            raise FedDPError(f"{what} must be parties of this session that took part so far, got {min(unknown)!r}.")
+        if self.name not in listed:
+            raise FedDPError(f"{what} must include {self.name!r} itself, got a list without it.")
+        if len(listed) < self.terms.threshold:
+            raise FedDPError(f"{what} must be at least {self.terms.threshold}, got {len(listed)}.")
+        return listed
+
+    def _check_survivors(self, round_: int, survivors: Sequence[str]) -> tuple[str, ...]:
+        wire.integer(round_, "round", 0, self.terms.rounds - 1)
+        self._expect(round_ == self._masked, f"round {round_}", f"the one masked last, {self._masked}")
+        self._expect(round_ > self._unmasked, f"round {round_}", "unmasked once")
+        listed = self._known(survivors, "survivors", self._sharers)
+        if not self._graph.stays_joined(listed):
+            raise FedDPError(f"survivors must stay joined without any {self.terms.colluders} of them, got {len(listed)} that do not.")
+        return listed
+
+    def _statement(self, round_: int, survivors: Sequence[str]) -> bytes:
+        view = view_of(self._adverts, self.terms)
+        lists = wire.encode(*self._sharers), wire.encode(*survivors)
+        return wire.encode("feddp-kmeans secure sum 1", "survivors", view, round_, *lists)
+
+    def _check_confirmed(self, round_: int, survivors: tuple[str, ...], confirmations: Mapping[str, bytes]) -> None:
+        if survivors != self._confirmed:
+            raise FedDPError(f"survivors of round {round_} must be the list that {self.name!r} confirmed, got another.")
+        statement = self._statement(round_, survivors)
+        signers = [name for name in survivors if name in confirmations]
+        valid = sum(verify(parse_public(self._roster[name]), wire.raw(confirmations[name], "a confirmation"), statement) for name in signers)
+        if valid < self.terms.threshold:
+            raise FedDPError(f"confirmations of round {round_} must be at least {self.terms.threshold}, got {valid} that are valid.")
+
+    def _forget_before(self, round_: int) -> None:
+        """Drop the secrets of all rounds before this one."""
+        for pairs in (self._seeds, *self._held.values()):
+            for past in [r for r in pairs if r < round_]:
+                del pairs[past]
+
+    def _check_state(self) -> None:
+        """Refuse a state that no course of a session leads to."""
+        to_come = set(range(max(self._masked, self._unmasked + 1, 0), self.terms.rounds))
+        names = {advert.name for advert in self._adverts}
+        if self._adverts:
+            check_adverts(self._adverts, self.terms)
+        graph_known = {self.name, *self._sharers, *self._held} <= names if self._adverts else not (self._sharers or self._held)
+        held_known = not self._adverts or set(self._held) == self._holding()
+        rounds_known = all(set(pairs) == to_come for pairs in (self._seeds, *self._held.values()))
+        keys_known = len(self._encryption) == (0 if self._sharers else KEY_BYTES)
+        order_known = self._unmasked <= self._masked and (self._masked < 0 or bool(self._sharers))
+        lists_known = set(self._confirmed) <= set(self._sharers) and (not self._sharers or self.name in self._sharers)
+        roster_known = set(self._roster) == (names if self.terms.confirmed else set())
+        if not (graph_known and held_known and rounds_known and keys_known and order_known and lists_known and roster_known):
+            raise FedDPError("the state of a party must be one that it wrote, got another.")
+
+    def _holding(self) -> set[str]:
+        """Return whose shares this party holds at its stage."""
+        neighbours = self._graph.neighbours(self.name)
+        return {self.name, *(name for name in neighbours if name in self._sharers)}
+
+
+_FIELDS = ("name", "terms", "encryption", "seeds", "adverts", "roster", "sharers", "held", "masked", "confirmed", "unmasked")
+
+
+def _ring_values(values: Array) -> Array:
+    """Return a copy of one-dimensional 64-bit integers as integers modulo 2**64."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype not in (np.int64, np.uint64):
+        raise FedDPError(f"values must be one row of 64-bit integers, got {array.dtype} of shape {array.shape}.")
+    return array.astype(np.uint64)
+
+
+def _pairs_to_list(pairs: Pairs) -> list[list[str]]:
+    """Return the last rounds' pairs as hexadecimal digits, in order."""
+    return [[part.hex() for part in pairs[r]] for r in sorted(pairs)]
+
+
+def _pairs_from_list(given: Any, rounds: int) -> Pairs:
+    """Return the pairs of the last rounds."""
+    rows = wire.items(given, "pairs of seeds")
+    first = rounds - len(rows)
+    if first < 0:
+        raise FedDPError(f"pairs of seeds must be at most {rounds}, got {len(rows)}.")
+    pairs: Pairs = {}
+    for r, row in enumerate(rows, first):
+        one, other = (wire.from_hex(part, "a seed", SEED_BYTES) for part in wire.items(row, "a pair of seeds", 2))
+        pairs[r] = one, other
+    return pairs

@@ -1,0 +1,173 @@
+"""The terms of a run on a federation of machines: what the server shows its clients before the first round, and what they ask of it."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.odometer import Entry, Odometer
+from feddp_kmeans.privacy.plan import Composition, Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+_MOST_RELEASES, _MOST_TIMES, _MOST_VALUES = 100, 10_000, 1 << 28
+_LEAST_MULTIPLIER = 0.01
+"""Noise beneath which no accountant needs to be asked: the release is as good as open."""
+
+
+class Trust(StrEnum):
+    """Who is trusted with what."""
+
+    AGGREGATOR = "aggregator"
+    """The server adds up the clients' sums and then adds the noise: it is trusted with the sums, and not to show them."""
+    SECURE_SUM = "secure-sum"
+    """Clients add shares of the noise and mask what they send: the server learns the noisy sum and nothing else."""
+
+    @classmethod
+    def parse(cls, value: str) -> "Trust":
+        """Return the trust mode of this name."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise FedDPError(f"trust must be 'aggregator' or 'secure-sum', got {value!r}.") from None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """One run as the server proposes it."""
+
+    run: str
+    plan: Plan
+    trust: Trust
+    secure: bool
+    """Whether the noise is cryptographic; a seed makes it a simulation."""
+    threshold: int
+    """Fewest clients that a release is made of."""
+    colluders: int
+    """Clients that may side with the server: their shares of the noise count for nothing."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.colluders < self.threshold:
+            raise FedDPError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
+        if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
+            raise FedDPError(
+                f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part, so there is "
+                "nothing to gain from sampling."
+            )
+        if self.trust is Trust.SECURE_SUM and any(r.noise_multiplier and r.mechanism is Mechanism.LAPLACE for r in self.plan.releases):
+            raise FedDPError("noise must be Gaussian under secure-sum, because it is added in shares; this plan has Laplace noise.")
+        if self.epsilon_spent > self.plan.epsilon:
+            raise BudgetError(
+                f"a plan must not spend more than it says: it says epsilon {self.plan.epsilon}, and spends {self.epsilon_spent}."
+            )
+
+    @property
+    def shares(self) -> int:
+        """Return in how many shares the noise is drawn: as many as honest clients are sure to take part."""
+        return self.threshold - self.colluders if self.trust is Trust.SECURE_SUM else 1
+
+    @property
+    def epsilon_spent(self) -> float:
+        """Return the epsilon of the plan, the samplers' error in every share of the noise included."""
+        return self.plan.epsilon_spent + (self.shares - 1) * sum(r.sampler_epsilon for r in self.plan.releases)
+
+    @property
+    def digest(self) -> str:
+        """Return what identifies these terms."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the terms as plain data, exact to the last bit."""
+        plan = self.plan
+        return {
+            "run": self.run,
+            "unit": plan.unit.value,
+            "epsilon": repr(plan.epsilon),
+            "delta": repr(plan.delta),
+            "composition": plan.composition.value,
+            "sampling_rate": repr(plan.sampling_rate),
+            "releases": [asdict(release) for release in plan.releases],
+            "trust": self.trust.value,
+            "secure": self.secure,
+            "threshold": self.threshold,
+            "colluders": self.colluders,
+        }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> "Terms":
+        """Return the terms that this plain data states; refuse anything else. It comes from the network."""
+        try:
+            return cls(
+                _checked(given["run"], isinstance(given["run"], str) and 0 < len(given["run"]) <= 64 and given["run"].isalnum()),
+                _plan(given),
+                Trust.parse(given["trust"]),
+                given["secure"] is True,
+                *(_checked(given[name], type(given[name]) is int) for name in ("threshold", "colluders")),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise FedDPError(f"the terms of a run must state a plan, got {type(error).__name__}: {error}.") from None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a client insists on. It is the client's own, and nothing that a server says can change it."""
+
+    unit: PrivacyUnit
+    epsilon: float
+    """Largest epsilon that all runs on this data may spend together."""
+    delta: float = 1e-5
+    """Largest delta, and the one at which the runs are added up."""
+    allow_aggregator: bool = False
+    allow_simulation: bool = False
+    """Whether runs with a known seed are answered: they are not private."""
+
+    def check(self, terms: Terms) -> None:
+        """Refuse terms that this client does not accept, whatever it has spent before."""
+        plan = terms.plan
+        if plan.unit is not self.unit:
+            raise BudgetError(f"the plan must protect each {self.unit.value}, got one that protects each {plan.unit.value}.")
+        if terms.trust is Trust.AGGREGATOR and not self.allow_aggregator:
+            raise BudgetError("trust must be secure-sum: this client does not trust a server with its sums.")
+        if not terms.secure and not self.allow_simulation:
+            raise BudgetError("noise must be cryptographic, got a run with a known seed.")
+        if plan.delta > self.delta:
+            raise BudgetError(f"delta must be at most {self.delta:g}, got {plan.delta:g}.")
+        if terms.epsilon_spent > self.epsilon:
+            raise BudgetError(f"epsilon must be at most {self.epsilon:g}, got a plan that spends {terms.epsilon_spent:.4g}.")
+
+    def book(self, terms: Terms, odometer: Odometer) -> None:
+        """Write the run on this client's own odometer; refuse one that would take all its runs together beyond the limit."""
+        limit = None if math.isinf(self.epsilon) else self.epsilon
+        odometer.book(Entry.of(terms.plan, f"run {terms.run}", secure=terms.secure), limit=limit, delta=self.delta)
+
+
+def _plan(given: Mapping[str, Any]) -> Plan:
+    releases = tuple(_release(row) for row in given["releases"])
+    _checked(len(releases), 0 < len(releases) <= _MOST_RELEASES and len({r.name for r in releases}) == len(releases))
+    epsilon, delta, rate = (float(given[name]) for name in ("epsilon", "delta", "sampling_rate"))
+    _checked((epsilon, delta, rate), epsilon > 0 and 0 < delta < 1 and 0 < rate <= 1)
+    return Plan(PrivacyUnit.parse(given["unit"]), epsilon, delta, releases, Composition(given["composition"]), rate)
+
+
+def _release(row: Mapping[str, Any]) -> Release:
+    multiplier = float(row["noise_multiplier"])
+    return Release(
+        name=_checked(row["name"], isinstance(row["name"], str)),
+        mechanism=Mechanism(row["mechanism"]),
+        sensitivity=float(row["sensitivity"]),
+        integer_sensitivity=float(row["integer_sensitivity"]),
+        noise_multiplier=_checked(multiplier, multiplier == 0 or multiplier >= _LEAST_MULTIPLIER),
+        values=_checked(row["values"], type(row["values"]) is int and 1 <= row["values"] <= _MOST_VALUES),
+        times=_checked(row["times"], type(row["times"]) is int and 1 <= row["times"] <= _MOST_TIMES),
+    )
+
+
+def _checked(value: Any, holds: bool) -> Any:
+    """Return the value; refuse it where its rule does not hold."""
+    if not holds:
+        raise ValueError(repr(value)[:80])
+    return value
