@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.deployment.apps import server_app, site_handler
@@ -32,7 +33,7 @@ def simulate(job: Job, sites: Sequence[Site], tell: Callable[[str], None]) -> No
     job.write()
     logging.getLogger("flwr").setLevel(logging.ERROR)
     with private_folder() as temporary:
-        backend = {
+        backend: dict[str, dict[str, Any]] = {
             "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
             "init_args": {"num_cpus": os.cpu_count() or 1, "log_to_driver": False, "logging_level": "error", "_temp_dir": str(temporary)},
         }

@@ -11,9 +11,9 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.statistics import REGISTRY
 from feddp_kmeans.data.encoding import Schema, open_encoded
 from feddp_kmeans.data.tables import check_readable, client_paths, open_clients
-from feddp_kmeans.deployment.keys import read_private
 from feddp_kmeans.deployment.kit import read_kit
 from feddp_kmeans.federation.participant import Participant, SiteData
+from feddp_kmeans.federation.secure_sum.identity import load_identity
 from feddp_kmeans.federation.terms import Policy
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -51,7 +51,7 @@ class Site:
             policy=policy,
             odometer=Odometer(Path(self.odometer)),
             state=Path(self.state),
-            identity=None if self.key is None else read_private(Path(self.key)),
+            identity=None if self.key is None else load_identity(Path(self.key)),
             roster=None if self.kit is None else read_kit(Path(self.kit)).sites(),
             tell=tell,
         )
