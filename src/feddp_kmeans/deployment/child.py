@@ -12,12 +12,15 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 _LOOK = 0.5
 _FORCE = 15.0
 _OPEN = ("/v1/fleet/", "/health")
 _IDLE = 3.0
+_SOON = 0.05
+"""Seconds after which a part of a message that is still on its way is asked for again; flwr waits for one, and often has to."""
 
 Scope = MutableMapping[str, Any]
 Channel = Callable[..., Awaitable[Any]]
@@ -59,6 +62,7 @@ def _supernode() -> None:
     from flwr.supernode.cli.flower_supernode import flower_supernode
 
     start_client_internal.time = Naps()  # type: ignore[assignment,attr-defined]
+    start_client_internal.pull_objects = partial(start_client_internal.pull_objects, initial_backoff=_SOON)  # type: ignore[attr-defined]
     flower_supernode()
 
 

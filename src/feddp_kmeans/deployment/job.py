@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import write_whole
@@ -36,7 +35,7 @@ class Job:
     """One run on a federation of machines; every field is public. Paths are as seen from the server."""
 
     run: str
-    settings: dict[str, Any]
+    settings: Settings
     out: str
     command: str
     server: str | None = None
@@ -67,7 +66,9 @@ def read_job(path: Path) -> Job:
     """Return the job in a file; refuse anything else."""
     try:
         given = json.loads(path.read_text(encoding="utf-8"))
-        return Job(**given | {"ignore": tuple(given["ignore"])})
+        asked = given["settings"]
+        settings = Settings(**asked | {"box": None if asked["box"] is None else tuple(asked["box"])})
+        return Job(**given | {"settings": settings, "ignore": tuple(given["ignore"])})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise FedDPError(f"{path.name} must state a job of feddp serve, got {type(error).__name__}.") from None
 
@@ -103,8 +104,7 @@ def run_job(transport: Transport, job: Job, tell: Tell) -> None:
     )
     if remote.n_clients < job.min_clients:
         raise FedDPError(f"clients must be at least {job.min_clients}, got {remote.n_clients} whose data can be used.")
-    settings = Settings(**job.settings)
-    prepared = prepared_for(settings, public.points, public.schema, remote.dimension, remote.n_clients)
+    prepared = prepared_for(job.settings, public.points, public.schema, remote.dimension, remote.n_clients)
     if job.odometer is not None:
         Odometer(Path(job.odometer)).book(Entry.of(prepared.plan, job.command, secure=job.seed is None), limit=job.limit)
     federation = RecordedFederation(remote, out / RELEASES)
