@@ -130,9 +130,7 @@ class Aggregator:
             raise FedDPError(f"shares of the {what} of {name!r} in round {round_} must be at least {needed}, got {len(shares)}.")
         return sharing.join(dict(list(shares.items())[:needed]))
 
-    def _remove_dropout(
-        self, total: Array, name: str, round_: int, survivors: tuple[str, ...], replies: Mapping[str, UnmaskReply]
-    ) -> None:
+    def _remove_dropout(self, total: Array, name: str, round_: int, survivors: tuple[str, ...], replies: Mapping[str, UnmaskReply]) -> None:
         """Take off the masks that survivors have in common with a party that shared and dropped out."""
         tied = [other for other in self._graph.neighbours(name) if other in survivors]
         if not tied:

@@ -155,7 +155,7 @@ class Party:
             wire.names(row["confirmed"], "confirmed"),
             wire.integer(row["unmasked"], "unmasked", -1, terms.rounds - 1),
         )
-        party._check_state()  # noqa: SLF001
+        party._check_state()
         return party
 
     @property
@@ -253,7 +253,9 @@ class Party:
             raise FedDPError(f"survivors of round {round_} must be the list that {self.name!r} confirmed, got another.")
         statement = self._statement(round_, survivors)
         signers = [name for name in survivors if name in confirmations]
-        valid = sum(verify(parse_public(self._roster[name]), wire.raw(confirmations[name], "a confirmation"), statement) for name in signers)
+        valid = sum(
+            verify(parse_public(self._roster[name]), wire.raw(confirmations[name], "a confirmation"), statement) for name in signers
+        )
         if valid < self.terms.threshold:
             raise FedDPError(f"confirmations of round {round_} must be at least {self.terms.threshold}, got {valid} that are valid.")
 
