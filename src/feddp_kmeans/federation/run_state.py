@@ -28,6 +28,8 @@ class RunState:
     """For each round of the session, the release that it is for."""
     party: dict[str, Any] | None = None
     """The secrets of the session's secure sum."""
+    received: bool = False
+    """Whether the other parties' shares have come."""
 
 
 class RunStates:

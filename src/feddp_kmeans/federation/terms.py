@@ -49,6 +49,8 @@ class Terms:
     """Fewest clients that a release is made of."""
     colluders: int
     """Clients that may side with the server: their shares of the noise count for nothing."""
+    confirmed: bool = False
+    """Whether clients sign the list of who is in a sum before they open it: against a server that tells each of them another list."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.colluders < self.threshold:
@@ -95,6 +97,7 @@ class Terms:
             "secure": self.secure,
             "threshold": self.threshold,
             "colluders": self.colluders,
+            "confirmed": self.confirmed,
         }
 
     @classmethod
@@ -106,7 +109,9 @@ class Terms:
                 _plan(given),
                 Trust.parse(given["trust"]),
                 given["secure"] is True,
-                *(_checked(given[name], type(given[name]) is int) for name in ("threshold", "colluders")),
+                _checked(given["threshold"], type(given["threshold"]) is int),
+                _checked(given["colluders"], type(given["colluders"]) is int),
+                _checked(given["confirmed"], type(given["confirmed"]) is bool),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FedDPError(f"the terms of a run must state a plan, got {type(error).__name__}: {error}.") from None

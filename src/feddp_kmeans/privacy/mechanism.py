@@ -112,7 +112,7 @@ class Release:
         than four steps each, and the sum of such is a discrete Gaussian to within ``exp(-pi**2 s**2)`` (s in steps; Kairouz, Liu and
         Steinke 2021): with s above 2**10 there is nothing left to account for. Laplace noise has no such shares.
         """
-        self.check_size(total.size)
+        self.check_size(part.size)
         if self.noise_multiplier == 0:
             return part
         fine = self.noise_multiplier * self.integer_sensitivity * 2.0**self._shift

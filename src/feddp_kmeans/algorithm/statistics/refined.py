@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, joint_sums, outer_product_norms, project, sums_by, sums_of_runs
+from feddp_kmeans.algorithm.statistics.arithmetic import (
+    assign,
+    gram,
+    joint_sums,
+    outer_product_norms,
+    project,
+    sums_by,
+    sums_of_runs,
+    whole,
+)
 from feddp_kmeans.algorithm.statistics.paper import ONE
 from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -74,7 +83,7 @@ def residual_vectors(
     """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
     encoded = Ball(center, float(radius)).encode(batch.points)
     labels = assign(encoded, centers, projection)
-    residuals = project(encoded, residual_projection) - np.rint(origins)[labels]
+    residuals = project(encoded, residual_projection) - whole(origins)[labels]
     units, clusters, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
     return units, clusters, values, norms

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import project, sums_by
+from feddp_kmeans.algorithm.statistics.arithmetic import project, sums_by, whole
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS, ONE, OUTER_PRODUCT
 from feddp_kmeans.algorithm.theory.awasthi_sheffet import is_clear, squared_distances
 from feddp_kmeans.federation.base import ClientBatch, Statistic
@@ -60,7 +60,7 @@ def _clear(
 ) -> tuple[FloatArray, IntArray]:
     """Return the encoded points that are nearer to one center than to any other by the margin, and their clusters."""
     encoded = Ball(center, float(radius)).encode(batch.points)
-    distances = squared_distances(project(encoded, projection), np.rint(centers))
+    distances = squared_distances(project(encoded, projection), whole(centers))
     labels = distances.argmin(axis=1)
     clear = is_clear(distances, labels, float(margin))
     return encoded[clear], labels[clear]

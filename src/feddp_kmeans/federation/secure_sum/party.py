@@ -155,7 +155,7 @@ class Party:
             wire.names(row["confirmed"], "confirmed"),
             wire.integer(row["unmasked"], "unmasked", -1, terms.rounds - 1),
         )
-        party._check_state()  # noqa: SLF001
+        party._check_state()
         return party
 
     @property

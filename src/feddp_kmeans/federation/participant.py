@@ -1,0 +1,285 @@
+"""The client's half of a federation of machines: it computes named statistics of its own points, and keeps its own books.
+
+A participant answers a server that it need not trust: it is shown the terms of a run first, holds them against its own policy and its own
+odometer, and answers nothing that the terms do not hold, nothing twice, and nothing after its budget is spent.
+"""
+
+import hmac
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.federation.base import Statistic, check_query, query_digest
+from feddp_kmeans.federation.local import PointSource, exact_sum
+from feddp_kmeans.federation.run_state import RunState, RunStates
+from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, sign
+from feddp_kmeans.federation.secure_sum.messages import Advert
+from feddp_kmeans.federation.secure_sum.party import Party
+from feddp_kmeans.federation.secure_sum.terms import SESSION_BYTES
+from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
+from feddp_kmeans.federation.terms import Policy, Terms, Trust
+from feddp_kmeans.federation.wire import PROTOCOL, Envelope, pack, unpack
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.noise import RandomStream, SeededStream, SystemStream
+from feddp_kmeans.privacy.odometer import Odometer
+
+PUBLIC = "public."
+"""Prefix of the fields that hold a query's public arguments."""
+
+
+@dataclass(frozen=True)
+class SiteData:
+    """The points of one data holder and the names of their coordinates."""
+
+    sources: Sequence[PointSource]
+    columns: tuple[str, ...]
+
+    def total(self, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
+        """Return this holder's own sum, without noise: all its sources are one client."""
+        return exact_sum([_Joined(self.sources)], len(self.columns), statistic, dict(public))
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Several sources as one client."""
+
+    sources: Sequence[PointSource]
+
+    @property
+    def dimension(self) -> int:
+        return self.sources[0].dimension
+
+    def read(self) -> FloatArray:
+        return np.concatenate(list(self.pieces(1 << 16)))
+
+    def pieces(self, rows: int) -> Iterator[FloatArray]:
+        return chain.from_iterable(source.pieces(rows) for source in self.sources)
+
+
+class Participant:
+    """One data holder."""
+
+    def __init__(
+        self,
+        name: str,
+        data: Callable[[], SiteData],
+        *,
+        registry: Mapping[str, Statistic],
+        policy: Policy,
+        odometer: Odometer,
+        state: Path,
+        identity: Identity | None = None,
+        roster: Mapping[str, PublicIdentity] | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.name = name
+        self._data = data
+        self._registry = registry
+        self._policy = policy
+        self._odometer = odometer
+        self._runs = RunStates(state)
+        self._identity = identity
+        self._roster = roster
+        self._tell = tell
+
+    def handle(self, request: bytes) -> bytes:
+        """Return the answer to one request. A refusal says which rule was broken; a failure says nothing of the data."""
+        kind = "a request"
+        try:
+            asked = unpack(request)
+            kind = asked.kind
+            return self._answer(asked)
+        except (FedDPError, BudgetError) as error:
+            self._tell(f"refused {kind}: {error}")
+            return pack("refused", reason=str(error))
+        except Exception as error:  # noqa: BLE001
+            # What went wrong may quote the data: it is told here and not to the server.
+            self._tell(f"failed at {kind}: {type(error).__name__}: {error}")
+            return pack("failed", reason="its data or its program failed; the reason is in its own log")
+
+    def _answer(self, asked: Envelope) -> bytes:
+        answers = {
+            "describe": self._describe,
+            "agree": self._agree,
+            "share": self._share,
+            "sum": self._sum,
+            "mask": self._mask,
+            "confirm": self._confirm,
+            "unmask": self._unmask,
+        }
+        if asked.kind not in answers:
+            raise FedDPError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
+        return answers[asked.kind](asked)
+
+    def _describe(self, asked: Envelope) -> bytes:
+        nonce = asked.get("nonce", bytes)
+        try:
+            columns = self._data().columns
+        except FedDPError as error:
+            self._tell(f"the data cannot be used: {error}")
+            return pack("failed", reason="its data cannot be read; the reason is in its own log")
+        signature = b"" if self._identity is None else sign(self._identity, presence(nonce, self.name))
+        return pack("described", name=self.name, protocol=PROTOCOL, columns=list(columns), signature=signature)
+
+    def _agree(self, asked: Envelope) -> bytes:
+        terms = Terms.from_dict(asked.get("terms", dict))
+        session = asked.get("session", bytes)
+        self._policy.check(terms)
+        state = self._runs.load(terms.run)
+        if state is None:
+            self._policy.book(terms, self._odometer)
+            state = RunState(terms.to_dict(), terms.digest)
+            self._tell(_told(terms))
+        elif not hmac.compare_digest(state.digest, terms.digest):
+            raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to; they were changed.")
+        if session.hex() in state.sessions or len(session) != SESSION_BYTES:
+            raise BudgetError("a session must be new, got one that was open before.")
+        state.sessions.append(session.hex())
+        state.session, state.turn, state.rounds, state.party, state.received = session.hex(), 0, {}, None, False
+        reply = {}
+        if terms.trust is Trust.SECURE_SUM:
+            rounds = asked.get("rounds", int)
+            if not 1 <= rounds <= sum(release.times for release in terms.plan.releases):
+                raise BudgetError(f"rounds must be at most the releases of the plan, got {rounds}.")
+            party = Party.new(self.name, SessionTerms(session, rounds, terms.threshold, terms.colluders, terms.confirmed))
+            reply["advert"] = party.advert(self._identity).to_dict()
+            state.party = party.to_dict()
+        self._runs.save(terms.run, state)
+        return pack("agreed", **reply)
+
+    def _share(self, asked: Envelope) -> bytes:
+        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+        party = Party.from_dict(state.party)
+        shares = party.share([Advert.from_dict(a) for a in asked.get("adverts", list)], self._roster)
+        state.party = party.to_dict()
+        self._runs.save(run, state)
+        return pack("shared", shares=sealed_to(shares))
+
+    def _sum(self, asked: Envelope) -> bytes:
+        run, terms, state = self._turn(asked, Trust.AGGREGATOR)
+        release, statistic, public = self._query(asked, terms, state)
+        self._runs.save(run, state)
+        return pack("summed", values=self._own_total(statistic, release, public))
+
+    def _mask(self, asked: Envelope) -> bytes:
+        run, terms, state = self._turn(asked, Trust.SECURE_SUM)
+        release, statistic, public = self._query(asked, terms, state)
+        label, number = _label(asked), asked.get("round", int)
+        if label in state.opened:
+            raise BudgetError(f"release {label!r} was made already; it is not made twice.")
+        party = Party.from_dict(state.party)
+        if not state.received:
+            party.receive(asked.get("sharers", list), sealed_from(asked.get("shares", dict)))
+            state.received = True
+        part = release.with_noise(self._own_total(statistic, release, public), self._stream(asked, terms), terms.shares)
+        masked = party.mask(number, part.view(np.uint64))
+        state.rounds[str(number)] = label
+        state.party = party.to_dict()
+        self._runs.save(run, state)
+        return pack("masked", values=masked)
+
+    def _confirm(self, asked: Envelope) -> bytes:
+        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+        if self._identity is None:
+            raise FedDPError("a key must be given to sign who is in a sum, got none.")
+        party = Party.from_dict(state.party)
+        signature = party.confirm(asked.get("round", int), asked.get("survivors", list), self._identity)
+        state.party = party.to_dict()
+        self._runs.save(run, state)
+        return pack("confirmed", signature=signature)
+
+    def _unmask(self, asked: Envelope) -> bytes:
+        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+        number = asked.get("round", int)
+        label = state.rounds.get(str(number))
+        if label is None or label in state.opened:
+            raise BudgetError(f"round {number} must be one that this client sent a masked sum for, and be unmasked once.")
+        party = Party.from_dict(state.party)
+        reply = party.unmask(number, asked.get("survivors", list), sealed_from(asked.get("confirmations", dict)))
+        state.opened.append(label)
+        state.party = party.to_dict()
+        self._runs.save(run, state)
+        self._tell(f"{label}: answered")
+        return pack("unmasked", **reply.to_dict())
+
+    def _turn(self, asked: Envelope, trust: Trust) -> tuple[str, Terms, RunState]:
+        """Return the run that a request belongs to, if it is of the session under way and was not answered before."""
+        run = asked.get("run", str)
+        state = self._runs.load(run)
+        if state is None:
+            raise BudgetError("a plan must be agreed to before anything is asked for.")
+        session, turn = asked.get("session", bytes), asked.get("turn", int)
+        if session.hex() != state.session or turn <= state.turn:
+            raise BudgetError("a request must be of the session under way and come once; this one is old or repeated.")
+        terms = Terms.from_dict(state.terms)
+        if terms.trust is not trust:
+            raise BudgetError(f"trust must be {terms.trust.value}, as agreed; got a request of {trust.value}.")
+        state.turn = turn
+        return run, terms, state
+
+    def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Statistic, dict[str, Any]]:
+        """Return what is asked for, if it is in the plan and no more sensitive than its noise covers."""
+        release = terms.plan[asked.get("release", str)]
+        if not 0 <= asked.get("number", int) < release.times:
+            raise BudgetError(f"release {release.name!r} is planned {release.times} times, and was asked for once more.")
+        statistic = self._registry.get(name := asked.get("statistic", str))
+        if statistic is None:
+            raise FedDPError(f"statistic must be one of the registry, got {name!r:.80}.")
+        public = {key.removeprefix(PUBLIC): value for key, value in asked.fields.items() if key.startswith(PUBLIC)}
+        for key, value in public.items():
+            if value is not None and not np.isfinite(np.asarray(value, dtype=np.float64)).all():
+                raise FedDPError(f"public argument {key!r} must be finite numbers.")
+        check_query(statistic, release, terms.plan.unit, public)
+        digest = query_digest(statistic, public)
+        if state.queries.setdefault(_label(asked), digest) != digest:
+            raise BudgetError(f"release {_label(asked)!r} must stay the query that it was; it was changed.")
+        return release, statistic, public
+
+    def _own_total(self, statistic: Statistic, release: Release, public: Mapping[str, Any]) -> IntArray:
+        self._tell(f"{release.name}: computing {statistic.name}")
+        total = self._data().total(statistic, public)
+        release.check_size(total.size)
+        return total
+
+    def _stream(self, asked: Envelope, terms: Terms) -> RandomStream:
+        """Return the bits of this client's noise: its own, but in a simulation, whose terms it agreed to."""
+        if terms.secure:
+            return SystemStream()
+        return SeededStream(asked.get("seed", int), f"{self.name}/{_label(asked)}")
+
+
+def presence(nonce: bytes, name: str) -> bytes:
+    """Return what a client signs to show that it is who it says."""
+    return b"feddp-kmeans presence\0" + len(nonce).to_bytes(2, "big") + nonce + name.encode()
+
+
+def sealed_to(sealed: Mapping[str, bytes]) -> dict[str, str]:
+    """Return bytes by name as they travel."""
+    return {name: content.hex() for name, content in sealed.items()}
+
+
+def sealed_from(given: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return bytes by name as they came; refuse anything else."""
+    try:
+        return {name: bytes.fromhex(content) for name, content in given.items()}
+    except (TypeError, ValueError):
+        raise FedDPError("sealed messages must be hexadecimal digits, got something else.") from None
+
+
+def _label(asked: Envelope) -> str:
+    return f"{asked.get('release', str)} {asked.get('number', int)}"
+
+
+def _told(terms: Terms) -> str:
+    plan = terms.plan
+    releases = ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
+    return (
+        f"agreed to run {terms.run}: epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}; "
+        f"releases: {releases}"
+    )

@@ -1,0 +1,344 @@
+"""The server's half of a federation of machines: the one verb, on any transport, in either trust mode."""
+
+import math
+import os
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
+from feddp_kmeans.federation.participant import PUBLIC, presence, sealed_from, sealed_to
+from feddp_kmeans.federation.secure_sum.aggregator import Aggregator
+from feddp_kmeans.federation.secure_sum.identity import PublicIdentity, verify
+from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply
+from feddp_kmeans.federation.secure_sum.terms import SESSION_BYTES
+from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
+from feddp_kmeans.federation.terms import Terms, Trust
+from feddp_kmeans.federation.transport import Lost, Transport
+from feddp_kmeans.federation.wire import PROTOCOL, Envelope, pack, unpack
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+TIMEOUT = 300.0
+"""Seconds that a client has for an answer."""
+
+
+class RemoteFederation(Federation):
+    """Clients on other machines, each asked for named statistics through a transport.
+
+    A client that does not answer is missing from that release and is asked again for the next; below the threshold nothing is released.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        trust: Trust = Trust.SECURE_SUM,
+        threshold: int | None = None,
+        colluders: int = 0,
+        confirmed: bool = False,
+        columns: tuple[str, ...] | None = None,
+        roster: Mapping[str, PublicIdentity] | None = None,
+        run: str | None = None,
+        timeout: float = TIMEOUT,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._transport = transport
+        self._mode = trust
+        self.trust = trust.value
+        self._threshold = threshold
+        self._colluders = colluders
+        self._confirmed = confirmed
+        self._roster = roster
+        self._run = run or secrets.token_hex(16)
+        self._timeout = timeout
+        self._tell = tell
+        self._nodes: dict[str, int] = {}
+        self._strangers: set[int] = set()
+        self._missing: dict[str, str] = {}
+        self._made: Counter[str] = Counter()
+        self._session: _Session | None = None
+        self.columns = self._meet(columns)
+
+    @property
+    def n_clients(self) -> int:
+        """Return the number of clients that were there at the start."""
+        return len(self._nodes)
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point."""
+        return len(self.columns)
+
+    @property
+    def threshold(self) -> int:
+        """Return the fewest clients that a release is made of.
+
+        By default two thirds of them, and always more than half of all clients and colluders together: then no two disjoint groups of
+        clients could each open a sum.
+        """
+        if self._threshold is not None:
+            return self._threshold
+        return max((self.n_clients + self._colluders) // 2 + 1, math.ceil(2 * self.n_clients / 3))
+
+    def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
+        """Fix the plan of a run. The clients are shown it when the first release needs them."""
+        super().begin(plan, seed, on_release)
+        if not 1 <= self.threshold <= self.n_clients:
+            raise FedDPError(f"threshold must be from 1 to the {self.n_clients} clients, got {self.threshold}.")
+        self._seed = seed
+        self._terms = Terms(self._run, plan, self._mode, seed is None, self.threshold, self._colluders, self._confirmed)
+        self._made = Counter()
+        self._session = None
+
+    def replay(self, release: Release) -> None:
+        """Book a release whose result is on record."""
+        super().replay(release)
+        self._made[release.name] += 1
+
+    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+        if self._session is None:
+            self._session = self._open()
+        query = {"release": release.name, "number": self._made[release.name], "statistic": statistic.name}
+        query |= {PUBLIC + name: value for name, value in public.items()}
+        self._made[release.name] += 1
+        length = len(statistic(ClientBatch(np.empty((0, self.dimension)), np.zeros(1, dtype=np.int64)), **public))
+        if self._mode is Trust.AGGREGATOR:
+            total = self._plain_sum(self._session, statistic, release, query, cohort, length)
+            return release.noisy(total, self._streams.stream(release.name))
+        total = self._secure_sum(self._session, query, length)
+        return release.from_steps(total)
+
+    def _plain_sum(
+        self,
+        session: "_Session",
+        statistic: Statistic,
+        release: Release,
+        query: dict[str, Any],
+        cohort: BoolArray | None,
+        length: int,
+    ) -> IntArray:
+        chosen = session.names if cohort is None else [n for n, taken in zip(sorted(self._nodes), cohort, strict=True) if taken]
+        asked = [name for name in chosen if name in session.names]
+        request = pack("sum", **session.next_turn(), **query)
+        replies = self._ask(dict.fromkeys(asked, request), "summed")
+        parts = self._vectors(replies, length, np.dtype(np.int64))
+        if statistic.unit is PrivacyUnit.CLIENT:
+            for name in [
+                n for n, part in parts.items() if np.linalg.norm(part.astype(np.float64)) > release.integer_sensitivity * (1 + 1e-9)
+            ]:
+                self._lose(name, "sent more than one client may", parts)
+        self._check_enough(query, parts, needed=self.threshold if cohort is None else 0)
+        total = np.zeros(length, dtype=np.int64)
+        for part in parts.values():
+            total += part
+        return total
+
+    def _secure_sum(self, session: "_Session", query: dict[str, Any], length: int) -> IntArray:
+        aggregator, number = session.aggregator, session.round
+        session.round += 1
+        turn = session.next_turn() | {"round": number} | ({} if self._seed is None else {"seed": self._seed})
+        requests = {}
+        for name in aggregator.sharers:
+            first = {"sharers": list(aggregator.sharers), "shares": sealed_to(aggregator.ciphertexts_for(name))}
+            requests[name] = pack("mask", **turn, **query, **({} if name in session.received else first))
+        masked = self._vectors(self._ask(requests, "masked"), length, np.dtype(np.uint64))
+        session.received |= masked.keys()
+        self._check_enough(query, masked, needed=self.threshold)
+        survivors = list(aggregator.survivors(masked))
+        about = {"round": number, "survivors": survivors}
+        confirmations = {}
+        if self._confirmed:
+            request = pack("confirm", **session.next_turn(), **about)
+            confirmations = {n: r.get("signature", bytes) for n, r in self._ask(dict.fromkeys(survivors, request), "confirmed").items()}
+            self._check_enough(query, confirmations, needed=self.threshold, of=len(survivors))
+        request = pack("unmask", **session.next_turn(), **about, confirmations=sealed_to(confirmations))
+        opened = {}
+        for name, reply in self._ask(dict.fromkeys(survivors, request), "unmasked").items():
+            try:
+                opened[name] = UnmaskReply.from_dict(dict(reply.fields))
+            except FedDPError as error:
+                self._lose(name, str(error), opened)
+        self._check_enough(query, opened, needed=self.threshold, of=len(survivors))
+        total: IntArray = aggregator.total(number, masked, opened).view(np.int64)
+        return total
+
+    def _open(self) -> "_Session":
+        """Show the clients the terms and open a session with those that agree."""
+        booked = sum(row["times"] for row in self.ledger.rows())
+        rounds = sum(release.times for release in self.ledger.plan.releases) - booked + 1
+        session = _Session(self._run, os.urandom(SESSION_BYTES))
+        request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
+        agreed = self._ask(dict.fromkeys(self._nodes, request), "agreed")
+        self._check_enough({"release": "the plan"}, agreed, needed=self.threshold)
+        session.names = sorted(agreed)
+        if self._mode is Trust.SECURE_SUM:
+            session.aggregator = self._exchange_keys(session, agreed, rounds)
+        return session
+
+    def _exchange_keys(self, session: "_Session", agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
+        terms = SessionTerms(session.key, rounds, self._terms.threshold, self._terms.colluders, self._terms.confirmed)
+        aggregator = Aggregator(terms)
+        adverts = self._adverts(agreed)
+        self._check_enough({"release": "the keys"}, adverts, needed=self.threshold)
+        ordered = aggregator.take_adverts(adverts.values())
+        request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
+        replies = self._ask(dict.fromkeys(sorted(adverts), request), "shared")
+        graph = terms.graph(tuple(sorted(adverts)))
+        shared: dict[str, dict[str, bytes]] = {}
+        for name, reply in replies.items():
+            shared[name] = sealed_from(reply.get("shares", dict))
+            if set(shared[name]) != set(graph.neighbours(name)):
+                self._lose(name, "did not share with each of its neighbours", shared)
+        self._check_enough({"release": "the shares of keys"}, shared, needed=self.threshold)
+        aggregator.take_shares(shared)
+        return aggregator
+
+    def _adverts(self, agreed: Mapping[str, Envelope]) -> dict[str, Advert]:
+        adverts: dict[str, Advert] = {}
+        for name, reply in agreed.items():
+            try:
+                adverts[name] = _advert_of(name, reply)
+            except FedDPError as error:
+                self._lose(name, str(error), adverts)
+        return adverts
+
+    def _meet(self, columns: tuple[str, ...] | None) -> tuple[str, ...]:
+        """Ask everyone who they are and what columns they have; return the columns that the run is about."""
+        described = self._describe(self._transport.nodes())
+        if columns is None and described:
+            columns = Counter(names for _, names in described.values()).most_common(1)[0][0]
+        for node, (name, names) in sorted(described.items()):
+            if names != columns:
+                self._tell(f"{name} is left out: its columns are {list(names)}, not {list(columns or ())}")
+            elif name in self._nodes:
+                self._tell(f"a second node of {name} is left out: one data holder counts once")
+            else:
+                self._nodes[name] = node
+        self._strangers |= described.keys() - set(self._nodes.values())
+        if not self._nodes or columns is None:
+            raise FedDPError("clients must be at least one, got none whose data can be used.")
+        self._tell(f"{len(self._nodes)} clients: {', '.join(sorted(self._nodes))}")
+        return columns
+
+    def _describe(self, nodes: Iterable[int]) -> dict[int, tuple[str, tuple[str, ...]]]:
+        """Return the name and the columns of each node that shows who it is."""
+        nonce = os.urandom(16)
+        replies = self._transport.exchange(dict.fromkeys(nodes, pack("describe", nonce=nonce)), self._timeout, list(nodes))
+        described = {}
+        for node, reply in replies.items():
+            try:
+                described[node] = self._presented(_opened(reply, "described"), nonce)
+            except FedDPError as error:
+                self._strangers.add(node)
+                self._tell(f"node {node} is left out: {error}")
+        return described
+
+    def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
+        """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
+        name = told.get("name", str)
+        if told.get("protocol", int) != PROTOCOL:
+            raise FedDPError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
+        if self._roster is not None and name not in self._roster:
+            raise FedDPError(f"{name!r} must be one of the federation's sites.")
+        if self._roster is not None and not verify(self._roster[name], told.get("signature", bytes), presence(nonce, name)):
+            raise FedDPError(f"{name!r} must show that it holds its key; it did not.")
+        return name, tuple(str(column) for column in told.get("columns", list))
+
+    def _ask(self, requests: Mapping[str, bytes], kind: str) -> dict[str, Envelope]:
+        """Return the answers of the kind wanted; why the others are missing is told and remembered."""
+        self._find_again()
+        patient = [self._nodes[name] for name in requests if name not in self._missing]
+        replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
+        answers: dict[str, Envelope] = {}
+        for name in requests:
+            try:
+                answers[name] = _opened(replies.get(self._nodes[name], Lost("it was not reached")), kind)
+                self._missing.pop(name, None)
+            except FedDPError as error:
+                self._lose(name, str(error), answers)
+        return answers
+
+    def _find_again(self) -> None:
+        """Look whether a client that was missing is back under another node number."""
+        present = set(self._transport.nodes())
+        new = present - set(self._nodes.values()) - self._strangers
+        for node, (name, columns) in self._describe(sorted(new)).items() if new else ():
+            gone = name in self._nodes and (self._nodes[name] not in present or name in self._missing)
+            if gone and columns == self.columns:
+                self._nodes[name] = node
+                self._tell(f"{name} is back")
+            else:
+                self._strangers.add(node)
+                self._tell(f"{name} is left out: it was not there at the start, or is there already")
+
+    def _vectors(self, replies: Mapping[str, Envelope], length: int, dtype: Any) -> dict[str, Array]:
+        parts: dict[str, Array] = {}
+        for name, reply in replies.items():
+            values = reply.fields.get("values")
+            if isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,):
+                parts[name] = values
+            else:
+                self._lose(name, f"sent something else than {length} numbers", parts)
+        return parts
+
+    def _lose(self, name: str, why: str, answers: dict[str, Any]) -> None:
+        answers.pop(name, None)
+        self._missing[name] = why
+
+    def _check_enough(self, query: Mapping[str, Any], answers: Mapping[str, Any], *, needed: int, of: int | None = None) -> None:
+        """Tell who answered; stop below the threshold, with nothing released."""
+        label = query["release"] + (f" {query['number'] + 1}" if self._times(query) > 1 else "")
+        missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self._missing.items()) if name not in answers)
+        self._tell(f"{label}: {len(answers)} of {of or self.n_clients} clients{f'; {missing}' if missing else ''}")
+        if len(answers) < needed:
+            raise FedDPError(
+                f"{label} must have the answers of at least {needed} clients, got {len(answers)}; nothing was released. {missing}"
+            )
+
+    def _times(self, query: Mapping[str, Any]) -> int:
+        return self.ledger.plan[query["release"]].times if "number" in query else 1
+
+
+class _Session:
+    """What the server remembers between two messages."""
+
+    aggregator: Aggregator
+
+    def __init__(self, run: str, key: bytes) -> None:
+        self.run = run
+        self.key = key
+        self.turn = 0
+        self.round = 0
+        self.names: list[str] = []
+        self.received: set[str] = set()
+
+    def next_turn(self) -> dict[str, Any]:
+        """Return the fields that place a request in the session; no two requests share them."""
+        self.turn += 1
+        return {"run": self.run, "session": self.key, "turn": self.turn}
+
+
+def _advert_of(name: str, reply: Envelope) -> Advert:
+    advert = Advert.from_dict(reply.get("advert", dict))
+    if advert.name != name:
+        raise FedDPError(f"an advert must be of its sender, got one of {advert.name!r}.")
+    return advert
+
+
+def _opened(reply: bytes | Lost, kind: str) -> Envelope:
+    """Return a reply of the kind wanted; anything else is an error that says what it was."""
+    if isinstance(reply, Lost):
+        raise FedDPError(reply.reason)
+    told = unpack(reply)
+    if told.kind in ("refused", "failed"):
+        raise FedDPError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}")
+    if told.kind != kind:
+        raise FedDPError(f"it answered {told.kind!r:.40} where {kind!r} was asked for.")
+    return told
