@@ -29,7 +29,7 @@ class FakeGrid:
         ids = []
         for message in messages:
             node = message.metadata.dst_node_id
-            if self.answers[node] == "unsent":
+            if isinstance(self.answers[node], str):
                 ids.append(None)
                 continue
             message.metadata.__dict__["_message_id"] = f"message {node}"
