@@ -1,6 +1,7 @@
 """A run as the server's operator asks for it, and its course: wait for clients, plan, ask, write the result."""
 
 import json
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +21,7 @@ from feddp_kmeans.federation.remote import RemoteFederation
 from feddp_kmeans.federation.terms import Trust
 from feddp_kmeans.federation.transport import Transport
 from feddp_kmeans.privacy.odometer import Entry, Odometer
+from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.report.result import result_dict, write_result
 
 JOB, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "releases"
@@ -55,12 +57,6 @@ class Job:
     """Where the run is booked by the server too: for simulations, whose clients are this machine's files."""
     limit: float | None = None
 
-    def write(self) -> Path:
-        """Write the job into its run folder; return the file."""
-        path = Path(self.out) / JOB
-        write_whole(path, (json.dumps(asdict(self), indent=2) + "\n").encode())
-        return path
-
 
 def read_job(path: Path) -> Job:
     """Return the job in a file; refuse anything else."""
@@ -73,9 +69,30 @@ def read_job(path: Path) -> Job:
         raise FedDPError(f"{path.name} must state a job of feddp serve, got {type(error).__name__}.") from None
 
 
-def going_on(job: Job) -> Job:
-    """Return the job under the name of the run that its folder holds unfinished, so that no release is paid twice."""
-    path = Path(job.out) / JOB
+def opened(job: Job) -> Job:
+    """Write the job into its folder and return it, under the name of the run that the folder holds unfinished: no release is paid twice.
+
+    A folder with a finished run, which may be replaced, is cleared first.
+    """
+    out = Path(job.out)
+    out.mkdir(parents=True, exist_ok=True)
+    if (out / "result.json").exists():
+        shutil.rmtree(out / RELEASES, ignore_errors=True)
+        for name in (JOB, "result.json"):
+            (out / name).unlink(missing_ok=True)
+    tidy(out)
+    job = _going_on(job, out / JOB)
+    write_whole(out / JOB, (json.dumps(asdict(job), indent=2) + "\n").encode())
+    return job
+
+
+def tidy(out: Path) -> None:
+    """Remove what is of use only while a run is under way."""
+    for name in (DONE, PROGRESS):
+        (out / name).unlink(missing_ok=True)
+
+
+def _going_on(job: Job, path: Path) -> Job:
     if not path.exists():
         return job
     before = read_job(path)
@@ -105,8 +122,7 @@ def run_job(transport: Transport, job: Job, tell: Tell) -> None:
     if remote.n_clients < job.min_clients:
         raise FedDPError(f"clients must be at least {job.min_clients}, got {remote.n_clients} whose data can be used.")
     prepared = prepared_for(job.settings, public.points, public.schema, remote.dimension, remote.n_clients)
-    if job.odometer is not None:
-        Odometer(Path(job.odometer)).book(Entry.of(prepared.plan, job.command, secure=job.seed is None), limit=job.limit)
+    _book(job, prepared.plan)
     federation = RecordedFederation(remote, out / RELEASES)
     found = feddp_kmeans.run(federation, prepared, seed=job.seed, on_release=lambda name: tell(f"release: {name}"))
     result = result_dict(
@@ -128,6 +144,17 @@ def run_and_report(transport: Transport, job: Job, tell: Tell) -> None:
         raise
     finally:
         write_whole(Path(job.out) / DONE, json.dumps({"error": error}).encode())
+
+
+def _book(job: Job, plan: Plan) -> None:
+    """Book a run whose clients have no odometers of their own; one that goes on must be booked already."""
+    if job.odometer is None:
+        return
+    odometer, entry = Odometer(Path(job.odometer)), Entry.of(plan, job.command, secure=job.seed is None)
+    if (Path(job.out) / RELEASES).exists():
+        odometer.check_booked(entry)
+    else:
+        odometer.book(entry, limit=job.limit)
 
 
 @dataclass(frozen=True)

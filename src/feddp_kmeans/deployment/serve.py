@@ -7,7 +7,7 @@ from pathlib import Path
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.deployment.apps import APP_FOLDER
-from feddp_kmeans.deployment.job import DONE, PROGRESS, Job, going_on
+from feddp_kmeans.deployment.job import DONE, JOB, PROGRESS, Job, opened, tidy
 from feddp_kmeans.deployment.kit import FederationFolder, Kit
 from feddp_kmeans.deployment.superlink import Listening, SuperLink, superlink
 
@@ -32,17 +32,17 @@ def serve(job: Job, listening: Listening, kit: Kit | None, tell: Tell) -> None:
     Whoever has a key in the kit may take part; without a kit everybody may.
     """
     out = Path(job.out)
-    out.mkdir(parents=True, exist_ok=True)
-    job = going_on(job)
-    for name in (DONE, PROGRESS):
-        (out / name).unlink(missing_ok=True)
+    opened(job)
     database = out / _DATABASE if kit is not None else None
     with superlink(listening, database) as link:
         for name, key in ({} if kit is None else kit.sites()).items():
             link.register(name, key)
         tell(f"listening on port {listening.port}.")
-        run = link.submit(APP_FOLDER, {"job": str(job.write().resolve())})
+        run = link.submit(APP_FOLDER, {"job": str(out / JOB)})
         _follow(link, run, out, tell)
+    tidy(out)
+    for path in out.glob(f"{_DATABASE}*"):
+        path.unlink()
 
 
 def _follow(link: SuperLink, run: int, out: Path, tell: Tell) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.deployment.apps import server_app, site_handler
-from feddp_kmeans.deployment.job import DONE, Job
+from feddp_kmeans.deployment.job import DONE, Job, opened, tidy
 from feddp_kmeans.deployment.processes import private_folder
 from feddp_kmeans.deployment.site import Site
 from feddp_kmeans.federation.flower.client_app import Handler, make_client_app
@@ -26,9 +26,7 @@ def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> 
         raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
 
     out = Path(job.out)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / DONE).unlink(missing_ok=True)
-    job.write()
+    job = opened(job)
     logging.getLogger("flwr").setLevel(logging.ERROR)
     with private_folder() as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -45,6 +43,7 @@ def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> 
         raise FedDPError("the run must end with a result, but the simulation stopped before.")
     if error := json.loads((out / DONE).read_text(encoding="utf-8"))["error"]:
         raise FedDPError(error)
+    tidy(out)
 
 
 def _site(job: Job, path: Path, folder: Path) -> Site:
