@@ -222,6 +222,19 @@ def test_a_name_that_is_not_on_the_roster_is_left_out(tmp_path):
         RemoteFederation(transport, roster=roster)
 
 
+def test_the_server_tells_who_answered_and_what_is_spent(tmp_path):
+    told = []
+    prepared = prepare(Settings(2, 1.0, lloyd_steps=0), SERVER, len(CLIENTS))
+    federation, _ = loopback.federation(CLIENTS, tmp_path, tell=told.append, fault=lost(["mask"], turns={4}))
+    run(federation, prepared)
+    assert told[0] == "5 clients: site00, site01, site02, site03, site04"
+    assert "cells: 4 of 5 clients; site01 is missing: it did not answer in time" in told
+    spent = [float(line.split("epsilon ")[1].split(" of")[0]) for line in told if "releases made" in line]
+    assert spent == sorted(spent)
+    assert len(spent) == sum(r.times for r in prepared.plan.releases)
+    assert 0.99 <= spent[-1] <= 1
+
+
 @pytest.mark.parametrize(("threshold", "message"), [(0, "threshold must be from 1 to the 5 clients, got 0"), (6, "got 6")])
 def test_a_threshold_that_cannot_be_met_is_refused(tmp_path, threshold, message):
     federation, _ = loopback.federation(CLIENTS, tmp_path, threshold=threshold)
