@@ -164,8 +164,9 @@ class Participant:
     def _sum(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.AGGREGATOR)
         release, statistic, public = self._query(asked, terms, state)
+        total = self._own_total(statistic, release, public)
         self._runs.save(run, state)
-        return pack("summed", values=self._own_total(statistic, release, public))
+        return pack("summed", values=total)
 
     def _mask(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.SECURE_SUM)

@@ -111,9 +111,13 @@ class RemoteFederation(Federation):
         length = len(statistic(ClientBatch(np.empty((0, self.dimension)), np.zeros(1, dtype=np.int64)), **public))
         if self._mode is Trust.AGGREGATOR:
             total = self._plain_sum(self._session, statistic, release, query, cohort, length)
-            return release.noisy(total, self._streams.stream(release.name))
-        total = self._secure_sum(self._session, query, length)
-        return release.from_steps(total)
+            values = release.noisy(total, self._streams.stream(release.name))
+        else:
+            values = release.from_steps(self._secure_sum(self._session, query, length))
+        ledger = self.ledger
+        made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
+        self._tell(f"{made} of {planned} releases made: epsilon {ledger.epsilon_so_far:.3g} of {ledger.plan.epsilon:g}")
+        return values
 
     def _plain_sum(
         self,

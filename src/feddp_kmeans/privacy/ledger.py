@@ -1,9 +1,10 @@
 """What was released, booked before it is released, and the report that a person reads."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from feddp_kmeans._errors import BudgetError
+from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
@@ -24,6 +25,12 @@ class Ledger:
         if count >= release.times:
             raise BudgetError(f"release {release.name!r} is planned {release.times} times and was made {count} times already.")
         self._booked[release] = count + 1
+
+    @property
+    def epsilon_so_far(self) -> float:
+        """Return the epsilon of what was booked up to now: never more than the plan's."""
+        made = [replace(release, times=count) for release, count in self._booked.items()]
+        return composed_epsilon(made, self.plan.delta, self.plan.sampling_rate)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return what was released so far, a row a release."""

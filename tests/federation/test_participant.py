@@ -1,0 +1,283 @@
+"""The client's half: it answers what it agreed to, once, and nothing else, whatever the server says."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.participant import PUBLIC
+from feddp_kmeans.federation.remote import RemoteFederation
+from feddp_kmeans.federation.secure_sum.identity import new_identity
+from feddp_kmeans.federation.terms import Terms, Trust
+from feddp_kmeans.federation.wire import pack, unpack
+from feddp_kmeans.privacy.odometer import Odometer
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from tests.federation import loopback
+
+RNG = np.random.default_rng(1)
+POINTS = RNG.standard_normal((60, 3))
+SERVER = RNG.standard_normal((30, 3))
+PLAN = prepare(Settings(2, 1.0, method="paper", lloyd_steps=2), SERVER, 3).plan
+BALL = {PUBLIC + "center": np.zeros(3), PUBLIC + "radius": 9.0}
+SUMS = BALL | {PUBLIC + "centers": np.zeros((2, 3))}
+
+
+class Talk:
+    """A server that says what it likes to one client."""
+
+    def __init__(self, folder, plan=PLAN, trust=Trust.AGGREGATOR, run="r1", threshold=1, **site):
+        self.told = []
+        self.folder = folder
+        self.site = {"unit": plan.unit, "epsilon": 1.0, "tell": self.told.append} | site
+        self.terms = Terms(run, plan, trust, secure=True, threshold=threshold, colluders=0)
+        self.start()
+
+    def start(self):
+        self.client = loopback.participant("ward", POINTS, self.folder, **self.site)
+
+    def agree(self, **changed):
+        self.session = os.urandom(32)
+        self.turn = 0
+        return self.ask("agree", terms=self.terms.to_dict() | changed, session=self.session, rounds=1)
+
+    def ask(self, kind, **fields):
+        return unpack(self.client.handle(pack(kind, **fields)))
+
+    def say(self, kind, **fields):
+        self.turn += 1
+        return self.ask(kind, **{"run": self.terms.run, "session": self.session, "turn": self.turn} | fields)
+
+    def query(self, **changed):
+        return self.say("sum", **{"release": "outer product", "number": 0, "statistic": "outer-product"} | BALL | changed)
+
+
+def refused(reply, match):
+    assert reply.kind == "refused", reply
+    assert match in reply.fields["reason"]
+
+
+def test_a_client_answers_what_it_agreed_to(tmp_path):
+    talk = Talk(tmp_path)
+    assert talk.agree().kind == "agreed"
+    reply = talk.query()
+    assert reply.kind == "summed"
+    assert reply.fields["values"].shape == (6,)
+    assert talk.told[0].startswith("agreed to run r1: epsilon 1, delta 1e-06, protects each point, aggregator; releases: outer product")
+
+
+def test_nothing_is_answered_before_a_plan(tmp_path):
+    talk = Talk(tmp_path)
+    talk.session, talk.turn = os.urandom(32), 0
+    refused(talk.query(), "a plan must be agreed to before anything is asked for")
+
+
+@pytest.mark.parametrize(
+    ("site", "match"),
+    [
+        ({"epsilon": 0.5}, "epsilon must be at most 0.5, got a plan that spends"),
+        ({"delta": 1e-9}, "delta must be at most 1e-09, got 1e-06"),
+        ({"unit": PrivacyUnit.CLIENT}, "the plan must protect each client"),
+        ({"allow_aggregator": False}, "trust must be secure-sum"),
+    ],
+)
+def test_a_plan_beyond_the_clients_own_limits_is_refused_and_not_booked(tmp_path, site, match):
+    talk = Talk(tmp_path, **site)
+    refused(talk.agree(), match)
+    refused(talk.query(), "a plan must be agreed to")
+    assert Odometer(tmp_path / "ward.jsonl").entries() == []
+
+
+def test_a_budget_that_is_spent_stays_spent_whatever_run_it_is_and_after_a_restart(tmp_path):
+    assert Talk(tmp_path, epsilon=1.1).agree().kind == "agreed"
+    other = Talk(tmp_path, epsilon=1.1, run="r2")
+    refused(other.agree(), "must stay within epsilon 1.1; with this run it is")
+    refused(other.query(), "a plan must be agreed to")
+
+
+def test_the_terms_of_a_run_cannot_be_changed_once_agreed(tmp_path):
+    talk = Talk(tmp_path, epsilon=math.inf)
+    talk.agree()
+    more = prepare(Settings(2, 4.0, method="paper", lloyd_steps=2), SERVER, 3).plan
+    other = Talk(tmp_path, plan=more, epsilon=math.inf)
+    refused(other.agree(), "run r1 must keep the terms that this client agreed to")
+    assert len(Odometer(tmp_path / "ward.jsonl").entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"release": "age"}, "the plan holds no release named 'age'"),
+        ({"number": 1}, "release 'outer product' is planned 1 times, and was asked for once more"),
+        ({"number": -1}, "is planned 1 times"),
+        ({"statistic": "rows"}, "statistic must be one of the registry, got 'rows'"),
+        ({"statistic": "client-sizes"}, "privacy unit must be 'client' for statistic 'client-sizes'"),
+        ({"release": "weights"}, "noise of release 'weights' must be Gaussian for statistic 'outer-product'"),
+        ({"release": "sums"}, "integer_sensitivity of release 'sums' must be at least 4294967296"),
+        ({PUBLIC + "radius": math.pi * 1e300, PUBLIC + "center": np.array([0, np.nan, 0])}, "public argument 'center' must be finite"),
+        ({PUBLIC + "radius": -1.0}, "radius must be positive"),
+        ({"run": "r9"}, "a plan must be agreed to"),
+        ({"run": "../../etc/passwd"}, "run must be a name of letters and digits"),
+        ({"session": b"other"}, "a request must be of the session under way"),
+        ({"turn": "1"}, "field 'turn' of a 'sum' message must be int, got str"),
+    ],
+)
+def test_a_query_that_is_not_in_the_plan_is_refused(tmp_path, changed, match):
+    talk = Talk(tmp_path)
+    talk.agree()
+    refused(talk.query(**changed), match)
+    assert talk.query().kind == "summed"
+
+
+def test_more_values_than_planned_are_refused(tmp_path):
+    talk = Talk(tmp_path)
+    talk.agree()
+    wide = SUMS | {PUBLIC + "centers": np.zeros((5, 3))}
+    refused(talk.say("sum", release="sums", number=0, statistic="cluster-sums", **wide), "must hold at most 6 values, got 15")
+
+
+@pytest.mark.parametrize("public", [{"projection": np.full((3, 1), 50.0)}, {"centers": np.full((2, 3), 1e30)}])
+def test_arguments_that_would_make_arithmetic_inexact_are_refused(tmp_path, public):
+    talk = Talk(tmp_path)
+    talk.agree()
+    asked = SUMS | {PUBLIC + name: value for name, value in public.items()}
+    refused(talk.say("sum", release="sums", number=0, statistic="cluster-sums", **asked), "must")
+
+
+def test_arguments_that_a_statistic_does_not_know_fail_without_a_word_about_data(tmp_path):
+    talk = Talk(tmp_path)
+    talk.agree()
+    reply = talk.query(**{PUBLIC + "shell": 1.0})
+    assert reply.kind in {"failed", "refused"}
+    assert talk.query().kind == "summed"
+
+
+def test_a_release_keeps_its_query(tmp_path):
+    talk = Talk(tmp_path)
+    talk.agree()
+    first = talk.query()
+    again = talk.query()
+    assert np.array_equal(first.fields["values"], again.fields["values"])
+    refused(talk.query(**{PUBLIC + "radius": 8.0}), "release 'outer product 0' must stay the query that it was")
+
+
+def test_a_message_that_is_repeated_is_refused_also_after_a_restart(tmp_path):
+    talk = Talk(tmp_path)
+    talk.agree()
+    message = {"release": "outer product", "number": 0, "statistic": "outer-product"} | BALL
+    assert talk.say("sum", **message).kind == "summed"
+    refused(talk.say("sum", **message, turn=1), "this one is old or repeated")
+    talk.start()
+    refused(talk.say("sum", **message, turn=1), "this one is old or repeated")
+    opened = talk.session
+    assert talk.agree().kind == "agreed"
+    refused(talk.say("sum", **message, session=opened), "this one is old or repeated")
+    refused(talk.ask("agree", terms=talk.terms.to_dict(), session=opened, rounds=1), "a session must be new")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"feddp1\n", b"GET / HTTP/1.1", pack("shutdown"), pack("agree"), pack("agree", terms={}), pack("sum")]
+)
+def test_a_request_that_is_none_is_refused(tmp_path, content):
+    talk = Talk(tmp_path)
+    assert unpack(talk.client.handle(content)).kind == "refused"
+
+
+def test_a_failure_does_not_quote_the_data(tmp_path):
+    def broken():
+        raise ValueError("could not convert 'Ada Lovelace' to a number")
+
+    talk = Talk(tmp_path)
+    talk.agree()
+    talk.client._data = broken
+    for reply in (talk.query(), talk.ask("describe", nonce=b"1")):
+        assert reply.kind == "failed"
+        assert "Lovelace" not in str(reply.fields)
+    assert any("Ada Lovelace" in line for line in talk.told)
+
+
+def secure(tmp_path, fault=lambda *_: None, **more):
+    clients = [POINTS[:20], POINTS[20:40], POINTS[40:50], POINTS[50:]]
+    return loopback.federation(clients, tmp_path, fault=fault, **more)
+
+
+OPEN = prepare(Settings(2, math.inf, method="paper"), SERVER, 4)
+
+
+def spied(tmp_path, kind, number=0, **more):
+    """Run until the given message of a kind is about to reach the first client; return it and the client."""
+    federation, transport = secure(tmp_path, **more)
+    seen = []
+
+    def fault(name, this, turn):
+        if this == kind and name == "site00":
+            seen.append(turn)
+            if len(seen) > number:
+                raise InterruptedError
+
+    transport.fault = fault
+    with pytest.raises(InterruptedError):
+        run(federation, OPEN, seed=0)
+    request = next(request for name, this, request in reversed(transport.sent) if name == "site00") if transport.sent else b""
+    return transport.participants[1], unpack(request), transport
+
+
+def altered(client, request, **changed):
+    return unpack(client.handle(pack(request.kind, **dict(request.fields) | changed)))
+
+
+def test_too_few_survivors_and_unknown_ones_are_not_unmasked(tmp_path):
+    client, request, transport = spied(tmp_path, "unmask")
+    request = unpack(pack("unmask", **transport_fields(transport)))
+    few = ["site00", "site01"]
+    refused(altered(client, request, survivors=few), "survivors must be at least 3, got 2")
+    refused(altered(client, request, survivors=["site00", "site01", "zoe"]), "survivors must be parties of this session")
+    refused(altered(client, request, survivors=["site01", "site02", "site03"]), "survivors must include 'site00' itself")
+    assert altered(client, request).kind == "unmasked"
+
+
+def test_the_same_round_is_not_unmasked_the_other_way(tmp_path):
+    client, _, transport = spied(tmp_path, "unmask")
+    request = unpack(pack("unmask", **transport_fields(transport)))
+    assert altered(client, request).kind == "unmasked"
+    other = altered(client, request, survivors=["site00", "site01", "site02"], turn=9)
+    refused(other, "be unmasked once")
+
+
+def transport_fields(transport):
+    """Return the unmask request that the server was about to send."""
+    _, _, mask = next(entry for entry in reversed(transport.sent) if entry[1] == "mask" and entry[0] == "site00")
+    asked = unpack(mask).fields
+    names = [f"site{i:02d}" for i in range(4)]
+    turn = {"run": asked["run"], "session": asked["session"], "turn": asked["turn"] + 1}
+    return turn | {"round": asked["round"], "survivors": names, "confirmations": {}}
+
+
+def test_a_neighbour_whose_key_is_unknown_is_refused(tmp_path):
+    keys = {f"site{i:02d}": new_identity() for i in range(4)}
+    roster = {name: key.public_key() for name, key in keys.items()}
+    site = lambda name: {"identity": keys[name], "roster": roster}  # noqa: E731
+    told = []
+    federation, transport = secure(tmp_path, site=site, tell=told.append)
+    stolen = transport.participants[4]
+    stolen._identity = new_identity()
+    with pytest.raises(FedDPError, match="the shares of keys must have the answers of at least 3 clients, got 0"):
+        run(federation, OPEN, seed=0)
+    assert any("the advert of 'site03' must be signed with the key of the roster" in line for line in told)
+
+
+def test_a_seed_is_only_for_those_who_allow_a_simulation(tmp_path):
+    federation, _ = secure(tmp_path, site={"allow_simulation": False})
+    with pytest.raises(FedDPError, match="noise must be cryptographic, got a run with a known seed"):
+        run(federation, prepare(Settings(2, 1.0), SERVER, 4), seed=0)
+    assert run(RemoteFederation(federation._transport), prepare(Settings(2, 1.0), SERVER, 4)).privacy.secure
+
+
+def test_secrets_are_readable_by_their_owner_alone(tmp_path):
+    spied(tmp_path, "unmask")
+    files = [path for path in tmp_path.rglob("*.json") if path.parent.name.startswith("site")]
+    assert len(files) == 4
+    assert {path.stat().st_mode & 0o077 for path in files} == {0}
