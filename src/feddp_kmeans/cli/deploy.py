@@ -94,7 +94,8 @@ def serve(
     from feddp_kmeans.deployment.job import Job
     from feddp_kmeans.deployment.kit import open_federation
     from feddp_kmeans.deployment.processes import ended_by_signals
-    from feddp_kmeans.deployment.serve import listening_of, serve as serve_job
+    from feddp_kmeans.deployment.serve import listening_of
+    from feddp_kmeans.deployment.serve import serve as serve_job
     from feddp_kmeans.deployment.superlink import Listening
     from feddp_kmeans.report.result import check_folder
 
@@ -167,7 +168,8 @@ def join(
       feddp join --insecure 127.0.0.1:9443 --data berlin.csv --limit 2
 
     """
-    from feddp_kmeans.deployment.join import Connection, join as stay
+    from feddp_kmeans.deployment.join import Connection
+    from feddp_kmeans.deployment.join import join as stay
     from feddp_kmeans.deployment.kit import check_site_name, read_kit
     from feddp_kmeans.deployment.processes import ended_by_signals
     from feddp_kmeans.deployment.site import Site

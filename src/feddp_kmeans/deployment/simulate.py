@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> 
             return site_handler(sites[int(str(configuration["partition-id"]))])
 
         try:
-            run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_backend(temporary))
+            # What the server's half raises is in the run folder too, in one line.
+            with suppress(RuntimeError):
+                run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_backend(temporary))
         finally:
             ray.shutdown()
     if not (out / DONE).exists():
