@@ -7,7 +7,7 @@ parties refuse a list of survivors whose graph the colluders could split. Chance
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
@@ -32,33 +32,29 @@ class Graph:
     shares_needed: int
     colluders: int
 
-    @classmethod
-    def among(cls, names: tuple[str, ...], session: bytes, threshold: int, colluders: int, *, sparse: bool = True) -> "Graph":
-        """Return the graph of these parties; all of them compute the same one, from public things alone."""
-        n = len(names)
-        ring = tuple(sorted(names, key=lambda name: hashlib.sha256(wire.encode("ring", session, name)).digest()))
-        k = degree(n, threshold, colluders) if sparse else n - 1
-        return cls(ring, k, threshold if k == n - 1 else local_threshold(k, colluders), colluders)
-
     @property
     def is_sparse(self) -> bool:
         """Return whether some parties are no neighbours."""
         return self.degree < len(self.ring) - 1
 
     @cached_property
+    def _sorted(self) -> tuple[str, ...]:
+        return tuple(sorted(self.ring))
+
+    @cached_property
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.ring)}
 
     def neighbours(self, name: str) -> tuple[str, ...]:
-        """Return a party's neighbours, sorted."""
+        """Return a party's neighbours."""
         return tuple(holder for holder in self.holders(name) if holder != name)
 
     def holders(self, name: str) -> tuple[str, ...]:
-        """Return who holds shares of a party's seeds, sorted: its neighbours and itself."""
+        """Return who holds shares of a party's seeds: its neighbours and itself, in an order that all parties agree on."""
         if not self.is_sparse:
-            return tuple(sorted(self.ring))
+            return self._sorted
         place, half = self._places[name], self.degree // 2
-        return tuple(sorted(self.ring[(place + step) % len(self.ring)] for step in range(-half, half + 1)))
+        return tuple(self.ring[(place + step) % len(self.ring)] for step in range(-half, half + 1))
 
     def stays_joined(self, survivors: Collection[str]) -> bool:
         """Return whether the survivors' graph holds together without any ``colluders`` of them.
@@ -79,6 +75,15 @@ class Graph:
         cost = before[first + half] - before[first] + before[second + half] - before[second]
         cuts = cost[(inside > 0) & (outside > 0)]
         return bool((cuts > self.colluders).all())
+
+
+@lru_cache(maxsize=16)
+def graph_of(names: tuple[str, ...], session: bytes, threshold: int, colluders: int, *, sparse: bool = True) -> Graph:
+    """Return the graph of these parties; all of them compute the same one, from public things alone."""
+    n = len(names)
+    ring = tuple(sorted(names, key=lambda name: hashlib.sha256(wire.encode("ring", session, name)).digest()))
+    k = degree(n, threshold, colluders) if sparse else n - 1
+    return Graph(ring, k, threshold if k == n - 1 else local_threshold(k, colluders), colluders)
 
 
 def local_threshold(neighbours: int, colluders: int) -> int:

@@ -1,7 +1,6 @@
 """Keys and masks: everything that is derived from a seed or a key agreement. A derived key serves one purpose, round and pair of names."""
 
 import hashlib
-from typing import cast
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
@@ -73,7 +72,7 @@ def mask(key: bytes, size: int) -> Array:
     """Return ``size`` uniform integers modulo 2**64: the ChaCha20 key stream of a key that is used for this alone."""
     stream = bytearray(8 * size)
     Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor().update_into(bytes(8 * size), stream)
-    return cast("Array", np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False))
+    return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False)
 
 
 def add_pair_mask(total: Array, key: bytes, one: str, other: str) -> None:

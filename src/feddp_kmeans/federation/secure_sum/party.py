@@ -64,10 +64,10 @@ class Party:
         self._check_own(adverts)
         self._check_signatures(adverts, roster)
         self._adverts = tuple(adverts)
-        holders = self._graph.holders(self.name)
-        shared = self._split(holders)
+        shared = self._split(self._graph.holders(self.name))
         self._held = {self.name: shared.pop(self.name)}
-        return {holder: self._seal(holder, pairs) for holder, pairs in shared.items()}
+        channels = self._channels()
+        return {holder: channels.seal(holder, pairs) for holder, pairs in shared.items()}
 
     def receive(self, sharers: Sequence[str], ciphertexts: Mapping[str, bytes]) -> None:
         """Take in who shared at all and the messages of the neighbours among them; refuse a message that is not whole and theirs."""
@@ -78,8 +78,8 @@ class Party:
             raise FedDPError(f"messages must come from this party's {len(senders)} neighbours that shared, got {len(ciphertexts)}.")
         if len(senders) + 1 < self._graph.shares_needed:
             raise FedDPError(f"neighbours that shared must be at least {self._graph.shares_needed - 1}, got {len(senders)}.")
-        opened = {sender: self._open(sender, ciphertexts[sender]) for sender in sorted(senders)}
-        self._held |= opened
+        channels = self._channels()
+        self._held |= {sender: channels.open(sender, ciphertexts[sender]) for sender in sorted(senders)}
         self._sharers = known
         self._encryption = b""
 
@@ -155,7 +155,7 @@ class Party:
             wire.names(row["confirmed"], "confirmed"),
             wire.integer(row["unmasked"], "unmasked", -1, terms.rounds - 1),
         )
-        party._check_state()  # noqa: SLF001
+        party._check_state()
         return party
 
     @property
@@ -197,30 +197,9 @@ class Party:
                 shared[holder][round_] = mask_share, self_share
         return shared
 
-    def _channel(self, sender: str, receiver: str) -> tuple[ChaCha20Poly1305, bytes]:
-        """Return the cipher of a message and what it is bound to."""
-        view = view_of(self._adverts, self.terms)
-        other = receiver if sender == self.name else sender
-        public = next(advert.encryption_key for advert in self._adverts if advert.name == other)
-        key = masks.channel_key(self._encryption, public, view, sender, receiver)
-        return ChaCha20Poly1305(key), wire.encode(self.terms.session, sender, receiver)
-
-    def _seal(self, holder: str, pairs: Pairs) -> bytes:
-        cipher, bound = self._channel(self.name, holder)
-        nonce = os.urandom(_NONCE_BYTES)
-        return nonce + cipher.encrypt(nonce, b"".join(share for r in sorted(pairs) for share in pairs[r]), bound)
-
-    def _open(self, sender: str, ciphertext: bytes) -> Pairs:
-        cipher, bound = self._channel(sender, self.name)
-        whole = wire.raw(ciphertext, f"the message of {sender!r}")
-        try:
-            plain = cipher.decrypt(whole[:_NONCE_BYTES], whole[_NONCE_BYTES:], bound)
-        except (InvalidTag, ValueError):
-            plain = b""
-        if len(plain) != 2 * SEED_BYTES * self.terms.rounds:
-            raise FedDPError(f"the message of {sender!r} must be whole, for {self.name!r} and under the same adverts, got another.")
-        shares = [plain[start : start + SEED_BYTES] for start in range(0, len(plain), SEED_BYTES)]
-        return {r: (shares[2 * r], shares[2 * r + 1]) for r in range(self.terms.rounds)}
+    def _channels(self) -> "_Channels":
+        keys = {advert.name: advert.encryption_key for advert in self._adverts}
+        return _Channels(self.name, self.terms, self._encryption, keys, view_of(self._adverts, self.terms))
 
     def _known(self, given: Sequence[str], what: str, among: Sequence[str]) -> tuple[str, ...]:
         """Return a list of parties that has this one in it, no unknown one, and as many as the threshold."""
@@ -253,7 +232,9 @@ class Party:
             raise FedDPError(f"survivors of round {round_} must be the list that {self.name!r} confirmed, got another.")
         statement = self._statement(round_, survivors)
         signers = [name for name in survivors if name in confirmations]
-        valid = sum(verify(parse_public(self._roster[name]), wire.raw(confirmations[name], "a confirmation"), statement) for name in signers)
+        valid = sum(
+            verify(parse_public(self._roster[name]), wire.raw(confirmations[name], "a confirmation"), statement) for name in signers
+        )
         if valid < self.terms.threshold:
             raise FedDPError(f"confirmations of round {round_} must be at least {self.terms.threshold}, got {valid} that are valid.")
 
@@ -265,24 +246,66 @@ class Party:
 
     def _check_state(self) -> None:
         """Refuse a state that no course of a session leads to."""
-        to_come = set(range(max(self._masked, self._unmasked + 1, 0), self.terms.rounds))
         names = {advert.name for advert in self._adverts}
         if self._adverts:
             check_adverts(self._adverts, self.terms)
-        graph_known = {self.name, *self._sharers, *self._held} <= names if self._adverts else not (self._sharers or self._held)
-        held_known = not self._adverts or set(self._held) == self._holding()
-        rounds_known = all(set(pairs) == to_come for pairs in (self._seeds, *self._held.values()))
-        keys_known = len(self._encryption) == (0 if self._sharers else KEY_BYTES)
-        order_known = self._unmasked <= self._masked and (self._masked < 0 or bool(self._sharers))
-        lists_known = set(self._confirmed) <= set(self._sharers) and (not self._sharers or self.name in self._sharers)
-        roster_known = set(self._roster) == (names if self.terms.confirmed else set())
-        if not (graph_known and held_known and rounds_known and keys_known and order_known and lists_known and roster_known):
+        known = (not self._adverts or self.name in names) and set(self._sharers) <= names and set(self._confirmed) <= set(self._sharers)
+        if not (known and self._in_order() and self._complete(names)):
             raise FedDPError("the state of a party must be one that it wrote, got another.")
+
+    def _in_order(self) -> bool:
+        """Return whether the stages that are past came in order."""
+        masked = self._masked < 0 or bool(self._sharers)
+        return masked and self._unmasked <= self._masked and (not self._sharers or self.name in self._sharers)
+
+    def _complete(self, names: set[str]) -> bool:
+        """Return whether all secrets of this stage are there, and no others."""
+        to_come = set(range(max(self._masked, self._unmasked + 1, 0), self.terms.rounds))
+        seeds = all(set(pairs) == to_come for pairs in (self._seeds, *self._held.values()))
+        encryption = len(self._encryption) == (0 if self._sharers else KEY_BYTES)
+        roster = set(self._roster) == (names if self.terms.confirmed else set())
+        return seeds and encryption and roster and set(self._held) == (self._holding() if self._adverts else set())
 
     def _holding(self) -> set[str]:
         """Return whose shares this party holds at its stage."""
         neighbours = self._graph.neighbours(self.name)
         return {self.name, *(name for name in neighbours if name in self._sharers)}
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """The encrypted messages between one party and its neighbours, of which each pair has one either way."""
+
+    name: str
+    terms: Terms
+    private: bytes
+    publics: dict[str, bytes]
+    view: bytes
+
+    def seal(self, receiver: str, pairs: Pairs) -> bytes:
+        """Return the message to a neighbour: its shares of all rounds."""
+        nonce = os.urandom(_NONCE_BYTES)
+        plain = b"".join(share for r in sorted(pairs) for share in pairs[r])
+        return nonce + self._cipher(receiver, self.name, receiver).encrypt(nonce, plain, self._bound(self.name, receiver))
+
+    def open(self, sender: str, ciphertext: bytes) -> Pairs:
+        """Return the shares in a neighbour's message."""
+        whole = wire.raw(ciphertext, f"the message of {sender!r}")
+        try:
+            cipher = self._cipher(sender, sender, self.name)
+            plain = cipher.decrypt(whole[:_NONCE_BYTES], whole[_NONCE_BYTES:], self._bound(sender, self.name))
+        except (InvalidTag, ValueError):
+            plain = b""
+        if len(plain) != 2 * SEED_BYTES * self.terms.rounds:
+            raise FedDPError(f"the message of {sender!r} must be whole, for {self.name!r} and under the same adverts, got another.")
+        shares = [plain[start : start + SEED_BYTES] for start in range(0, len(plain), SEED_BYTES)]
+        return {r: (shares[2 * r], shares[2 * r + 1]) for r in range(self.terms.rounds)}
+
+    def _cipher(self, other: str, sender: str, receiver: str) -> ChaCha20Poly1305:
+        return ChaCha20Poly1305(masks.channel_key(self.private, self.publics[other], self.view, sender, receiver))
+
+    def _bound(self, sender: str, receiver: str) -> bytes:
+        return wire.encode(self.terms.session, sender, receiver)
 
 
 _FIELDS = ("name", "terms", "encryption", "seeds", "adverts", "roster", "sharers", "held", "masked", "confirmed", "unmasked")

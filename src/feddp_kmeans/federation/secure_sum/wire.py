@@ -1,6 +1,7 @@
 """What crosses the network, taken apart strictly: anything malformed is refused in one line."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from feddp_kmeans._errors import FedDPError
@@ -47,7 +48,7 @@ def name(given: Any, what: str) -> str:
 def names(given: Any, what: str) -> tuple[str, ...]:
     """Return names of parties that are distinct and sorted."""
     checked = tuple(name(entry, f"a name of {what}") for entry in items(given, what))
-    if any(a >= b for a, b in zip(checked, checked[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(checked)):
         raise FedDPError(f"{what} must be distinct and sorted, got {_short(given)}.")
     return checked
 
