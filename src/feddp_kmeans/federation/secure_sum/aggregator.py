@@ -60,8 +60,7 @@ class Aggregator:
         for name in listed:
             self._check_known(name, "a party with a masked input", self._messages)
         self._enough(len(listed), "parties with a masked input")
-        if not self._graph.stays_joined(listed):
-            raise FedDPError(f"survivors must stay joined without any {self.terms.colluders} of them, got {len(listed)} that do not.")
+        self._graph.check_joined(listed)
         return listed
 
     def total(self, round_: int, masked: Mapping[str, Array], replies: Mapping[str, UnmaskReply]) -> Array:

@@ -11,6 +11,7 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
+from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.federation.secure_sum import wire
 
 COMPLETE_UP_TO = 30
@@ -56,6 +57,11 @@ class Graph:
         place, half = self._places[name], self.degree // 2
         return tuple(self.ring[(place + step) % len(self.ring)] for step in range(-half, half + 1))
 
+    def check_joined(self, survivors: Collection[str]) -> None:
+        """Refuse survivors whose graph the colluders could split."""
+        if not self.stays_joined(survivors):
+            raise FedDPError(f"survivors must stay joined without any {self.colluders} of them, got {len(survivors)} that do not.")
+
     def stays_joined(self, survivors: Collection[str]) -> bool:
         """Return whether the survivors' graph holds together without any ``colluders`` of them.
 
@@ -81,7 +87,7 @@ class Graph:
 def graph_of(names: tuple[str, ...], session: bytes, threshold: int, colluders: int, *, sparse: bool = True) -> Graph:
     """Return the graph of these parties; all of them compute the same one, from public things alone."""
     n = len(names)
-    ring = tuple(sorted(names, key=lambda name: hashlib.sha256(wire.encode("ring", session, name)).digest()))
+    ring = tuple(sorted(names, key=lambda name: hashlib.sha256(wire.statement("ring", session, name)).digest()))
     k = degree(n, threshold, colluders) if sparse else n - 1
     return Graph(ring, k, threshold if k == n - 1 else local_threshold(k, colluders), colluders)
 

@@ -10,22 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array
 from feddp_kmeans.federation.secure_sum import masks, sharing, wire
+from feddp_kmeans.federation.secure_sum.channels import Channels, Pairs
 from feddp_kmeans.federation.secure_sum.graph import Graph
 from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, parse_public, public_line, sign, verify
 from feddp_kmeans.federation.secure_sum.masks import KEY_BYTES, SEED_BYTES
 from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply, check_adverts, view_of
 from feddp_kmeans.federation.secure_sum.terms import Terms
-
-_NONCE_BYTES = 12
-
-Pairs = dict[int, tuple[bytes, bytes]]
-"""For each round that is still to come, a mask-key seed and a self-mask seed; or one share of each."""
 
 
 @dataclass
@@ -197,9 +191,9 @@ class Party:
                 shared[holder][round_] = mask_share, self_share
         return shared
 
-    def _channels(self) -> "_Channels":
+    def _channels(self) -> Channels:
         keys = {advert.name: advert.encryption_key for advert in self._adverts}
-        return _Channels(self.name, self.terms, self._encryption, keys, view_of(self._adverts, self.terms))
+        return Channels(self.name, self.terms, self._encryption, keys, view_of(self._adverts, self.terms))
 
     def _known(self, given: Sequence[str], what: str, among: Sequence[str]) -> tuple[str, ...]:
         """Return a list of parties that has this one in it, no unknown one, and as many as the threshold."""
@@ -218,14 +212,13 @@ class Party:
         self._expect(round_ == self._masked, f"round {round_}", f"the one masked last, {self._masked}")
         self._expect(round_ > self._unmasked, f"round {round_}", "unmasked once")
         listed = self._known(survivors, "survivors", self._sharers)
-        if not self._graph.stays_joined(listed):
-            raise FedDPError(f"survivors must stay joined without any {self.terms.colluders} of them, got {len(listed)} that do not.")
+        self._graph.check_joined(listed)
         return listed
 
     def _statement(self, round_: int, survivors: Sequence[str]) -> bytes:
         view = view_of(self._adverts, self.terms)
         lists = wire.encode(*self._sharers), wire.encode(*survivors)
-        return wire.encode("feddp-kmeans secure sum 1", "survivors", view, round_, *lists)
+        return wire.statement("survivors", view, round_, *lists)
 
     def _check_confirmed(self, round_: int, survivors: tuple[str, ...], confirmations: Mapping[str, bytes]) -> None:
         if survivors != self._confirmed:
@@ -270,42 +263,6 @@ class Party:
         """Return whose shares this party holds at its stage."""
         neighbours = self._graph.neighbours(self.name)
         return {self.name, *(name for name in neighbours if name in self._sharers)}
-
-
-@dataclass(frozen=True)
-class _Channels:
-    """The encrypted messages between one party and its neighbours, of which each pair has one either way."""
-
-    name: str
-    terms: Terms
-    private: bytes
-    publics: dict[str, bytes]
-    view: bytes
-
-    def seal(self, receiver: str, pairs: Pairs) -> bytes:
-        """Return the message to a neighbour: its shares of all rounds."""
-        nonce = os.urandom(_NONCE_BYTES)
-        plain = b"".join(share for r in sorted(pairs) for share in pairs[r])
-        return nonce + self._cipher(receiver, self.name, receiver).encrypt(nonce, plain, self._bound(self.name, receiver))
-
-    def open(self, sender: str, ciphertext: bytes) -> Pairs:
-        """Return the shares in a neighbour's message."""
-        whole = wire.raw(ciphertext, f"the message of {sender!r}")
-        try:
-            cipher = self._cipher(sender, sender, self.name)
-            plain = cipher.decrypt(whole[:_NONCE_BYTES], whole[_NONCE_BYTES:], self._bound(sender, self.name))
-        except (InvalidTag, ValueError):
-            plain = b""
-        if len(plain) != 2 * SEED_BYTES * self.terms.rounds:
-            raise FedDPError(f"the message of {sender!r} must be whole, for {self.name!r} and under the same adverts, got another.")
-        shares = [plain[start : start + SEED_BYTES] for start in range(0, len(plain), SEED_BYTES)]
-        return {r: (shares[2 * r], shares[2 * r + 1]) for r in range(self.terms.rounds)}
-
-    def _cipher(self, other: str, sender: str, receiver: str) -> ChaCha20Poly1305:
-        return ChaCha20Poly1305(masks.channel_key(self.private, self.publics[other], self.view, sender, receiver))
-
-    def _bound(self, sender: str, receiver: str) -> bytes:
-        return wire.encode(self.terms.session, sender, receiver)
 
 
 _FIELDS = ("name", "terms", "encryption", "seeds", "adverts", "roster", "sharers", "held", "masked", "confirmed", "unmasked")

@@ -1,7 +1,7 @@
 """Shamir's secret sharing of 16-byte seeds: split by pycryptodome, rebuilt here.
 
-Splitting handles secrets and is left to the library. Rebuilding is the work of the server, which is meant to learn the seeds, for every party
-in every round; most of its cost is the weights of the interpolation, which are the same whenever the same places answer, and kept here.
+Splitting handles secrets and is left to the library. Rebuilding is the server's work, for every party in every round, on seeds that it is
+meant to learn; most of its cost is the weights of the interpolation, which are the same whenever the same places answer, and kept here.
 """
 
 from collections.abc import Mapping

@@ -22,6 +22,11 @@ def encode(*parts: bytes | str | int) -> bytes:
     return bytes(encoded)
 
 
+def statement(purpose: str, *parts: bytes | str | int) -> bytes:
+    """Return the parts as one byte string that means something for this purpose alone: what is signed, hashed or derived from."""
+    return encode("feddp-kmeans secure sum 1", purpose, *parts)
+
+
 def fields(given: Any, what: str, names: Sequence[str]) -> Mapping[str, Any]:
     """Return a mapping that has exactly these fields."""
     if not isinstance(given, Mapping) or set(given) != set(names):
