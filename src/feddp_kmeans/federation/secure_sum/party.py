@@ -68,7 +68,7 @@ class Party:
         self._expect(bool(self._adverts) and not self._sharers, "messages", "handed out once, after this party shared")
         known = self._known(sharers, "sharers", [advert.name for advert in self._adverts])
         senders = {name for name in self._graph.neighbours(self.name) if name in known}
-        if set(ciphertexts) != senders:
+        if set(wire.table(ciphertexts, "messages")) != senders:
             raise FedDPError(f"messages must come from this party's {len(senders)} neighbours that shared, got {len(ciphertexts)}.")
         if len(senders) + 1 < self._graph.shares_needed:
             raise FedDPError(f"neighbours that shared must be at least {self._graph.shares_needed - 1}, got {len(senders)}.")
@@ -107,7 +107,7 @@ class Party:
         """Return this party's share of each survivor's self-mask seed and of each dropout's mask-key seed, and forget the round."""
         listed = self._check_survivors(round_, survivors)
         if self.terms.confirmed:
-            self._check_confirmed(round_, listed, confirmations or {})
+            self._check_confirmed(round_, listed, wire.table(confirmations or {}, "confirmations"))
         kept = set(listed)
         self_shares = {name: pairs[round_][1] for name, pairs in self._held.items() if name in kept}
         key_shares = {name: pairs[round_][0] for name, pairs in self._held.items() if name not in kept}
