@@ -50,6 +50,11 @@ class Aggregator:
         """Return who shared, sorted."""
         return tuple(self._messages)
 
+    @property
+    def degree(self) -> int:
+        """Return with how many others each party shares and masks."""
+        return self._graph.degree
+
     def ciphertexts_for(self, name: str) -> dict[str, bytes]:
         """Return the messages to one party."""
         return {sender: sent[name] for sender, sent in self._messages.items() if name in sent}
