@@ -2,7 +2,7 @@
 
     python benchmarks/secure_sum.py
 
-Needs pycryptodome. Adverts are signed and checked; one fifth of the parties may drop out, and none colludes. Totals are checked to be exact.
+Needs pycryptodome. Adverts are signed and checked, one fifth of the parties may drop out, none colludes, and totals are checked.
 """
 
 import json
@@ -88,11 +88,9 @@ def main():
 
 def show(n, size, dropouts, *, confirmed):
     degree, client, sent, received, server = measure(n, size, dropouts, confirmed=confirmed)
-    print(
-        f"| {n} | {size:,} | {dropouts} | {'yes' if confirmed else 'no'} | {degree} | {client:.3f} | {sent / 1e3:,.1f} | {received / 1e3:,.1f} "
-        f"| {server:.2f} |",
-        flush=True,
-    )
+    cells = [n, f"{size:,}", dropouts, "yes" if confirmed else "no", degree]
+    costs = [f"{client:.3f}", f"{sent / 1e3:,.1f}", f"{received / 1e3:,.1f}", f"{server:.2f}"]
+    print(f"| {' | '.join(map(str, cells + costs))} |", flush=True)
 
 
 if __name__ == "__main__":

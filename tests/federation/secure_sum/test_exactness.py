@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from feddp_kmeans._errors import FedDPError
 
-from .sessions import Session, inputs, names, ready, terms
+from .sessions import IDENTITIES, Session, exact, inputs, names, ready, terms
 
 STAGES = 4
 
@@ -26,9 +26,6 @@ def courses(draw):
 def play(course, rounds, *, restart, confirmed=False):
     n, threshold, colluders, (at_keys, at_shares, at_masks, at_unmask) = course
     agreed = terms(threshold, rounds, colluders, confirmed=confirmed)
-    remaining = n - len(at_keys)
-    if 2 * threshold <= remaining + colluders or remaining < threshold:
-        return
     session = Session(n, agreed, signed=confirmed, restart=restart).keys(at_keys).shares(at_shares)
     for round_ in range(rounds):
         last = round_ == rounds - 1
@@ -63,6 +60,17 @@ def test_every_stage_survives_as_many_dropouts_as_the_threshold_allows_and_no_mo
     assert np.array_equal(total, expected)
     with pytest.raises(FedDPError, match=f"must be at least {6 - count}.* got {5 - count}"):
         five(6 - count, stage, count)
+
+
+def test_a_confirmed_round_survives_a_party_that_confirms_nothing():
+    session = ready(5, 3, confirmed=True)
+    values = inputs(5)
+    sent = session.masked(0, values)
+    survivors = session.aggregator.survivors(sent)
+    session.parties.pop("p04")
+    signatures = {name: party.confirm(0, survivors, IDENTITIES[name]) for name, party in session.parties.items()}
+    replies = {name: party.unmask(0, survivors, signatures) for name, party in session.parties.items()}
+    assert np.array_equal(session.aggregator.total(0, sent, replies), exact(values, names(5)))
 
 
 def test_a_sparse_session_of_forty_survives_dropouts_in_every_stage():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 
 from feddp_kmeans.federation.secure_sum.graph import COMPLETE_UP_TO, RISK, Graph, degree, graph_of, local_threshold, loss_chance
 
@@ -59,6 +60,13 @@ def test_the_degree_is_the_smallest_within_the_risk(n, threshold, colluders):
 
 def test_a_threshold_near_the_half_leaves_the_graph_complete():
     assert degree(40, 21, 0) == 39
+
+
+def test_the_chance_is_a_union_bound_of_hypergeometric_tails():
+    n, threshold, colluders, k = 100, 80, 5, 40
+    unheld = hypergeom.sf(k - local_threshold(k, colluders), n - 1, n - threshold, k)
+    split = hypergeom.cdf(colluders // 2, n, threshold, k // 2)
+    assert loss_chance(n, threshold, colluders, k) == pytest.approx(n * (unheld + split), rel=1e-9)
 
 
 def test_the_stated_chance_bounds_the_rounds_that_are_lost():

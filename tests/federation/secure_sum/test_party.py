@@ -224,7 +224,8 @@ def test_a_message_that_was_tampered_with_or_misdirected_is_refused():
     party = session.parties["p00"]
     good = session.aggregator.ciphertexts_for("p00")
     flipped = bytes([good["p01"][0] ^ 1]) + good["p01"][1:]
-    for bad in (flipped, good["p01"][:-1], b"", good["p02"], sent["p01"]["p02"], sent["p00"]["p01"]):
+    replayed = ready(3, 2).aggregator.ciphertexts_for("p00")["p01"]
+    for bad in (flipped, good["p01"][:-1], b"", replayed, good["p02"], sent["p01"]["p02"], sent["p00"]["p01"]):
         with pytest.raises(FedDPError, match="the message of 'p01' must be whole"):
             party.receive(names(3), good | {"p01": bad})
     with pytest.raises(FedDPError, match="the message of 'p01' must be bytes"):

@@ -5,6 +5,7 @@ parties refuse a list of survivors whose graph the colluders could split. Chance
 """
 
 import hashlib
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -116,9 +117,15 @@ def loss_chance(n: int, threshold: int, colluders: int, k: int) -> float:
     Either some party's seeds cannot be rebuilt: the dropouts among its k neighbours are hypergeometric, and it may be one itself. Or the
     survivors' graph can be split: one of the two gaps then has at most half the colluders left alive in k / 2 places. Union bounds over n.
     """
-    from scipy.stats import hypergeom
-
+    dropouts, half = n - threshold, k // 2
     spare = k + 1 - local_threshold(k, colluders)
-    unheld = n * float(hypergeom.sf(spare - 1, n - 1, n - threshold, k))
-    split = n * float(hypergeom.cdf(colluders // 2, n, threshold, k // 2))
-    return min(1.0, unheld + split)
+    unheld = _chance_of_dropouts(n - 1, dropouts, k, spare)
+    split = _chance_of_dropouts(n, dropouts, half, half - colluders // 2)
+    return min(1.0, n * (unheld + split))
+
+
+def _chance_of_dropouts(parties: int, dropouts: int, chosen: int, at_least: int) -> float:
+    """Return the chance that a random choice of parties holds so many dropouts: in exact integers, so that all machines agree."""
+    counts = range(max(0, at_least), min(chosen, dropouts) + 1)
+    ways = sum(math.comb(dropouts, count) * math.comb(parties - dropouts, chosen - count) for count in counts)
+    return ways / math.comb(parties, chosen)
