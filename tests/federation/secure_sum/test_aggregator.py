@@ -58,6 +58,12 @@ def test_too_few_inputs_or_replies_stop_the_round_with_both_numbers():
         aggregator.total(0, sent, {name: replies[name] for name in names(2)})
 
 
+def test_a_round_that_the_session_does_not_have_is_refused():
+    aggregator, _, sent, replies = played()
+    with pytest.raises(FedDPError, match="round must be a whole number from 0 to 0, got 1"):
+        aggregator.total(1, sent, {name: replace(reply, round=1) for name, reply in replies.items()})
+
+
 def test_inputs_and_replies_of_strangers_are_refused():
     aggregator, _, sent, replies = played()
     with pytest.raises(FedDPError, match="a party with a masked input must be one of the session that took part so far, got 'p09'"):

@@ -69,7 +69,8 @@ class Aggregator:
         return listed
 
     def total(self, round_: int, masked: Mapping[str, Array], replies: Mapping[str, UnmaskReply]) -> Array:
-        """Return the exact sum of the survivors' values modulo 2**64."""
+        """Return the exact sum of the survivors' values modulo 2**64. A reply that is refused may be left out, and the total asked again."""
+        wire.integer(round_, "round", 0, self.terms.rounds - 1)
         survivors = self.survivors(masked)
         total = _sum([masked[name] for name in survivors])
         self._check_replies(round_, survivors, replies)
