@@ -14,13 +14,13 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans.algorithm import feddp_kmeans
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.options import command_line, err, make_settings, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
-from feddp_kmeans.data.inputs import Inputs, open_inputs
+from feddp_kmeans.data.inputs import Inputs, open_inputs, prepared_for
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.privacy.odometer import Entry
@@ -85,7 +85,7 @@ def fit(
     if folder is not None:
         check_folder(folder, force=force)
     inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
-    prepared = prepared_for(settings, inputs)
+    prepared = _prepared(settings, inputs)
     federation: Federation = inputs.federation
     entry = Entry.of(prepared.plan, command_line(), secure=seed is None)
     if resume is None:
@@ -156,7 +156,7 @@ def choose_k(
     if (folder / RECORD).exists():
         raise FedDPError(f"--out must not hold releases already, got {str(folder)!r}.")
     inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
-    prepared = prepared_for(settings, inputs)
+    prepared = _prepared(settings, inputs)
     odometer_of(clients, odometer).book(Entry.of(prepared.plan, command_line(), secure=seed is None), limit=limit)
     with progress(prepared, quiet=quiet) as on_release:
         recorded = RecordedFederation(inputs.federation, folder / RECORD)
@@ -171,16 +171,6 @@ def choose_k(
         show_elbow(out, elbow)
         show_ledger(out, ledger, title="What was released so far")
         out.print(f"Go on: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)
-
-
-def prepared_for(settings: Settings, inputs: Inputs) -> Prepared:
-    """Return the plan for these inputs: a schema's radius is public, and there may be no server data."""
-    if inputs.schema is not None and settings.radius is None and settings.box is None:
-        settings = replace(settings, radius=inputs.schema.radius)
-    if inputs.server_points is None:
-        return prepare_serverless(settings, inputs.federation.dimension, inputs.federation.n_clients)
-    settings.check_server(inputs.server_points, inputs.federation.dimension)
-    return prepare(settings, inputs.server_points, inputs.federation.n_clients)
 
 
 @contextmanager
@@ -210,6 +200,11 @@ def show(found: Clustering, result: dict[str, Any]) -> None:
     for remark in found.remarks:
         out.print(f"Note: {remark}.", style="yellow", highlight=False)
     out.print(result["guarantee"], style="bold", highlight=False)
+
+
+def _prepared(settings: Settings, inputs: Inputs) -> Prepared:
+    federation = inputs.federation
+    return prepared_for(settings, inputs.server_points, inputs.schema, federation.dimension, federation.n_clients)
 
 
 def _recorded(federation: Federation, folder: Path) -> RecordedFederation:

@@ -15,6 +15,7 @@ from feddp_kmeans.algorithm import feddp_kmeans
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.cli import options
+from feddp_kmeans.cli.deploy import join, keys, serve, simulate
 from feddp_kmeans.cli.encode import encode
 from feddp_kmeans.cli.evaluate import evaluate
 from feddp_kmeans.cli.fit import choose_k, fit, progress, show
@@ -131,7 +132,7 @@ def plan(
 
 app.command()(fit)
 app.command(name="choose-k")(choose_k)
-for command in (encode, predict, evaluate):
+for command in (encode, predict, evaluate, keys, serve, join, simulate):
     app.command()(command)
 
 

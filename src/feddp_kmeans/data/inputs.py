@@ -1,13 +1,15 @@
 """What a run reads: the clients' files and the public server data, alike whether they are plain numbers or a schema encodes them."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.feddp_kmeans import Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.data.cells import is_numeric, listed
 from feddp_kmeans.data.encoding import EncodedFile, Schema, open_encoded
 from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema
@@ -87,6 +89,16 @@ def read_server(path: Path) -> FloatArray:
     """Return the public points of a server table, encoded where it is not all numbers."""
     schema = read_or_learn(path, None, ())
     return open_table(path).read() if schema is None else open_encoded(path, schema).read()
+
+
+def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
+    """Return the plan for these public facts: a schema's radius is public, and there may be no server data."""
+    if schema is not None and settings.radius is None and settings.box is None:
+        settings = replace(settings, radius=schema.radius)
+    if server_points is None:
+        return prepare_serverless(settings, dimension, n_clients)
+    settings.check_server(server_points, dimension)
+    return prepare(settings, server_points, n_clients)
 
 
 def open_points(path: Path, columns: tuple[str, ...], schema: Schema | None) -> TableFile | EncodedFile:

@@ -4,18 +4,19 @@ Private keys are written for their owner alone (mode 0600). A site's private key
 """
 
 import ipaddress
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
+from feddp_kmeans.federation.secure_sum.identity import new_identity, save_identity
 
 _DAYS = 825
 """Days for which a certificate is good; more than this some verifiers refuse."""
@@ -26,7 +27,7 @@ _LOOPBACK = ("localhost", "127.0.0.1")
 
 def write_authority(folder: Path, hosts: Sequence[str]) -> None:
     """Write a new authority and a server certificate for these names and addresses: ca.key, ca.crt, server.key, server.crt."""
-    authority_key, server_key = _new_key(), _new_key()
+    authority_key, server_key = new_identity(), new_identity()
     authority = _certificate(
         "feddp-kmeans federation", authority_key.public_key(), authority_key, None, _authority_extensions(authority_key)
     )
@@ -34,9 +35,9 @@ def write_authority(folder: Path, hosts: Sequence[str]) -> None:
         "feddp-kmeans server", server_key.public_key(), authority_key, authority, _server_extensions(hosts, authority_key)
     )
     for name, key in (("ca", authority_key), ("server", server_key)):
-        _write_private(folder / f"{name}.key", _private_bytes(key, serialization.PrivateFormat.PKCS8))
+        write_whole(folder / f"{name}.key", key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), mode=0o600)
     for name, certificate in (("ca", authority), ("server", server)):
-        write_whole(folder / f"{name}.crt", certificate.public_bytes(serialization.Encoding.PEM))
+        write_whole(folder / f"{name}.crt", certificate.public_bytes(Encoding.PEM))
 
 
 def write_site_key(folder: Path, name: str) -> tuple[Path, Path]:
@@ -45,43 +46,9 @@ def write_site_key(folder: Path, name: str) -> tuple[Path, Path]:
     for path in (private, public):
         if path.exists():
             raise FedDPError(f"{path.name} must not exist already: whoever holds the old key would be locked out.")
-    key = _new_key()
-    _write_private(private, _private_bytes(key, serialization.PrivateFormat.OpenSSH))
-    write_whole(public, public_line(key.public_key()) + f" {name}\n".encode())
+    save_identity(private, new_identity())
+    private.with_name(f"{private.name}.pub").rename(public)
     return private, public
-
-
-def read_private(path: Path) -> ec.EllipticCurvePrivateKey:
-    """Return the private key in a site's key file; refuse what is none."""
-    try:
-        key = serialization.load_ssh_private_key(path.read_bytes(), password=None)
-    except OSError:
-        raise FedDPError(f"--key must be a file made by feddp keys --site, got {str(path)!r}.") from None
-    except ValueError:
-        key = None
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise FedDPError(f"{path.name} must hold a private key made by feddp keys --site, got something else.")
-    return key
-
-
-def read_public(path: Path) -> ec.EllipticCurvePublicKey:
-    """Return the public key in a site's .pub file; refuse what is none."""
-    try:
-        key = serialization.load_ssh_public_key(path.read_bytes())
-    except ValueError:
-        key = None
-    if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise FedDPError(f"{path.name} must hold a public key made by feddp keys --site, got something else.")
-    return key
-
-
-def public_line(key: ec.EllipticCurvePublicKey) -> bytes:
-    """Return a public key as OpenSSH writes it, without a comment: equal lines are equal keys."""
-    return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-
-
-def _new_key() -> ec.EllipticCurvePrivateKey:
-    return ec.generate_private_key(ec.SECP384R1())
 
 
 def _certificate(
@@ -150,14 +117,3 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
     except ValueError:
         raise FedDPError(f"--host must be a name or an address, got {host!r}.") from None
-
-
-def _private_bytes(key: ec.EllipticCurvePrivateKey, form: serialization.PrivateFormat) -> bytes:
-    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Write a file that nobody but its owner could read at any moment."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric import ec
-
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
-from feddp_kmeans.deployment.keys import public_line, read_public, write_authority
-
-PROTOCOL = 1
-"""Version of what server and sites say to each other; both must be of the same."""
+from feddp_kmeans.deployment.keys import write_authority
+from feddp_kmeans.federation.secure_sum.identity import PublicIdentity, load_public, public_line
+from feddp_kmeans.federation.wire import PROTOCOL
 
 _PUBLIC, _PRIVATE, _SITES, _ABOUT = "public", "private", "sites", "federation.json"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -38,20 +35,20 @@ class Kit:
         """Return the certificate of the federation's authority."""
         return self.folder / "ca.crt"
 
-    def sites(self) -> dict[str, ec.EllipticCurvePublicKey]:
+    def sites(self) -> dict[str, PublicIdentity]:
         """Return every site's public key by its name, in the order of names; refuse one key under two names."""
-        found: dict[str, ec.EllipticCurvePublicKey] = {}
-        names: dict[bytes, str] = {}
+        found: dict[str, PublicIdentity] = {}
+        names: dict[str, str] = {}
         for path in sorted((self.folder / _SITES).glob("*.pub")):
             check_site_name(path.stem)
-            key = read_public(path)
+            key = load_public(path)
             other = names.setdefault(public_line(key), path.stem)
             if other != path.stem:
                 raise FedDPError(f"{path.name} must hold a key of its own, got the key of {other!r}: one site would count twice.")
             found[path.stem] = key
         return found
 
-    def name_of(self, key: ec.EllipticCurvePublicKey) -> str:
+    def name_of(self, key: PublicIdentity) -> str:
         """Return the name under which a public key is known; refuse one that is not."""
         line = public_line(key)
         for name, known in self.sites().items():

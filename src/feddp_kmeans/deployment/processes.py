@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.deployment import child
+from feddp_kmeans.federation.flower import OFF
 
 _STOP = 20.0
 """Seconds that a child has to end by itself; flwr ends itself by force after ten."""
@@ -33,9 +35,9 @@ class Child:
     def __init__(self, program: str, arguments: Sequence[str], home: Path) -> None:
         self.program = program
         self._log = home / f"{program}.log"
-        command = [sys.executable, "-m", "feddp_kmeans.deployment.child", str(os.getpid()), str(home), program, *arguments]
+        command = [sys.executable, "-P", child.__file__, str(os.getpid()), str(home), program, *arguments]
         scripts = str(Path(sys.executable).parent)
-        environment = os.environ | {"FLWR_HOME": str(home), "PATH": os.pathsep.join([scripts, os.environ.get("PATH", "")])}
+        environment = os.environ | OFF | {"FLWR_HOME": str(home), "PATH": os.pathsep.join([scripts, os.environ.get("PATH", "")])}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own module
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -96,11 +98,11 @@ def private_folder() -> Iterator[Path]:
 @contextmanager
 def started(program: str, arguments: Sequence[str], home: Path) -> Iterator[Child]:
     """Yield a child that is stopped at the end of the block."""
-    child = Child(program, arguments, home)
+    process = Child(program, arguments, home)
     try:
-        yield child
+        yield process
     finally:
-        child.stop()
+        process.stop()
 
 
 @contextmanager

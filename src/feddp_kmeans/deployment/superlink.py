@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.app.user_config import UserConfigValue
 from flwr.cli.build import build_fab_from_disk
 from flwr.common.serde import fab_to_proto, user_config_to_proto
@@ -21,6 +20,7 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.deployment.processes import Child, is_healthy, private_folder, started
+from feddp_kmeans.federation.secure_sum.identity import PublicIdentity
 
 _NAME = "feddp"
 
@@ -71,7 +71,7 @@ class SuperLink:
         version = RuntimeVersionHttpInterceptor(component_name=_NAME)
         self._client = ControlHttpClient.from_server_address(f"127.0.0.1:{listening.port}", not listening.secure, authority, [version])
 
-    def register(self, name: str, key: ec.EllipticCurvePublicKey) -> None:
+    def register(self, name: str, key: PublicIdentity) -> None:
         """Let a site in; one that is registered already stays so."""
         try:
             self._client.RegisterNode(RegisterNodeRequest(public_key=public_key_to_bytes(key), name=name))

@@ -1,0 +1,306 @@
+"""``feddp keys``, ``serve``, ``join`` and ``simulate``: federations between machines, and the same on one."""
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm.settings import AUTO
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.options import command_line, err, make_settings, out
+from feddp_kmeans.cli.show import show_ledger
+
+_PORT = 9443
+_STATE = ".feddp-runs"
+_TRIAL = "No TLS and no keys: for trials on one machine only."
+
+MinClients = Annotated[int, typer.Option("--min-clients", min=1, help="Clients that must be connected before the run starts.")]
+TrustOption = Annotated[str, typer.Option("--trust", help="secure-sum: the server learns noisy sums alone; aggregator: it adds the noise.")]
+Threshold = Annotated[int | None, typer.Option("--threshold", help="Fewest clients that a release is made of. [default: two thirds]")]
+Colluders = Annotated[int, typer.Option("--colluders", min=0, help="Clients that may side with the server.")]
+RoundTimeout = Annotated[float, typer.Option("--round-timeout", help="Seconds that a client has for an answer.")]
+RunFolder = Annotated[Path, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")]
+
+
+def keys(
+    folder: Annotated[Path | None, typer.Argument(help="Federation folder to make, on the server.")] = None,
+    host: Annotated[
+        list[str] | None, typer.Option("--host", help="Name or address by which sites reach the server; may be given again.")
+    ] = None,
+    port: Annotated[int, typer.Option("--port", help="The server's port.")] = _PORT,
+    site: Annotated[str | None, typer.Option("--site", help="Make NAME.key and NAME.pub here, where the site's data are.")] = None,
+) -> None:
+    """Make the keys of a federation: its folder on the server, or a site's key pair at the site.
+
+    Examples:
+      feddp keys federation/ --host server.example.org     # public/ goes to the sites, private/ stays
+      feddp keys --site berlin                             # berlin.pub goes to the server, into public/sites/
+
+    """
+    from feddp_kmeans.deployment.keys import write_site_key
+    from feddp_kmeans.deployment.kit import check_site_name, make_federation
+
+    if (folder is None) == (site is None):
+        raise FedDPError("feddp keys must be given either a folder with --host, or --site.")
+    if site is not None:
+        check_site_name(site)
+        private, public = write_site_key(Path(), site)
+        _say(f"{private} stays here and is shown to nobody; {public} goes to the server, into public/sites/ of its federation folder.")
+    elif folder is not None:
+        make_federation(folder, host or (), port)
+        _say(f"Put the .pub file of every site into {folder / 'public' / 'sites'}; then give {folder / 'public'} to the sites.")
+        _say(f"{folder / 'private'} never leaves this machine.")
+
+
+def serve(
+    federation: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="Federation folder made by feddp keys.")] = None,
+    *,
+    clusters: options.Clusters,
+    epsilon: options.Epsilon,
+    folder: RunFolder,
+    server: options.Server = None,
+    delta: options.Delta = 1e-6,
+    unit: options.Unit = "point",
+    method: options.MethodOption = "refined",
+    lloyd_steps: options.Steps = AUTO,
+    radius: options.Radius = None,
+    box: options.BoxOption = None,
+    client_size: options.ClientSize = None,
+    n_points: options.Points = None,
+    max_clusters: options.MaxClusters = 20,
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    min_clients: MinClients = 1,
+    trust: TrustOption = "secure-sum",
+    threshold: Threshold = None,
+    colluders: Colluders = 0,
+    round_timeout: RoundTimeout = 300.0,
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-clients.")] = 3600.0,
+    port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder states its own.")] = _PORT,
+    insecure: Annotated[bool, typer.Option("--insecure", help=_TRIAL)] = False,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Cluster the data of sites on other machines, which take part by feddp join.
+
+    Examples:
+      feddp serve federation/ --server public.csv -k 10 --epsilon 1 --min-clients 5 --out run/
+      feddp serve --insecure -k 10 --epsilon 1 --box 0,1 --min-clients 3 --out run/
+
+    """
+    from feddp_kmeans.deployment.job import Job
+    from feddp_kmeans.deployment.kit import open_federation
+    from feddp_kmeans.deployment.processes import ended_by_signals
+    from feddp_kmeans.deployment.serve import listening_of
+    from feddp_kmeans.deployment.serve import serve as serve_job
+    from feddp_kmeans.deployment.superlink import Listening
+    from feddp_kmeans.report.result import check_folder
+
+    settings = make_settings(
+        clusters,
+        lloyd_steps=lloyd_steps,
+        box=box,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=unit,
+        method=method,
+        radius=radius,
+        client_size=client_size,
+        n_points=n_points,
+        max_clusters=max_clusters,
+    )
+    check_folder(folder, force=force)
+    if insecure == (federation is not None):
+        raise FedDPError("feddp serve must be given either a federation folder or --insecure.")
+    opened = None if federation is None else open_federation(federation)
+    kit = None if opened is None else opened.kit
+    job = Job(
+        run=secrets.token_hex(16),
+        settings=settings,
+        out=str(folder.resolve()),
+        command=command_line(),
+        server=_absolute(server),
+        schema=_absolute(schema_file),
+        ignore=tuple(ignore or ()),
+        min_clients=min_clients,
+        trust=trust,
+        threshold=threshold,
+        colluders=colluders,
+        round_timeout=round_timeout,
+        wait=wait,
+        kit=None if kit is None else str(kit.folder.resolve()),
+    )
+    if insecure:
+        _note(_TRIAL)
+    listening = Listening("127.0.0.1", port) if opened is None else listening_of(opened)
+    with ended_by_signals():
+        serve_job(job, listening, kit, (lambda _: None) if quiet else _note)
+    if not quiet:
+        _show_run(folder)
+
+
+def join(
+    kit: Annotated[Path | None, typer.Argument(help="The public/ folder of the federation, as the server gave it.")] = None,
+    *,
+    data: Annotated[str, typer.Option("--data", help="This site's table, or a folder or glob of tables.")],
+    limit: Annotated[float, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")],
+    key: Annotated[Path | None, typer.Option("--key", help="This site's private key, made by feddp keys --site.")] = None,
+    delta: Annotated[float, typer.Option("--delta", help="Largest delta, and the one at which runs are added up.")] = 1e-5,
+    unit: options.Unit = "point",
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    allow_aggregator: Annotated[bool, typer.Option("--allow-aggregator", help="Trust the server with this site's sums.")] = False,
+    state: Annotated[
+        Path | None, typer.Option("--state", help="Folder for what is remembered. [default: .feddp-runs beside the data]")
+    ] = None,
+    odometer: options.OdometerFile = None,
+    name: Annotated[str | None, typer.Option("--name", help="This site's name where there is no key. [default: the data's]")] = None,
+    insecure: Annotated[str | None, typer.Option("--insecure", metavar="ADDRESS", help=_TRIAL)] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Take part in a federation with this machine's data, until interrupted. The server's code is never run here.
+
+    Examples:
+      feddp join kit/ --key berlin.key --data berlin.csv --limit 2
+      feddp join --insecure 127.0.0.1:9443 --data berlin.csv --limit 2
+
+    """
+    from feddp_kmeans.deployment.join import Connection
+    from feddp_kmeans.deployment.join import join as stay
+    from feddp_kmeans.deployment.kit import check_site_name, read_kit
+    from feddp_kmeans.deployment.processes import ended_by_signals
+    from feddp_kmeans.deployment.site import Site
+    from feddp_kmeans.federation.secure_sum.identity import load_identity
+
+    tell = (lambda _: None) if quiet else _note
+    if insecure is not None:
+        if kit is not None or key is not None:
+            raise FedDPError("--insecure must stand without a kit and a key: neither is used.")
+        called, connection = name or Path(data).stem, Connection(insecure)
+        check_site_name(called)
+        _note(_TRIAL)
+    elif kit is None or key is None:
+        raise FedDPError("feddp join must be given the federation's kit and --key, or --insecure with an address.")
+    else:
+        known = read_kit(kit)
+        called = known.name_of(load_identity(key).public_key())
+        connection = Connection(known.address, known.authority.resolve(), key.resolve())
+    books = odometer_of(data, odometer).path
+    site = Site(
+        name=called,
+        data=data,
+        limit=limit,
+        state=str(state or books.parent / _STATE),
+        odometer=str(books),
+        delta=delta,
+        unit=unit,
+        schema=None if schema_file is None else str(schema_file),
+        ignore=tuple(ignore or ()),
+        allow_aggregator=allow_aggregator,
+        key=None if key is None else str(key),
+        kit=None if kit is None else str(kit),
+    )
+    columns = site.read().columns
+    tell(f"{called}: {len(columns)} columns; all runs together may spend epsilon {limit:g}.")
+    with ended_by_signals():
+        stay(connection, site.participant(tell).handle, tell)
+
+
+def simulate(
+    clients: options.Clients,
+    clusters: options.Clusters,
+    epsilon: options.Epsilon,
+    folder: RunFolder,
+    server: options.Server = None,
+    delta: options.Delta = 1e-6,
+    unit: options.Unit = "point",
+    method: options.MethodOption = "refined",
+    lloyd_steps: options.Steps = AUTO,
+    radius: options.Radius = None,
+    box: options.BoxOption = None,
+    client_size: options.ClientSize = None,
+    n_points: options.Points = None,
+    max_clusters: options.MaxClusters = 20,
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    trust: TrustOption = "secure-sum",
+    threshold: Threshold = None,
+    colluders: Colluders = 0,
+    limit: options.Limit = None,
+    odometer: options.OdometerFile = None,
+    seed: options.Seed = None,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run a federation on Flower's simulation engine: one simulated node a client file, all on this machine.
+
+    Examples:
+      feddp simulate clients/ --server public.csv -k 10 --epsilon 1 --out run/
+
+    """
+    from feddp_kmeans.data.tables import client_paths
+    from feddp_kmeans.deployment.job import Job
+    from feddp_kmeans.deployment.processes import ended_by_signals
+    from feddp_kmeans.deployment.simulate import simulate as simulate_job
+    from feddp_kmeans.report.result import check_folder
+
+    settings = make_settings(
+        clusters,
+        lloyd_steps=lloyd_steps,
+        box=box,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=unit,
+        method=method,
+        radius=radius,
+        client_size=client_size,
+        n_points=n_points,
+        max_clusters=max_clusters,
+    )
+    check_folder(folder, force=force)
+    paths = client_paths(clients)
+    job = Job(
+        run=secrets.token_hex(16),
+        settings=settings,
+        out=str(folder.resolve()),
+        command=command_line(),
+        server=_absolute(server),
+        schema=_absolute(schema_file),
+        ignore=tuple(ignore or ()),
+        min_clients=len(paths),
+        trust=trust,
+        threshold=threshold,
+        colluders=colluders,
+        seed=seed,
+        odometer=str(odometer_of(clients, odometer).path.resolve()),
+        limit=limit,
+    )
+    with ended_by_signals():
+        simulate_job(job, paths, (lambda _: None) if quiet else _note)
+    if not quiet:
+        _show_run(folder)
+
+
+def _show_run(folder: Path) -> None:
+    """Print what a finished run released, and its guarantee last."""
+    from feddp_kmeans.cli.report import read_result
+
+    result = read_result(folder / "result.json")
+    show_ledger(out, result["ledger"], title="What was released")
+    out.print(result["guarantee"], style="bold", highlight=False)
+    _say(f"Written to {folder}: result.json, centers.parquet, report.html.")
+
+
+def _absolute(path: Path | None) -> str | None:
+    return None if path is None else str(path.resolve())
+
+
+def _say(line: str) -> None:
+    out.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _note(line: str) -> None:
+    err.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""The Flower app: nothing of its own, all of it from the installed package."""

@@ -1,0 +1,71 @@
+"""The same app on Flower's simulation engine: every client file a SuperNode of its own, all on this machine."""
+
+import json
+import logging
+import math
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.deployment.apps import server_app, site_handler
+from feddp_kmeans.deployment.job import DONE, Job, opened, tidy
+from feddp_kmeans.deployment.processes import private_folder
+from feddp_kmeans.deployment.site import Site
+from feddp_kmeans.federation.flower.client_app import Handler, make_client_app
+
+
+def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> None:
+    """Run a job on simulated SuperNodes, one a client file; the result is in the job's folder afterwards."""
+    try:
+        import ray
+        from flwr.simulation import run_simulation
+    except ImportError:
+        raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
+
+    out = Path(job.out)
+    job = opened(job)
+    logging.getLogger("flwr").setLevel(logging.ERROR)
+    with private_folder() as temporary, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sites = [_site(job, path, temporary / f"site{number}") for number, path in enumerate(clients)]
+
+        def handler_of(configuration: Mapping[str, object]) -> Handler:
+            return site_handler(sites[int(str(configuration["partition-id"]))])
+
+        try:
+            # What the server's half raises is in the run folder too, in one line.
+            with suppress(RuntimeError):
+                run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_backend(temporary))
+        finally:
+            ray.shutdown()
+    if not (out / DONE).exists():
+        raise FedDPError("the run must end with a result, but the simulation stopped before.")
+    if error := json.loads((out / DONE).read_text(encoding="utf-8"))["error"]:
+        raise FedDPError(error)
+    tidy(out)
+
+
+def _site(job: Job, path: Path, folder: Path) -> Site:
+    """Return a client file as a site that agrees to everything: what is spent is booked once, for all files together."""
+    return Site(
+        name=path.stem,
+        data=str(path.resolve()),
+        limit=math.inf,
+        state=str(folder),
+        odometer=str(folder / "budget.jsonl"),
+        delta=1.0,
+        unit=job.settings.privacy_unit,
+        schema=job.schema,
+        ignore=job.ignore,
+        allow_aggregator=True,
+        allow_simulation=True,
+    )
+
+
+def _backend(temporary: Path) -> dict[str, dict[str, Any]]:
+    start = {"num_cpus": os.cpu_count() or 1, "log_to_driver": False, "logging_level": "error", "_temp_dir": str(temporary)}
+    return {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": start}

@@ -1,0 +1,95 @@
+"""A site as its holder describes it: which data, which limits, which key. It is the site's own, and nothing a server sends changes it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.data.encoding import Schema, open_encoded
+from feddp_kmeans.data.tables import check_readable, client_paths, open_clients
+from feddp_kmeans.deployment.kit import read_kit
+from feddp_kmeans.federation.participant import Participant, SiteData
+from feddp_kmeans.federation.secure_sum.identity import load_identity
+from feddp_kmeans.federation.terms import Policy
+from feddp_kmeans.privacy.odometer import Odometer
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+
+@dataclass(frozen=True)
+class Site:
+    """One data holder: paths are as seen from its machine."""
+
+    name: str
+    data: str
+    """A file, a folder or a glob."""
+    limit: float
+    """Largest epsilon that all runs on these data may spend together."""
+    state: str
+    """Folder for what must be remembered between two messages."""
+    odometer: str
+    delta: float = 1e-5
+    unit: str = "point"
+    schema: str | None = None
+    ignore: tuple[str, ...] = ()
+    allow_aggregator: bool = False
+    allow_simulation: bool = False
+    key: str | None = None
+    """The site's private key; with it, the kit says who the others are."""
+    kit: str | None = None
+
+    def participant(self, tell: Callable[[str], None]) -> Participant:
+        """Return the client half that answers for this site."""
+        policy = Policy(PrivacyUnit.parse(self.unit), self.limit, self.delta, self.allow_aggregator, self.allow_simulation)
+        return Participant(
+            self.name,
+            cache(self.read),
+            registry=REGISTRY,
+            policy=policy,
+            odometer=Odometer(Path(self.odometer)),
+            state=Path(self.state),
+            identity=None if self.key is None else load_identity(Path(self.key)),
+            roster=None if self.kit is None else read_kit(Path(self.kit)).sites(),
+            tell=tell,
+        )
+
+    def read(self) -> SiteData:
+        """Return the points, each file read once: one that is broken far down is refused before anything is answered."""
+        if self.schema is None:
+            tables = open_clients(self.data, ignore=self.ignore)
+            check_readable(tables)
+            return SiteData(tables, tables[0].columns)
+        schema = Schema.read(Path(self.schema)).without(self.ignore)
+        files = [open_encoded(path, schema) for path in client_paths(self.data)]
+        check_readable(files)
+        return SiteData(files, schema.columns)
+
+    def to_json(self) -> str:
+        """Return the description as a site file holds it."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+
+def read_site(path: Path) -> Site:
+    """Return the site that a file describes; refuse anything else."""
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        given = None
+    known = {field.name for field in fields(Site)}
+    if not isinstance(given, dict) or not set(given) <= known:
+        raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
+    try:
+        return Site(**given | {"ignore": tuple(given.get("ignore", ()))})
+    except TypeError as error:
+        raise FedDPError(f"{path.name} must describe a site: {error}.") from None
+
+
+def site_of_node(configuration: Any) -> Site:
+    """Return the site that a SuperNode's own configuration names, as in ``--node-config 'site="/path/site.json"'``."""
+    path = configuration.get("site")
+    if not isinstance(path, str):
+        raise FedDPError('--node-config of the SuperNode must name the site file, as in site="/path/site.json".')
+    return read_site(Path(path))
