@@ -49,6 +49,9 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         Public bounds on a client's statistics; used by method "paper" at client level alone.
     composition : "tight" or "paper-naive"
         How method "paper" adds up the costs of its releases.
+    noise : "auto" or "gaussian"
+        "gaussian" has no Laplace noise, so that clients can add the noise in shares. It matters to method "paper" and to points of one or
+        two dimensions without server data, whose counts have Laplace noise otherwise; all other noise is Gaussian anyway.
     sampling_rate : float
         Probability with which each client takes part in each release; below 1 at client level alone.
     shares : four numbers, optional
@@ -84,6 +87,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         n_points: int | None = None,
         bounds: ClientBounds | None = None,
         composition: str = "tight",
+        noise: str = "auto",
         sampling_rate: float = 1.0,
         shares: tuple[float, float, float, float] | None = None,
         max_clusters: int = 20,
@@ -102,6 +106,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.n_points = n_points
         self.bounds = bounds
         self.composition = composition
+        self.noise = noise
         self.sampling_rate = sampling_rate
         self.shares = shares
         self.max_clusters = max_clusters

@@ -8,10 +8,14 @@ import pytest
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.bounds import ClientBounds, simulated_bounds
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_lloyds, run
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.theory.assumptions import MixtureFacts
+from feddp_kmeans.algorithm.theory.cluster import theory_plan
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.federation.terms import Terms, Trust
 from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.mechanism import Mechanism
 
 METHODS = ["paper", "refined"]
 UNITS = ["point", "client"]
@@ -177,6 +181,7 @@ def test_bounds_come_from_public_data_and_a_public_size(rng):
         ({"delta": 2.0}, "delta must be between 0 and 1, got 2.0"),
         ({"method": "best"}, "method must be one of"),
         ({"init": "guess"}, "init must be one of"),
+        ({"noise": "laplace"}, r"noise must be one of \['auto', 'gaussian'\], got 'laplace'"),
         ({"privacy_unit": "row"}, "privacy_unit must be 'point' or 'client', got 'row'"),
         ({"lloyd_steps": -1}, "lloyd_steps must be a whole number of at least 0 or 'auto', got -1"),
         ({"lloyd_steps": 1.5}, "lloyd_steps must be a whole number"),
@@ -212,6 +217,39 @@ def test_client_sampling_runs(rng):
     clients, server, _ = blobs(rng, sizes=[20] * 50)
     found = fit(clients, server, n_clusters=3, epsilon=math.inf, privacy_unit="client", method="paper", sampling_rate=0.5)
     assert 10 < found.counts.sum() / 3 < 40
+
+
+@pytest.mark.parametrize("composition", ["tight", "paper-naive"])
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("start", [None, "server-lloyds"])
+def test_noise_can_be_gaussian_alone_within_the_same_budget(composition, unit, start, rng):
+    clients, server, _ = blobs(rng)
+    plans = {}
+    for noise in ("auto", "gaussian"):
+        settings = Settings(3, 1.0, method="paper", privacy_unit=unit, lloyd_steps=2, composition=composition, noise=noise)
+        prepared = prepare(settings, server, 5) if start is None else prepare_lloyds(settings, server, 5, start, 2)
+        run(InMemoryFederation(clients), prepared, seed=0, start=None if start is None else server[:3])
+        plans[noise] = prepared.plan
+    assert {r.mechanism for r in plans["auto"].releases} == set(Mechanism)
+    assert {r.mechanism for r in plans["gaussian"].releases} == {Mechanism.GAUSSIAN}
+    assert [r.name for r in plans["auto"].releases] == [r.name for r in plans["gaussian"].releases]
+    for plan in plans.values():
+        assert (0.98 if composition == "tight" else 0.1) < plan.epsilon_spent <= 1.0
+    Terms("a", plans["gaussian"], Trust.SECURE_SUM, secure=True, threshold=3, colluders=0)
+
+
+def test_gaussian_noise_of_counts_is_for_what_a_unit_adds_in_l2_norm(rng):
+    _, server, _ = blobs(rng)
+    bounds = ClientBounds(1.0, 50.0, 1.0, 3.0, 1.0, 40.0)
+    settings = Settings(3, 1.0, method="paper", privacy_unit="client", bounds=bounds, lloyd_steps=1, noise="gaussian")
+    plan = prepare(settings, server, 5).plan
+    assert plan["weights"].sensitivity == 50
+    assert plan["counts"].sensitivity == math.sqrt(3)
+    assert plan["lloyd counts"].sensitivity == 40
+    for name in ("weights", "counts", "lloyd counts"):
+        assert plan[name].grid == pytest.approx(2.0**-16, rel=1e-15)
+    with pytest.raises(FedDPError, match="noise must be 'auto' for the theory's algorithm"):
+        theory_plan(Settings(3, noise="gaussian"), MixtureFacts(1000, 0.2, 1.0), server)
 
 
 @pytest.mark.parametrize("seed", range(3))

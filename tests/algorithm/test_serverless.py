@@ -16,6 +16,7 @@ from feddp_kmeans.algorithm.serverless import ServerlessMethod
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 TRUTH = np.array([[4.0, 0, 0, 0, 0], [0, 4, 0, 0, 0], [0, 0, 4, 0, 0]])
@@ -84,6 +85,16 @@ def test_where_noise_hides_all_directions_the_mean_is_as_good_as_the_budget_allo
     found = FedDPKMeans(3, epsilon=0.02, box=BOX, random_state=0).fit(points)
     assert "the noise hides every direction" in found.clustering_.remarks[0]
     assert np.linalg.norm(found.cluster_centers_[0] - points.mean(axis=0)) < 4
+
+
+@pytest.mark.parametrize("box", [None, BOX])
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_a_grid_can_have_gaussian_noise_alone(box, dimension):
+    found = FedDPKMeans(3, epsilon=2.0, noise="gaussian", box=box, random_state=0).fit(made_up(5000, dimension))
+    assert "grid" in found.plan_
+    assert {release.mechanism for release in found.plan_.releases} == {Mechanism.GAUSSIAN}
+    assert 1.99 < found.privacy_.epsilon_spent <= 2.0
+    assert near(found.cluster_centers_, TRUTH[:, :dimension]) < 0.5
 
 
 def test_a_mean_of_more_values_than_the_cells_would_have_is_counted_in_full(rng):

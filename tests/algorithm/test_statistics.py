@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.statistics import REGISTRY, arithmetic, norms, refined, theory
 from feddp_kmeans.algorithm.statistics import paper as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import assign
@@ -140,6 +141,77 @@ def test_one_client_changes_a_statistic_of_clients_by_at_most_its_sensitivity(st
 def test_a_statistic_states_the_sensitivity_that_its_proof_gives(statistic, public, order, sensitivity):
     stated = statistic.sensitivity(**public)
     assert (stated.l1 if order == 1 else stated.l2) == pytest.approx(sensitivity, rel=1e-15)
+
+
+TINY = {"center": np.full(DIMENSION, 1e-141), "radius": 1e-140}
+FAR = np.array([[2.0**24, 0, 0, 0], [-(2.0**23), 2.0**23, 0, 0], [0, 0, 0, 2.0**24]])
+EXTREME_CASES = [
+    (statistics.OUTER_PRODUCT, TINY),
+    (statistics.OUTER_PRODUCT, {"center": np.full(DIMENSION, 1e300), "radius": 1e307}),
+    (statistics.CLUSTER_SUMS, TINY | {"centers": FAR}),
+    (theory.MOVED_SUMS, PUBLIC | {"centers": FAR, "anchors": np.eye(3, DIMENSION) * 1e300, "shifts": np.eye(3, DIMENSION) * -1e300}),
+    (norms.POINT_DISTANCES, {"center": np.zeros(DIMENSION), "edges": np.zeros(3)}),
+    (norms.GRID_COUNTS, {"low": np.zeros(DIMENSION), "high": np.full(DIMENSION, 1e-320), "cells": np.full(DIMENSION, 5)}),
+    *(
+        (statistic, where | {"bound": bound})
+        for bound in (1e-100, 1e-9, 1e100)
+        for statistic, where in (
+            (statistics.CLIENT_OUTER_PRODUCT, PUBLIC),
+            (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE),
+            (statistics.CLIENT_PRESENCE, IN_SUBSPACE),
+            (statistics.CLIENT_CLUSTER_SUMS, IN_FULL),
+            (statistics.CLIENT_CLUSTER_MEANS, PUBLIC | {"centers": FAR}),
+            (refined.POINT_SECOND_MOMENT, PUBLIC),
+            (refined.CLIENT_SECOND_MOMENT, PUBLIC),
+            (refined.POINT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 0.0}),
+            (refined.CLIENT_RESIDUALS, IN_FULL | {"origins": CENTERS, "count_weight": 1e100}),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("statistic", "public"), EXTREME_CASES, ids=[case[0].name for case in EXTREME_CASES])
+@settings(max_examples=20)
+@given(batch=batches(DIMENSION), index=st.integers(0, 10**6))
+def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, batch, index):
+    if statistic.whole_clients:
+        fewer = without_client(batch, index % batch.n_clients)
+    else:
+        fewer = one_client(np.delete(batch.points, [index % len(batch.points)] if len(batch.points) else [], axis=0))
+    assert_within_what_is_stated(statistic(batch, **public) - statistic(fewer, **public), statistic, public)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "public", "message"),
+    [
+        (statistics.OUTER_PRODUCT, PUBLIC | {"radius": 1e-150}, "radius must be positive and finite, at least 1e-140, got 1e-150"),
+        (statistics.OUTER_PRODUCT, PUBLIC | {"radius": np.nan}, "radius must be positive and finite"),
+        (statistics.OUTER_PRODUCT, PUBLIC | {"center": np.full(DIMENSION, np.nan)}, "center of the ball must be finite"),
+        (statistics.CLIENT_CLUSTER_COUNTS, IN_FULL | {"bound": -1e9}, r"bound must be from 1e-100 to 1e\+100, got -1000000000"),
+        (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": np.nan}, "bound must be from .* got nan"),
+        (statistics.CLIENT_CLUSTER_SUMS, IN_FULL | {"bound": 0.0}, "bound must be from"),
+        (refined.POINT_RESIDUALS, REFINED_FULL | {"bound": 0.0}, "bound must be from"),
+        (refined.CLIENT_SECOND_MOMENT, PUBLIC | {"bound": -1.0}, "bound must be from"),
+        (refined.POINT_RESIDUALS, REFINED_FULL | {"origins": CENTERS[:2]}, "origins must be as many as centers, 3, got 2"),
+        (statistics.CLUSTER_COUNTS, PUBLIC | {"centers": 2 * FAR}, "centers must be within"),
+        (statistics.CLUSTER_COUNTS, IN_SUBSPACE | {"projection": 2 * PROJECTION}, "projection must have columns of norm at most 1"),
+        (theory.MOVED_COUNTS, IN_FULL | MOVES | {"shifts": np.ones((2, DIMENSION))}, "shifts must be as many as anchors, 3, got 2"),
+        (norms.POINT_DISTANCES, {"center": BALL.center, "edges": np.array([1.0, 0.5])}, "edges must be in ascending order"),
+        (norms.POINT_MOMENT_NORMS, PUBLIC | {"edges": np.array([1.0, np.nan])}, "edges must be in ascending order"),
+        (norms.GRID_COUNTS, GRID | {"high": GRID["low"]}, "a grid must have low below high and at least one cell"),
+        (norms.GRID_COUNTS, GRID | {"cells": np.array([2, 3, 0, 2])}, "a grid must have low below high and at least one cell"),
+    ],
+)
+def test_public_arguments_that_no_proof_covers_are_refused_whatever_the_points(statistic, public, message):
+    for rows in (np.zeros((0, DIMENSION)), np.ones((5, DIMENSION))):
+        with pytest.raises(FedDPError, match=message):
+            statistic(one_client(rows), **public)
+
+
+def test_a_bound_that_bounds_nothing_has_no_sensitivity():
+    for statistic in (statistics.CLIENT_OUTER_PRODUCT, statistics.CLIENT_PRESENCE, statistics.CLIENT_CLUSTER_MEANS):
+        with pytest.raises(FedDPError, match="bound must be from"):
+            statistic.sensitivity(radius=1.0, bound=-5.0)
 
 
 def test_every_statistic_of_the_registry_is_tried_at_its_own_unit():

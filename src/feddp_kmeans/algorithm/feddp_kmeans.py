@@ -118,7 +118,7 @@ def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Pr
     method: ServerlessMethod | GridMethod
     reasons: tuple[str, ...]
     if dimension <= LARGEST_DIMENSION and settings.unit is PrivacyUnit.POINT and settings.lloyd_steps == AUTO:
-        method, reasons, steps = GridMethod(dimension, settings.largest_k, region), GRID_REASONS, 0
+        method, reasons, steps = GridMethod(dimension, settings.largest_k, region, settings.count_noise), GRID_REASONS, 0
     else:
         method, reasons = ServerlessMethod(settings.unit, dimension, settings.largest_k, steps, region), SERVERLESS_REASONS
     plan = calibrated_plan(
@@ -233,7 +233,7 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
         size = settings.client_size or DEFAULT_CLIENT_SIZE
         bounds = settings.bounds or simulated_bounds(server_points, ball, k, size)
         facts |= {"client_size": size, "bounds": bounds.to_dict()}
-    method = PaperMethod(unit, ball, k, server_points, steps, bounds)
+    method = PaperMethod(unit, ball, k, server_points, steps, bounds, settings.count_noise)
     plan = calibrated_plan(
         unit,
         settings.epsilon,

@@ -4,6 +4,7 @@ A point is in one cell, so Laplace noise for the histogram is much smaller than 
 they cost in noise (docs/no_server_data.md).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,12 +53,14 @@ class GridMethod:
     dimension: int
     k: int
     region: Region | None = None
+    count_noise: Mechanism = Mechanism.LAPLACE
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of epsilon."""
+        law, price = self.count_noise, _GAUSSIAN_PRICE if self.count_noise is Mechanism.GAUSSIAN else 1.0
         rows = [
-            Release("count", Mechanism.LAPLACE, 1.0, 1.0, 1 / _COUNT_PART, 1),
-            Release("grid", Mechanism.LAPLACE, 1.0, 1.0, 1 / (1 - _COUNT_PART), max(_MOST_CELLS, _LEAST_PER_CLUSTER * self.k)),
+            Release("count", law, 1.0, 1.0, price / _COUNT_PART, 1),
+            Release("grid", law, 1.0, 1.0, price / (1 - _COUNT_PART), max(_MOST_CELLS, _LEAST_PER_CLUSTER * self.k)),
         ]
         if self.region is not None:
             return rows
@@ -103,7 +106,7 @@ class GridRun:
         n_points = float(self._federation.noisy_sum(POINT_COUNT, self._plan["count"])[0])
         release = self._plan["grid"]
         self._noise = release.stddev
-        cells = grid_cells(high - low, n_points / max(release.scale, 1e-9), self._method.k)
+        cells = grid_cells(high - low, n_points * math.sqrt(2.0) / max(release.stddev, 1e-9), self._method.k)
         self._counts = self._federation.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
         self._middles = low + places / cells * (high - low)
@@ -142,7 +145,10 @@ def occupied(counts: FloatArray, noise: float, k: int) -> FloatArray:
 
 
 def grid_cells(widths: FloatArray, points_per_noise: float, k: int) -> IntArray:
-    """Return the number of cells along each side: cubes, as many as the number of points and the noise allow."""
+    """Return the number of cells along each side: cubes, as many as the number of points and the noise allow.
+
+    ``points_per_noise`` counts noise as the scale of a Laplace variable of the same variance.
+    """
     d = len(widths)
     wanted = max(points_per_noise / _POINTS_PER_CELL, 1.0) ** (2 * d / (d + 2))
     wanted = float(np.clip(wanted, _LEAST_PER_CLUSTER * k, _MOST_CELLS))

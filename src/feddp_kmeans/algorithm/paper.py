@@ -50,13 +50,14 @@ class PaperMethod:
         server_points: FloatArray,
         lloyd_steps: int,
         bounds: ClientBounds | None = None,
+        count_noise: Mechanism = Mechanism.LAPLACE,
     ) -> None:
         self.unit = unit
         self.ball = ball
         self.k = k
         self.server_points = server_points
         self.lloyd_steps = lloyd_steps
-        made = _point_aggregates(ball) if bounds is None else _client_aggregates(bounds)
+        made = _point_aggregates(ball, count_noise) if bounds is None else _client_aggregates(bounds, count_noise)
         self.aggregates = {aggregate.name: aggregate for aggregate in made}
 
     def requests(self, epsilon: float, delta: float, shares: Sequence[float] | None = None, *, with_init: bool = True) -> list[Release]:
@@ -158,31 +159,35 @@ class PaperRun:
         )
 
 
-def _point_aggregates(ball: Ball) -> list[_Aggregate]:
-    """Return the aggregates of points: sensitivities Delta^2, 1, Delta and 1."""
-    gaussian, laplace, radius = Mechanism.GAUSSIAN, Mechanism.LAPLACE, ball.radius
+def _point_aggregates(ball: Ball, count_noise: Mechanism) -> list[_Aggregate]:
+    """Return the aggregates of points: sensitivities Delta^2, 1, Delta and 1; a count's is 1 in either norm."""
+    gaussian, radius = Mechanism.GAUSSIAN, ball.radius
     return [
         _Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius**2),
-        _Aggregate("weights", statistics.CLUSTER_COUNTS, laplace, 1.0),
+        _Aggregate("weights", statistics.CLUSTER_COUNTS, count_noise, 1.0),
         _Aggregate("sums", statistics.CLUSTER_SUMS, gaussian, radius),
-        _Aggregate("counts", statistics.CLUSTER_COUNTS, laplace, 1.0),
+        _Aggregate("counts", statistics.CLUSTER_COUNTS, count_noise, 1.0),
         _Aggregate("lloyd sums", statistics.CLUSTER_SUMS, gaussian, radius),
-        _Aggregate("lloyd counts", statistics.CLUSTER_COUNTS, laplace, 1.0),
+        _Aggregate("lloyd counts", statistics.CLUSTER_COUNTS, count_noise, 1.0),
     ]
 
 
-def _client_aggregates(bounds: ClientBounds) -> list[_Aggregate]:
+def _client_aggregates(bounds: ClientBounds, count_noise: Mechanism) -> list[_Aggregate]:
     """Return the aggregates of clients: each clipped to its own bound; step 3 sends means and presences."""
-    gaussian, laplace = Mechanism.GAUSSIAN, Mechanism.LAPLACE
 
-    def aggregate(name: str, statistic: Statistic, mechanism: Mechanism, bound: float) -> _Aggregate:
-        return _Aggregate(name, statistic, mechanism, bound, bound)
+    def vectors(name: str, statistic: Statistic, bound: float) -> _Aggregate:
+        return _Aggregate(name, statistic, Mechanism.GAUSSIAN, bound, bound)
+
+    def counts(name: str, statistic: Statistic, bound: float) -> _Aggregate:
+        stated = statistic.sensitivity(bound=bound).under(count_noise)
+        assert stated is not None
+        return _Aggregate(name, statistic, count_noise, stated / statistics.COUNT_STEPS, bound)
 
     return [
-        aggregate("outer product", statistics.CLIENT_OUTER_PRODUCT, gaussian, bounds.outer_product),
-        aggregate("weights", statistics.CLIENT_CLUSTER_COUNTS, laplace, bounds.weights),
-        aggregate("sums", statistics.CLIENT_CLUSTER_MEANS, gaussian, bounds.means),
-        aggregate("counts", statistics.CLIENT_PRESENCE, laplace, bounds.presence),
-        aggregate("lloyd sums", statistics.CLIENT_CLUSTER_SUMS, gaussian, bounds.sums),
-        aggregate("lloyd counts", statistics.CLIENT_CLUSTER_COUNTS, laplace, bounds.counts),
+        vectors("outer product", statistics.CLIENT_OUTER_PRODUCT, bounds.outer_product),
+        counts("weights", statistics.CLIENT_CLUSTER_COUNTS, bounds.weights),
+        vectors("sums", statistics.CLIENT_CLUSTER_MEANS, bounds.means),
+        counts("counts", statistics.CLIENT_PRESENCE, bounds.presence),
+        vectors("lloyd sums", statistics.CLIENT_CLUSTER_SUMS, bounds.sums),
+        counts("lloyd counts", statistics.CLIENT_CLUSTER_COUNTS, bounds.counts),
     ]

@@ -13,6 +13,7 @@ from feddp_kmeans.algorithm.bounds import ClientBounds
 from feddp_kmeans.algorithm.domain import Region
 from feddp_kmeans.privacy.accounting import check_budget
 from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.plan import Composition
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -27,6 +28,15 @@ class MethodName(StrEnum):
 
     PAPER = "paper"
     REFINED = "refined"
+
+
+class NoiseName(StrEnum):
+    """Which law the noise has."""
+
+    AUTO = "auto"
+    """Laplace noise for counts that are released by themselves, Gaussian noise for all else: the least noise."""
+    GAUSSIAN = "gaussian"
+    """Gaussian noise alone: clients can add it in shares."""
 
 
 class InitName(StrEnum):
@@ -55,6 +65,7 @@ class Settings:
     n_points: int | None = None
     bounds: ClientBounds | None = None
     composition: str = "tight"
+    noise: str = "auto"
     sampling_rate: float = 1.0
     shares: tuple[float, float, float, float] | None = None
     max_clusters: int = 20
@@ -65,7 +76,7 @@ class Settings:
         self._check_region()
         if not (_is_real(self.sampling_rate) and 0 < self.sampling_rate <= 1):
             raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {self.sampling_rate!r}.")
-        for name, kind in (("method", MethodName), ("init", InitName), ("composition", Composition)):
+        for name, kind in (("method", MethodName), ("init", InitName), ("composition", Composition), ("noise", NoiseName)):
             allowed = [member.value for member in kind]
             if getattr(self, name) not in allowed:
                 raise FedDPError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
@@ -91,6 +102,11 @@ class Settings:
     def unit(self) -> PrivacyUnit:
         """Return the privacy unit."""
         return PrivacyUnit.parse(self.privacy_unit)
+
+    @property
+    def count_noise(self) -> Mechanism:
+        """Return the law of the noise of counts that are released by themselves."""
+        return Mechanism.GAUSSIAN if self.noise == NoiseName.GAUSSIAN else Mechanism.LAPLACE
 
     @property
     def largest_k(self) -> int:

@@ -19,6 +19,9 @@ RESOLUTION = 1 << 16
 MAX_DIMENSION = (1 << 20) - 9
 """Largest dimension for which the bound in ``encode`` is proved."""
 
+_LEAST_RADIUS = 1e-140
+"""Radius from which squares of longer lengths do not underflow: else long rows would pass for short ones."""
+
 EXACT_ROWS = 1 << 18
 """Rows whose products may be added in float64 and stay exact: rows * (2 R)**2 < 2**53."""
 
@@ -31,8 +34,10 @@ class Ball:
     radius: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.radius) and self.radius > 0):
-            raise FedDPError(f"radius must be positive and finite, got {self.radius}.")
+        if not (np.isfinite(self.radius) and self.radius >= _LEAST_RADIUS):
+            raise FedDPError(f"radius must be positive and finite, at least {_LEAST_RADIUS:g}, got {self.radius}.")
+        if not np.isfinite(self.center).all():
+            raise FedDPError("center of the ball must be finite, got a NaN or an infinity.")
         if not 1 <= self.dimension <= MAX_DIMENSION:
             raise FedDPError(f"dimension must be from 1 to {MAX_DIMENSION}, got {self.dimension}.")
 

@@ -15,6 +15,8 @@ _WIDEST = 1 + 1e-6
 _FARTHEST = 2.0**24
 """Farthest center, in steps: scores stay below 2 (2**24 + 2**17) 2**24, far within 2**53. The ball itself has 2**16."""
 
+_BOUNDS = (1e-100, 1e100)
+
 _LARGEST_PADDED = 1 << 12
 """Clients of more points than this are multiplied one by one."""
 
@@ -53,6 +55,19 @@ def assign(encoded: FloatArray, centers: FloatArray, projection: FloatArray | No
         scores -= offsets
         labels[start : start + step] = scores.argmax(axis=1)
     return labels
+
+
+def positive(bound: float) -> float:
+    """Return a public bound as a number; refuse one that bounds nothing, or so extreme that scaling to it would leave floating point."""
+    if not _BOUNDS[0] <= (value := float(bound)) <= _BOUNDS[1]:
+        raise FedDPError(f"bound must be from {_BOUNDS[0]:g} to {_BOUNDS[1]:g}, got {value}.")
+    return value
+
+
+def check_rows(name: str, rows: FloatArray, other: str, others: FloatArray) -> None:
+    """Refuse public tables that do not go together row by row: which row is missed would depend on the points."""
+    if len(rows) != len(others):
+        raise FedDPError(f"{name} must be as many as {other}, {len(others)}, got {len(rows)}.")
 
 
 def gram(encoded: FloatArray) -> FloatArray:

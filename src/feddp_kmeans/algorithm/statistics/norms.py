@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.paper import ONE
 from feddp_kmeans.algorithm.statistics.refined import each_point, residual_vectors, second_moment_norms
@@ -21,7 +22,12 @@ SHARE_STEPS = 1 << 24
 
 
 def _classes(lengths: FloatArray, edges: FloatArray) -> IntArray:
-    """Return the class of each length: how many edges lie below it."""
+    """Return the class of each length: how many edges lie below it.
+
+    Edges out of order are refused: the search for one length starts where the one before it ended.
+    """
+    if not (np.diff(edges) >= 0).all():
+        raise FedDPError("edges must be in ascending order.")
     classes: IntArray = np.searchsorted(edges, lengths, side="left").astype(np.int64)
     return classes
 
@@ -50,7 +56,10 @@ def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edge
 
 
 def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells: IntArray) -> IntArray:
-    places = np.clip((batch.points - low) / (high - low) * cells, 0, cells - 1).astype(np.int64)
+    if not ((low < high).all() and (cells >= 1).all()):
+        raise FedDPError(f"a grid must have low below high and at least one cell a coordinate, got {low}, {high} and {cells}.")
+    with np.errstate(over="ignore"):
+        places = np.clip((batch.points - low) / (high - low) * cells, 0, cells - 1).astype(np.int64)
     flat = np.zeros(len(places), dtype=np.int64)
     for column, count in enumerate(cells):
         flat = flat * int(count) + places[:, column]

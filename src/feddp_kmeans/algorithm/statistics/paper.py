@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, joint_sums, outer_product_norms, sums_by
+from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, joint_sums, outer_product_norms, positive, sums_by
 from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.clipping import row_norms
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
@@ -38,30 +38,30 @@ def _cluster_sums(batch: ClientBatch, **where: Any) -> IntArray:
 def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     ball = Ball(center, float(radius))
     encoded = ball.encode(batch.points)
-    shrink = _outer_product_shrink(encoded, batch, float(bound) / ball.grid**2)
+    shrink = _outer_product_shrink(encoded, batch, positive(bound) / ball.grid**2)
     scaled = np.where(shrink < 1, np.rint(encoded * np.minimum(shrink, 1)), encoded)
     return _upper_triangle(gram(scaled))
 
 
 def _client_cluster_counts(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
-    return _sum_bounded_l1(_counts_by_client(batch, _assigned(batch, **where)), float(bound))
+    return _sum_bounded_l1(_counts_by_client(batch, _assigned(batch, **where)), positive(bound))
 
 
 def _client_presence(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
     counts = _counts_by_client(batch, _assigned(batch, **where))
-    return _sum_bounded_l1((counts > 0).astype(np.float64), float(bound))
+    return _sum_bounded_l1((counts > 0).astype(np.float64), positive(bound))
 
 
 def _client_cluster_sums(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
     found = _assigned(batch, **where)
-    return _sum_bounded_l2(_sums_by_client(batch, found), float(bound) / found.ball.grid)
+    return _sum_bounded_l2(_sums_by_client(batch, found), positive(bound) / found.ball.grid)
 
 
 def _client_cluster_means(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
     found = _assigned(batch, **where)
     counts = _counts_by_client(batch, found)
     means = _sums_by_client(batch, found) / np.maximum(counts, 1)[:, :, None]
-    return _sum_bounded_l2(means, float(bound) / found.ball.grid)
+    return _sum_bounded_l2(means, positive(bound) / found.ball.grid)
 
 
 ONE = constant(Sensitivity(l1=1.0, l2=1.0))
@@ -69,19 +69,19 @@ ONE = constant(Sensitivity(l1=1.0, l2=1.0))
 
 
 def _bounded_outer_product(*, radius: float, bound: float, **_: Any) -> Sensitivity:
-    return Sensitivity(l1=None, l2=float(bound) * (float(radius) / RESOLUTION) ** -2)
+    return Sensitivity(l1=None, l2=positive(bound) * (float(radius) / RESOLUTION) ** -2)
 
 
 def _bounded_counts(*, bound: float, **_: Any) -> Sensitivity:
-    return Sensitivity(l1=float(bound) * COUNT_STEPS, l2=float(bound) * COUNT_STEPS)
+    return Sensitivity(l1=positive(bound) * COUNT_STEPS, l2=positive(bound) * COUNT_STEPS)
 
 
 def _bounded_presence(*, bound: float, **_: Any) -> Sensitivity:
-    return Sensitivity(l1=float(bound) * COUNT_STEPS, l2=min(float(bound), math.sqrt(float(bound))) * COUNT_STEPS)
+    return Sensitivity(l1=positive(bound) * COUNT_STEPS, l2=min(positive(bound), math.sqrt(positive(bound))) * COUNT_STEPS)
 
 
 def _bounded_sums(*, radius: float, bound: float, **_: Any) -> Sensitivity:
-    return Sensitivity(l1=None, l2=float(bound) * (MEAN_STEPS / (float(radius) / RESOLUTION)))
+    return Sensitivity(l1=None, l2=positive(bound) * (MEAN_STEPS / (float(radius) / RESOLUTION)))
 
 
 OUTER_PRODUCT = Statistic("outer-product", _outer_product, PrivacyUnit.POINT, constant(Sensitivity(l1=None, l2=float(RESOLUTION) ** 2)))

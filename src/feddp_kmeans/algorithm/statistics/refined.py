@@ -12,9 +12,11 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import (
     assign,
+    check_rows,
     gram,
     joint_sums,
     outer_product_norms,
+    positive,
     project,
     sums_by,
     sums_of_runs,
@@ -59,7 +61,7 @@ def _sizes(batch: ClientBatch) -> IntArray:
 
 def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     encoded = Ball(center, float(radius)).encode(batch.points)
-    scaled = np.rint(encoded * np.repeat(_moment_scales(encoded, batch, float(bound)), batch.sizes)[:, None])
+    scaled = np.rint(encoded * np.repeat(_moment_scales(encoded, batch, positive(bound)), batch.sizes)[:, None])
     dimension = encoded.shape[1]
     off_diagonal = 2 * gram(scaled)[np.triu_indices(dimension, 1)]
     diagonals = sums_of_runs(np.square(scaled), batch)
@@ -81,6 +83,7 @@ def residual_vectors(
     residual_projection: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
+    check_rows("origins", origins, "centers", centers)
     encoded = Ball(center, float(radius)).encode(batch.points)
     labels = assign(encoded, centers, projection)
     residuals = project(encoded, residual_projection) - whole(origins)[labels]
@@ -91,7 +94,7 @@ def residual_vectors(
 
 def _bounded_residuals(batch: ClientBatch, *, centers: FloatArray, bound: float, **where: Any) -> IntArray:
     units, clusters, values, norms = residual_vectors(batch, centers=centers, **where)
-    factors = BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(float(bound), norms)
+    factors = BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(positive(bound), norms)
     bounded = np.trunc(values * factors[units, None])
     return sums_by(bounded, clusters, len(centers)).astype(np.int64).ravel()
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import project, sums_by, whole
+from feddp_kmeans.algorithm.statistics.arithmetic import check_rows, project, sums_by, whole
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS, ONE, OUTER_PRODUCT
 from feddp_kmeans.algorithm.theory.awasthi_sheffet import is_clear, squared_distances
 from feddp_kmeans.federation.base import ClientBatch, Statistic
@@ -38,6 +38,7 @@ def nearest(points: FloatArray, anchors: FloatArray) -> IntArray:
 
 def moved(points: FloatArray, anchors: FloatArray, shifts: FloatArray) -> FloatArray:
     """Return the points, each with the shift of its nearest anchor."""
+    check_rows("shifts", shifts, "anchors", anchors)
     if not shifts.any():
         return points
     there: FloatArray = points + shifts[nearest(points, anchors)]

@@ -86,6 +86,10 @@ def theory_plan(settings: Settings, facts: MixtureFacts, server_points: FloatArr
     """Return the plan: a quarter of epsilon and of delta for each of the four parts; sensitivities in units of the reduced radius."""
     if settings.unit is not PrivacyUnit.POINT:
         raise FedDPError(f"privacy_unit must be 'point' for the theory's algorithm, got {settings.privacy_unit!r}.")
+    if settings.noise != AUTO:
+        raise FedDPError(
+            f"noise must be 'auto' for the theory's algorithm, whose thresholds are those of Laplace noise, got {settings.noise!r}."
+        )
     n_server, dimension = server_points.shape
     lloyd_steps = LLOYD_STEPS if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     rounds = simplify_rounds(n_server, settings.epsilon / 4, facts.min_weight)

@@ -1,6 +1,6 @@
 """The server's half of the secure sum: it passes messages on, rebuilds seeds and takes the masks off the sum, never off one input."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ class Aggregator:
     """The server of one session."""
 
     terms: Terms
-    adverts: tuple[Advert, ...] = ()
+    _adverts: dict[str, Advert] = field(default_factory=dict)
     _messages: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
     def take_adverts(self, adverts: Iterable[Advert]) -> tuple[Advert, ...]:
@@ -27,13 +27,18 @@ class Aggregator:
         ordered = tuple(sorted(adverts, key=lambda advert: advert.name))
         self._enough(len(ordered), "adverts")
         check_adverts(ordered, self.terms)
-        self.adverts = ordered
+        self._adverts = {advert.name: advert for advert in ordered}
         return ordered
+
+    @property
+    def adverts(self) -> tuple[Advert, ...]:
+        """Return all adverts, sorted by name."""
+        return tuple(self._adverts.values())
 
     def take_shares(self, messages: Mapping[str, Mapping[str, bytes]]) -> tuple[str, ...]:
         """Take, for each party that shared, its messages to its neighbours; return who shared."""
         for sender, sent in messages.items():
-            self._check_known(sender, "a party that shared", [advert.name for advert in self.adverts])
+            self._check_known(sender, "a party that shared", self._adverts)
             if set(sent) != set(self._graph.neighbours(sender)):
                 raise FedDPError(f"messages of {sender!r} must go to each of its neighbours, got {len(sent)} messages.")
         self._enough(len(messages), "parties that shared")
@@ -45,6 +50,11 @@ class Aggregator:
         """Return who shared, sorted."""
         return tuple(self._messages)
 
+    @property
+    def degree(self) -> int:
+        """Return with how many others each party shares and masks."""
+        return self._graph.degree
+
     def ciphertexts_for(self, name: str) -> dict[str, bytes]:
         """Return the messages to one party."""
         return {sender: sent[name] for sender, sent in self._messages.items() if name in sent}
@@ -53,21 +63,21 @@ class Aggregator:
         """Return the list of those that sent a masked input, as all of them must get it; abort where they are too few."""
         listed = tuple(sorted(names))
         for name in listed:
-            self._check_known(name, "a party with a masked input", self.sharers)
+            self._check_known(name, "a party with a masked input", self._messages)
         self._enough(len(listed), "parties with a masked input")
-        if not self._graph.stays_joined(listed):
-            raise FedDPError(f"survivors must stay joined without any {self.terms.colluders} of them, got {len(listed)} that do not.")
+        self._graph.check_joined(listed)
         return listed
 
     def total(self, round_: int, masked: Mapping[str, Array], replies: Mapping[str, UnmaskReply]) -> Array:
-        """Return the exact sum of the survivors' values modulo 2**64."""
+        """Return the exact sum of the survivors' values modulo 2**64. A reply that is refused may be left out, and the total asked again."""
+        wire.integer(round_, "round", 0, self.terms.rounds - 1)
         survivors = self.survivors(masked)
         total = _sum([masked[name] for name in survivors])
         self._check_replies(round_, survivors, replies)
         session = self.terms.session
         for name in survivors:
             seed = self._rebuild(name, round_, {holder: reply.self_shares for holder, reply in replies.items()}, "self-mask")
-            if masks.self_check(seed, session, round_, name) != self._advert(name).self_checks[round_]:
+            if masks.self_check(seed, session, round_, name) != self._adverts[name].self_checks[round_]:
                 raise FedDPError(f"shares of the self-mask of {name!r} must rebuild its seed, got wrong ones.")
             total -= masks.mask(masks.self_key(seed, session, round_, name), len(total))
         for name in sorted(set(self.sharers) - set(survivors)):
@@ -100,25 +110,23 @@ class Aggregator:
 
     @property
     def _graph(self) -> Graph:
-        return self.terms.graph(tuple(advert.name for advert in self.adverts))
-
-    def _advert(self, name: str) -> Advert:
-        return next(advert for advert in self.adverts if advert.name == name)
+        return self.terms.graph(tuple(self._adverts))
 
     def _enough(self, answered: int, what: str) -> None:
         if answered < self.terms.threshold:
             raise FedDPError(f"{what} must be at least {self.terms.threshold} for the sum to be shown, got {answered}.")
 
-    def _check_known(self, name: str, what: str, known: Sequence[str]) -> None:
+    def _check_known(self, name: str, what: str, known: Container[str]) -> None:
         if name not in known:
             raise FedDPError(f"{what} must be one of the session that took part so far, got {name!r}.")
 
     def _check_replies(self, round_: int, survivors: tuple[str, ...], replies: Mapping[str, UnmaskReply]) -> None:
         self._enough(len(replies), "parties that help to unmask")
+        kept = set(survivors)
         for name, reply in replies.items():
-            self._check_known(name, "a party that helps to unmask", survivors)
-            held = {holder for holder in self._graph.holders(name) if holder in self.sharers}
-            expected = held & set(survivors), held - set(survivors)
+            self._check_known(name, "a party that helps to unmask", kept)
+            held = {holder for holder in self._graph.holders(name) if holder in self._messages}
+            expected = held & kept, held - kept
             if reply.round != round_ or (set(reply.self_shares), set(reply.key_shares)) != expected:
                 raise FedDPError(f"the reply of {name!r} must hold its shares of round {round_} and these survivors, got others.")
 
@@ -135,13 +143,13 @@ class Aggregator:
         tied = [other for other in self._graph.neighbours(name) if other in survivors]
         if not tied:
             return
-        session, own = self.terms.session, self._advert(name)
+        session, own = self.terms.session, self._adverts[name]
         seed = self._rebuild(name, round_, {holder: reply.key_shares for holder, reply in replies.items()}, "mask key")
         private = masks.mask_private_key(seed, session, round_, name)
         if masks.public_key(private) != own.mask_keys[round_]:
             raise FedDPError(f"shares of the mask key of {name!r} must rebuild its seed, got wrong ones.")
         for other in tied:
-            key = masks.pair_key(private, self._advert(other).mask_keys[round_], session, round_, name, other)
+            key = masks.pair_key(private, self._adverts[other].mask_keys[round_], session, round_, name, other)
             masks.add_pair_mask(total, key, name, other)
 
 

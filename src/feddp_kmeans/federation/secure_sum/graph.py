@@ -5,12 +5,14 @@ parties refuse a list of survivors whose graph the colluders could split. Chance
 """
 
 import hashlib
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
+from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.federation.secure_sum import wire
 
 COMPLETE_UP_TO = 30
@@ -32,33 +34,34 @@ class Graph:
     shares_needed: int
     colluders: int
 
-    @classmethod
-    def among(cls, names: tuple[str, ...], session: bytes, threshold: int, colluders: int, *, sparse: bool = True) -> "Graph":
-        """Return the graph of these parties; all of them compute the same one, from public things alone."""
-        n = len(names)
-        ring = tuple(sorted(names, key=lambda name: hashlib.sha256(wire.encode("ring", session, name)).digest()))
-        k = degree(n, threshold, colluders) if sparse else n - 1
-        return cls(ring, k, threshold if k == n - 1 else local_threshold(k, colluders), colluders)
-
     @property
     def is_sparse(self) -> bool:
         """Return whether some parties are no neighbours."""
         return self.degree < len(self.ring) - 1
 
     @cached_property
+    def _sorted(self) -> tuple[str, ...]:
+        return tuple(sorted(self.ring))
+
+    @cached_property
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.ring)}
 
     def neighbours(self, name: str) -> tuple[str, ...]:
-        """Return a party's neighbours, sorted."""
+        """Return a party's neighbours."""
         return tuple(holder for holder in self.holders(name) if holder != name)
 
     def holders(self, name: str) -> tuple[str, ...]:
-        """Return who holds shares of a party's seeds, sorted: its neighbours and itself."""
+        """Return who holds shares of a party's seeds: its neighbours and itself, in an order that all parties agree on."""
         if not self.is_sparse:
-            return tuple(sorted(self.ring))
+            return self._sorted
         place, half = self._places[name], self.degree // 2
-        return tuple(sorted(self.ring[(place + step) % len(self.ring)] for step in range(-half, half + 1)))
+        return tuple(self.ring[(place + step) % len(self.ring)] for step in range(-half, half + 1))
+
+    def check_joined(self, survivors: Collection[str]) -> None:
+        """Refuse survivors whose graph the colluders could split."""
+        if not self.stays_joined(survivors):
+            raise FedDPError(f"survivors must stay joined without any {self.colluders} of them, got {len(survivors)} that do not.")
 
     def stays_joined(self, survivors: Collection[str]) -> bool:
         """Return whether the survivors' graph holds together without any ``colluders`` of them.
@@ -79,6 +82,15 @@ class Graph:
         cost = before[first + half] - before[first] + before[second + half] - before[second]
         cuts = cost[(inside > 0) & (outside > 0)]
         return bool((cuts > self.colluders).all())
+
+
+@lru_cache(maxsize=16)
+def graph_of(names: tuple[str, ...], session: bytes, threshold: int, colluders: int, *, sparse: bool = True) -> Graph:
+    """Return the graph of these parties; all of them compute the same one, from public things alone."""
+    n = len(names)
+    ring = tuple(sorted(names, key=lambda name: hashlib.sha256(wire.statement("ring", session, name)).digest()))
+    k = degree(n, threshold, colluders) if sparse else n - 1
+    return Graph(ring, k, threshold if k == n - 1 else local_threshold(k, colluders), colluders)
 
 
 def local_threshold(neighbours: int, colluders: int) -> int:
@@ -105,9 +117,15 @@ def loss_chance(n: int, threshold: int, colluders: int, k: int) -> float:
     Either some party's seeds cannot be rebuilt: the dropouts among its k neighbours are hypergeometric, and it may be one itself. Or the
     survivors' graph can be split: one of the two gaps then has at most half the colluders left alive in k / 2 places. Union bounds over n.
     """
-    from scipy.stats import hypergeom
-
+    dropouts, half = n - threshold, k // 2
     spare = k + 1 - local_threshold(k, colluders)
-    unheld = n * float(hypergeom.sf(spare - 1, n - 1, n - threshold, k))
-    split = n * float(hypergeom.cdf(colluders // 2, n, threshold, k // 2))
-    return min(1.0, unheld + split)
+    unheld = _chance_of_dropouts(n - 1, dropouts, k, spare)
+    split = _chance_of_dropouts(n, dropouts, half, half - colluders // 2)
+    return min(1.0, n * (unheld + split))
+
+
+def _chance_of_dropouts(parties: int, dropouts: int, chosen: int, at_least: int) -> float:
+    """Return the chance that a random choice of parties holds so many dropouts: in exact integers, so that all machines agree."""
+    counts = range(max(0, at_least), min(chosen, dropouts) + 1)
+    ways = sum(math.comb(dropouts, count) * math.comb(parties - dropouts, chosen - count) for count in counts)
+    return ways / math.comb(parties, chosen)

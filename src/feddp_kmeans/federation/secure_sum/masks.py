@@ -1,8 +1,5 @@
 """Keys and masks: everything that is derived from a seed or a key agreement. A derived key serves one purpose, round and pair of names."""
 
-import hashlib
-from typing import cast
-
 import numpy as np
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -22,13 +19,7 @@ SEED_BYTES = 16
 
 def derive(material: bytes, purpose: str, *context: bytes | str | int) -> bytes:
     """Return the 32-byte key of this purpose and context."""
-    info = wire.encode("feddp-kmeans secure sum 1", purpose, *context)
-    return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=info).derive(material)
-
-
-def digest(purpose: str, *parts: bytes | str | int) -> bytes:
-    """Return the SHA-256 digest of the parts, for this purpose alone."""
-    return hashlib.sha256(wire.encode("feddp-kmeans secure sum 1", purpose, *parts)).digest()
+    return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=wire.statement(purpose, *context)).derive(material)
 
 
 def mask_private_key(seed: bytes, session: bytes, round_: int, name: str) -> bytes:
@@ -73,7 +64,7 @@ def mask(key: bytes, size: int) -> Array:
     """Return ``size`` uniform integers modulo 2**64: the ChaCha20 key stream of a key that is used for this alone."""
     stream = bytearray(8 * size)
     Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor().update_into(bytes(8 * size), stream)
-    return cast("Array", np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False))
+    return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False)
 
 
 def add_pair_mask(total: Array, key: bytes, one: str, other: str) -> None:

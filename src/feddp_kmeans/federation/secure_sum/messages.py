@@ -1,5 +1,6 @@
 """The two messages with a shape: a party's advert of its keys, and its shares for an unmasking."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.federation.secure_sum import wire
 from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, sign, verify
-from feddp_kmeans.federation.secure_sum.masks import KEY_BYTES, SEED_BYTES, digest
+from feddp_kmeans.federation.secure_sum.masks import KEY_BYTES, SEED_BYTES
 from feddp_kmeans.federation.secure_sum.terms import Terms
 
 
@@ -32,7 +33,7 @@ class Advert:
     def content(self, terms: Terms) -> bytes:
         """Return what is signed."""
         keys = wire.encode(*self.mask_keys), wire.encode(*self.self_checks)
-        return wire.encode("feddp-kmeans secure sum 1", "advert", terms.content, self.name, self.encryption_key, *keys)
+        return wire.statement("advert", terms.content, self.name, self.encryption_key, *keys)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the advert as plain data."""
@@ -97,4 +98,4 @@ def check_adverts(adverts: Sequence[Advert], terms: Terms) -> None:
 
 def view_of(adverts: Sequence[Advert], terms: Terms) -> bytes:
     """Return the digest of all adverts and terms: parties that were shown different ones cannot read each other's shares."""
-    return digest("view", *(advert.content(terms) for advert in adverts))
+    return hashlib.sha256(wire.statement("view", *(advert.content(terms) for advert in adverts))).digest()

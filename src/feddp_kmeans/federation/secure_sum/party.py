@@ -10,22 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array
 from feddp_kmeans.federation.secure_sum import masks, sharing, wire
+from feddp_kmeans.federation.secure_sum.channels import Channels, Pairs
 from feddp_kmeans.federation.secure_sum.graph import Graph
 from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, parse_public, public_line, sign, verify
 from feddp_kmeans.federation.secure_sum.masks import KEY_BYTES, SEED_BYTES
 from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply, check_adverts, view_of
 from feddp_kmeans.federation.secure_sum.terms import Terms
-
-_NONCE_BYTES = 12
-
-Pairs = dict[int, tuple[bytes, bytes]]
-"""For each round that is still to come, a mask-key seed and a self-mask seed; or one share of each."""
 
 
 @dataclass
@@ -64,22 +58,22 @@ class Party:
         self._check_own(adverts)
         self._check_signatures(adverts, roster)
         self._adverts = tuple(adverts)
-        holders = self._graph.holders(self.name)
-        shared = self._split(holders)
+        shared = self._split(self._graph.holders(self.name))
         self._held = {self.name: shared.pop(self.name)}
-        return {holder: self._seal(holder, pairs) for holder, pairs in shared.items()}
+        channels = self._channels()
+        return {holder: channels.seal(holder, pairs) for holder, pairs in shared.items()}
 
     def receive(self, sharers: Sequence[str], ciphertexts: Mapping[str, bytes]) -> None:
         """Take in who shared at all and the messages of the neighbours among them; refuse a message that is not whole and theirs."""
         self._expect(bool(self._adverts) and not self._sharers, "messages", "handed out once, after this party shared")
         known = self._known(sharers, "sharers", [advert.name for advert in self._adverts])
         senders = {name for name in self._graph.neighbours(self.name) if name in known}
-        if set(ciphertexts) != senders:
+        if set(wire.table(ciphertexts, "messages")) != senders:
             raise FedDPError(f"messages must come from this party's {len(senders)} neighbours that shared, got {len(ciphertexts)}.")
         if len(senders) + 1 < self._graph.shares_needed:
             raise FedDPError(f"neighbours that shared must be at least {self._graph.shares_needed - 1}, got {len(senders)}.")
-        opened = {sender: self._open(sender, ciphertexts[sender]) for sender in sorted(senders)}
-        self._held |= opened
+        channels = self._channels()
+        self._held |= {sender: channels.open(sender, ciphertexts[sender]) for sender in sorted(senders)}
         self._sharers = known
         self._encryption = b""
 
@@ -113,7 +107,7 @@ class Party:
         """Return this party's share of each survivor's self-mask seed and of each dropout's mask-key seed, and forget the round."""
         listed = self._check_survivors(round_, survivors)
         if self.terms.confirmed:
-            self._check_confirmed(round_, listed, confirmations or {})
+            self._check_confirmed(round_, listed, wire.table(confirmations or {}, "confirmations"))
         kept = set(listed)
         self_shares = {name: pairs[round_][1] for name, pairs in self._held.items() if name in kept}
         key_shares = {name: pairs[round_][0] for name, pairs in self._held.items() if name not in kept}
@@ -197,30 +191,9 @@ class Party:
                 shared[holder][round_] = mask_share, self_share
         return shared
 
-    def _channel(self, sender: str, receiver: str) -> tuple[ChaCha20Poly1305, bytes]:
-        """Return the cipher of a message and what it is bound to."""
-        view = view_of(self._adverts, self.terms)
-        other = receiver if sender == self.name else sender
-        public = next(advert.encryption_key for advert in self._adverts if advert.name == other)
-        key = masks.channel_key(self._encryption, public, view, sender, receiver)
-        return ChaCha20Poly1305(key), wire.encode(self.terms.session, sender, receiver)
-
-    def _seal(self, holder: str, pairs: Pairs) -> bytes:
-        cipher, bound = self._channel(self.name, holder)
-        nonce = os.urandom(_NONCE_BYTES)
-        return nonce + cipher.encrypt(nonce, b"".join(share for r in sorted(pairs) for share in pairs[r]), bound)
-
-    def _open(self, sender: str, ciphertext: bytes) -> Pairs:
-        cipher, bound = self._channel(sender, self.name)
-        whole = wire.raw(ciphertext, f"the message of {sender!r}")
-        try:
-            plain = cipher.decrypt(whole[:_NONCE_BYTES], whole[_NONCE_BYTES:], bound)
-        except (InvalidTag, ValueError):
-            plain = b""
-        if len(plain) != 2 * SEED_BYTES * self.terms.rounds:
-            raise FedDPError(f"the message of {sender!r} must be whole, for {self.name!r} and under the same adverts, got another.")
-        shares = [plain[start : start + SEED_BYTES] for start in range(0, len(plain), SEED_BYTES)]
-        return {r: (shares[2 * r], shares[2 * r + 1]) for r in range(self.terms.rounds)}
+    def _channels(self) -> Channels:
+        keys = {advert.name: advert.encryption_key for advert in self._adverts}
+        return Channels(self.name, self.terms, self._encryption, keys, view_of(self._adverts, self.terms))
 
     def _known(self, given: Sequence[str], what: str, among: Sequence[str]) -> tuple[str, ...]:
         """Return a list of parties that has this one in it, no unknown one, and as many as the threshold."""
@@ -239,14 +212,13 @@ class Party:
         self._expect(round_ == self._masked, f"round {round_}", f"the one masked last, {self._masked}")
         self._expect(round_ > self._unmasked, f"round {round_}", "unmasked once")
         listed = self._known(survivors, "survivors", self._sharers)
-        if not self._graph.stays_joined(listed):
-            raise FedDPError(f"survivors must stay joined without any {self.terms.colluders} of them, got {len(listed)} that do not.")
+        self._graph.check_joined(listed)
         return listed
 
     def _statement(self, round_: int, survivors: Sequence[str]) -> bytes:
         view = view_of(self._adverts, self.terms)
         lists = wire.encode(*self._sharers), wire.encode(*survivors)
-        return wire.encode("feddp-kmeans secure sum 1", "survivors", view, round_, *lists)
+        return wire.statement("survivors", view, round_, *lists)
 
     def _check_confirmed(self, round_: int, survivors: tuple[str, ...], confirmations: Mapping[str, bytes]) -> None:
         if survivors != self._confirmed:
@@ -267,19 +239,25 @@ class Party:
 
     def _check_state(self) -> None:
         """Refuse a state that no course of a session leads to."""
-        to_come = set(range(max(self._masked, self._unmasked + 1, 0), self.terms.rounds))
         names = {advert.name for advert in self._adverts}
         if self._adverts:
             check_adverts(self._adverts, self.terms)
-        graph_known = {self.name, *self._sharers, *self._held} <= names if self._adverts else not (self._sharers or self._held)
-        held_known = not self._adverts or set(self._held) == self._holding()
-        rounds_known = all(set(pairs) == to_come for pairs in (self._seeds, *self._held.values()))
-        keys_known = len(self._encryption) == (0 if self._sharers else KEY_BYTES)
-        order_known = self._unmasked <= self._masked and (self._masked < 0 or bool(self._sharers))
-        lists_known = set(self._confirmed) <= set(self._sharers) and (not self._sharers or self.name in self._sharers)
-        roster_known = set(self._roster) == (names if self.terms.confirmed else set())
-        if not (graph_known and held_known and rounds_known and keys_known and order_known and lists_known and roster_known):
+        known = (not self._adverts or self.name in names) and set(self._sharers) <= names and set(self._confirmed) <= set(self._sharers)
+        if not (known and self._in_order() and self._complete(names)):
             raise FedDPError("the state of a party must be one that it wrote, got another.")
+
+    def _in_order(self) -> bool:
+        """Return whether the stages that are past came in order."""
+        masked = self._masked < 0 or bool(self._sharers)
+        return masked and self._unmasked <= self._masked and (not self._sharers or self.name in self._sharers)
+
+    def _complete(self, names: set[str]) -> bool:
+        """Return whether all secrets of this stage are there, and no others."""
+        to_come = set(range(max(self._masked, self._unmasked + 1, 0), self.terms.rounds))
+        seeds = all(set(pairs) == to_come for pairs in (self._seeds, *self._held.values()))
+        encryption = len(self._encryption) == (0 if self._sharers else KEY_BYTES)
+        roster = set(self._roster) == (names if self.terms.confirmed else set())
+        return seeds and encryption and roster and set(self._held) == (self._holding() if self._adverts else set())
 
     def _holding(self) -> set[str]:
         """Return whose shares this party holds at its stage."""

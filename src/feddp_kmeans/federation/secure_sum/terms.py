@@ -5,7 +5,7 @@ from typing import Any
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.federation.secure_sum import wire
-from feddp_kmeans.federation.secure_sum.graph import Graph
+from feddp_kmeans.federation.secure_sum.graph import Graph, degree, graph_of
 
 SESSION_BYTES = 32
 """Length of a session's id."""
@@ -58,7 +58,7 @@ class Terms:
 
     def graph(self, names: tuple[str, ...]) -> Graph:
         """Return who masks and shares with whom. Where lists are confirmed against a lying server, everybody does with everybody."""
-        return Graph.among(names, self.session, self.threshold, self.colluders, sparse=not self.confirmed)
+        return graph_of(names, self.session, self.threshold, self.colluders, sparse=not self.confirmed)
 
     def honest_floor(self, n: int) -> int:
         """Return how many honest parties any sum holds that a server which lies to each party differently can learn.
@@ -73,7 +73,7 @@ class Terms:
         honest = self.threshold - self.colluders
         if self.confirmed:
             return honest
-        if self.graph(tuple(f"{i:09d}" for i in range(n))).is_sparse:
+        if degree(n, self.threshold, self.colluders) < n - 1:
             return 1
         rebuilt = (n - self.colluders) * (n - self.threshold) // honest
         return max(1, honest - rebuilt)

@@ -1,6 +1,7 @@
 """What crosses the network, taken apart strictly: anything malformed is refused in one line."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from feddp_kmeans._errors import FedDPError
@@ -19,6 +20,11 @@ def encode(*parts: bytes | str | int) -> bytes:
         raw = part.encode() if isinstance(part, str) else part.to_bytes(8, "big") if isinstance(part, int) else part
         encoded += len(raw).to_bytes(8, "big") + raw
     return bytes(encoded)
+
+
+def statement(purpose: str, *parts: bytes | str | int) -> bytes:
+    """Return the parts as one byte string that means something for this purpose alone: what is signed, hashed or derived from."""
+    return encode("feddp-kmeans secure sum 1", purpose, *parts)
 
 
 def fields(given: Any, what: str, names: Sequence[str]) -> Mapping[str, Any]:
@@ -47,7 +53,7 @@ def name(given: Any, what: str) -> str:
 def names(given: Any, what: str) -> tuple[str, ...]:
     """Return names of parties that are distinct and sorted."""
     checked = tuple(name(entry, f"a name of {what}") for entry in items(given, what))
-    if any(a >= b for a, b in zip(checked, checked[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(checked)):
         raise FedDPError(f"{what} must be distinct and sorted, got {_short(given)}.")
     return checked
 
