@@ -5,14 +5,15 @@ here, within the limits stated here; the app that the server sends is never open
 """
 
 import secrets
-import threading
+import socket
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.deployment.processes import Child, free_port, is_healthy, last_words, private_folder, started
+from feddp_kmeans.deployment.processes import free_port, is_healthy, last_words, private_folder, started
 from feddp_kmeans.federation.flower.client_app import Handler
 from feddp_kmeans.federation.flower.executor import executing
 
@@ -20,6 +21,8 @@ _CONNECTED = "SuperNode ID:"
 _REFUSED = "[code: 2004]"
 """Flower's code for a key that is not registered, or that another node uses at the moment."""
 
+_HANDSHAKE = 10.0
+_LONG = 3600.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 30.0
 _PATIENCE = 90.0
 """Seconds of refusals before we give up: the server needs 60 to see that a node which crashed is gone."""
@@ -32,6 +35,21 @@ class Connection:
     address: str
     authority: Path | None = None
     key: Path | None = None
+
+    def check_certificate(self) -> None:
+        """Refuse a server that shows another federation's certificate; one that is not there yet is none of our business."""
+        if self.authority is None:
+            return
+        host, _, port = self.address.rpartition(":")
+        host = host.strip("[]")
+        try:
+            context = ssl.create_default_context(cafile=self.authority)
+            with socket.create_connection((host, int(port)), timeout=_HANDSHAKE) as plain, context.wrap_socket(plain, server_hostname=host):
+                pass
+        except ssl.SSLCertVerificationError as error:
+            raise FedDPError(f"the server at {self.address} must have a certificate of this federation: {error.verify_message}.") from None
+        except OSError:
+            pass
 
     def arguments(self) -> list[str]:
         """Return the SuperNode's options."""
@@ -47,7 +65,9 @@ class Connection:
 def join(connection: Connection, handle: Handler, tell: Callable[[str], None], *, patience: float = _PATIENCE) -> None:
     """Stay in a federation until interrupted. A SuperNode that ends is started again, after pauses that grow."""
     pause, refused_since = _FIRST_PAUSE, None
+    tell(f"connecting to {connection.address} ...")
     while True:
+        connection.check_certificate()
         with private_folder() as home:
             connected, log = _one_life(connection, handle, home, tell)
         if connected:
@@ -74,20 +94,15 @@ def _one_life(connection: Connection, handle: Handler, home: Path, tell: Callabl
         *("--port", str(port)),
     ]
     with started("supernode", arguments, home) as node:
-        connected = threading.Event()
         while node.running and not (is_healthy(port) and _CONNECTED in node.log()):
             node.wait(0.2)
-        if node.running:
-            connected.set()
+        connected = node.running
+        if connected:
             tell(f"connected to {connection.address}.")
             with executing(f"127.0.0.1:{port}", secret, handle, tell):
-                _wait(node)
-        return connected.is_set(), node.log()
-
-
-def _wait(node: Child) -> None:
-    while not node.wait(3600.0):
-        pass
+                while not node.wait(_LONG):
+                    pass
+        return connected, node.log()
 
 
 def _why(log: str, *, connected: bool) -> str:

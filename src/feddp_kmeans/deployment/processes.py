@@ -127,6 +127,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def is_taken(port: int) -> bool:
+    """Return whether something on this machine listens on a port already."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def is_healthy(port: int, authority: Path | None = None) -> bool:
     """Return whether a server on this machine answers; with an authority, over TLS and with a certificate of it."""
     if authority is None:
@@ -136,7 +142,7 @@ def is_healthy(port: int, authority: Path | None = None) -> bool:
     try:
         connection.request("GET", _HEALTH)
         return connection.getresponse().status == http.client.OK
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()

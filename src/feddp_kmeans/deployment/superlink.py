@@ -19,7 +19,7 @@ from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.deployment.processes import Child, is_healthy, private_folder, started
+from feddp_kmeans.deployment.processes import Child, is_healthy, is_taken, private_folder, started
 from feddp_kmeans.federation.secure_sum.identity import PublicIdentity
 
 _NAME = "feddp"
@@ -109,6 +109,8 @@ def superlink(listening: Listening) -> Iterator[SuperLink]:
     It keeps its state in memory, at half the work of flwr's database: sites are registered anew at every start, and a run that goes on
     does so from its releases on record.
     """
+    if is_taken(listening.port):
+        raise FedDPError(f"the server's port must be free, but something listens on {listening.port} already.")
     with private_folder() as home, started("superlink", listening.arguments(), home) as child:
         child.wait_until(lambda: is_healthy(listening.port, listening.authority))
         link = SuperLink(child, listening)
