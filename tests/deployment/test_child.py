@@ -57,7 +57,7 @@ def test_naps_are_short_after_a_message_and_never_longer_than_asked(monkeypatch)
         naps.sleep(3)
     naps.sleep(0.5)
     naps.sleep(3)
-    assert slept == [0.1, 0.6, 3, 0.1, 0.1]
+    assert slept == [0.25, 0.75, 3, 0.25, 0.25]
     assert naps.time is time.time
 
 

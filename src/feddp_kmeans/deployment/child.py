@@ -19,6 +19,7 @@ _LOOK = 0.5
 _FORCE = 15.0
 _OPEN = ("/v1/fleet/", "/health")
 _IDLE = 3.0
+_NAP = 0.25
 _SOON = 0.05
 """Seconds after which a part of a message that is still on its way is asked for again; flwr waits for one, and often has to."""
 
@@ -100,7 +101,7 @@ class Naps:
         if waits_for_answer:
             self._busy = time.monotonic()
         quiet = time.monotonic() - self._busy
-        time.sleep(min(seconds, 0.1 + 0.05 * quiet))
+        time.sleep(min(seconds, _NAP + 0.05 * quiet))
 
 
 def _is_local(client: tuple[str, int] | None) -> bool:

@@ -11,7 +11,7 @@ from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import feddp_kmeans
-from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.settings import NoiseName, Settings
 from feddp_kmeans.data.encoding import Schema, open_encoded
 from feddp_kmeans.data.inputs import prepared_for, read_or_learn
 from feddp_kmeans.data.tables import open_table
@@ -121,7 +121,7 @@ def run_job(transport: Transport, job: Job, tell: Tell) -> None:
     )
     if remote.n_clients < job.min_clients:
         raise FedDPError(f"clients must be at least {job.min_clients}, got {remote.n_clients} whose data can be used.")
-    prepared = prepared_for(job.settings, public.points, public.schema, remote.dimension, remote.n_clients)
+    prepared = prepared_for(_shareable(job), public.points, public.schema, remote.dimension, remote.n_clients)
     _book(job, prepared.plan)
     federation = RecordedFederation(remote, out / RELEASES)
     found = feddp_kmeans.run(federation, prepared, seed=job.seed, on_release=lambda name: tell(f"release: {name}"))
@@ -144,6 +144,13 @@ def run_and_report(transport: Transport, job: Job, tell: Tell) -> None:
         raise
     finally:
         write_whole(Path(job.out) / DONE, json.dumps({"error": error}).encode())
+
+
+def _shareable(job: Job) -> Settings:
+    """Return the job's settings; where clients each add a share of the noise it is Gaussian alone."""
+    if Trust.parse(job.trust) is Trust.SECURE_SUM:
+        return replace(job.settings, noise=NoiseName.GAUSSIAN.value)
+    return job.settings
 
 
 def _book(job: Job, plan: Plan) -> None:

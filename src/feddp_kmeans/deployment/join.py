@@ -54,7 +54,7 @@ def join(connection: Connection, handle: Handler, tell: Callable[[str], None], *
             pause, refused_since = _FIRST_PAUSE, None
         elif _REFUSED in log:
             refused_since = refused_since or time.monotonic()
-            if time.monotonic() - refused_since > patience:
+            if time.monotonic() - refused_since >= patience:
                 raise FedDPError("the server refuses this key: it is not registered there, or another node uses it.")
         tell(f"{_why(log, connected=connected)}; trying again in {pause:.0f} s.")
         time.sleep(pause)

@@ -15,8 +15,6 @@ _LOOK = 0.25
 _STATUS_EVERY = 20
 """Looks at the run folder between two questions to the SuperLink."""
 
-_DATABASE = "superlink.sqlite"
-
 Tell = Callable[[str], None]
 
 
@@ -33,16 +31,13 @@ def serve(job: Job, listening: Listening, kit: Kit | None, tell: Tell) -> None:
     """
     out = Path(job.out)
     opened(job)
-    database = out / _DATABASE if kit is not None else None
-    with superlink(listening, database) as link:
+    with superlink(listening) as link:
         for name, key in ({} if kit is None else kit.sites()).items():
             link.register(name, key)
         tell(f"listening on port {listening.port}.")
         run = link.submit(APP_FOLDER, {"job": str(out / JOB)})
         _follow(link, run, out, tell)
     tidy(out)
-    for path in out.glob(f"{_DATABASE}*"):
-        path.unlink()
 
 
 def _follow(link: SuperLink, run: int, out: Path, tell: Tell) -> None:

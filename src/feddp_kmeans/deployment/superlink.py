@@ -103,10 +103,13 @@ class SuperLink:
 
 
 @contextmanager
-def superlink(listening: Listening, database: Path | None) -> Iterator[SuperLink]:
-    """Yield a SuperLink that is ready, stopped at the end of the block. Registrations survive in ``database``."""
-    kept = [] if database is None else ["--database", str(database)]
-    with private_folder() as home, started("superlink", [*listening.arguments(), *kept], home) as child:
+def superlink(listening: Listening) -> Iterator[SuperLink]:
+    """Yield a SuperLink that is ready, stopped at the end of the block.
+
+    It keeps its state in memory, at half the work of flwr's database: sites are registered anew at every start, and a run that goes on
+    does so from its releases on record.
+    """
+    with private_folder() as home, started("superlink", listening.arguments(), home) as child:
         child.wait_until(lambda: is_healthy(listening.port, listening.authority))
         link = SuperLink(child, listening)
         try:
