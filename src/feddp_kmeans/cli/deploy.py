@@ -159,9 +159,7 @@ def join(
     ignore: options.Ignore = None,
     allow_aggregator: Annotated[bool, typer.Option("--allow-aggregator", help="Trust the server with this site's sums.")] = False,
     colluders: Annotated[int, typer.Option("--colluders", min=0, help="Other sites that the noise must not rely on, at the least.")] = 0,
-    confirmed: Annotated[
-        bool, typer.Option("--confirmed", help="Refuse sums whose list of sites was not confirmed by the others.")
-    ] = False,
+    confirmed: Annotated[bool, typer.Option("--confirmed", help="Refuse sums whose list of sites was not confirmed.")] = False,
     state: Annotated[
         Path | None, typer.Option("--state", help="Folder for what is remembered. [default: .feddp-runs beside the data]")
     ] = None,
