@@ -62,6 +62,9 @@ class Job:
     """Where the run is booked by the server too: for simulations, whose clients are this machine's files."""
     limit: float | None = None
 
+    def __post_init__(self) -> None:
+        Trust.parse(self.trust)
+
 
 def read_job(path: Path) -> Job:
     """Return the job in a file; refuse anything else."""
@@ -77,8 +80,9 @@ def read_job(path: Path) -> Job:
 def opened(job: Job) -> Job:
     """Write the job into its folder and return it, under the name of the run that the folder holds unfinished: no release is paid twice.
 
-    A folder with a finished run, which may be replaced, is cleared first.
+    Public data that cannot be read are refused here. A folder with a finished run, which may be replaced, is cleared first.
     """
+    _public_inputs(job)
     out = Path(job.out)
     out.mkdir(parents=True, exist_ok=True)
     if (out / "result.json").exists():

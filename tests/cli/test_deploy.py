@@ -1,0 +1,73 @@
+"""The commands of a federation, as far as they go without one."""
+
+import sys
+
+import pytest
+
+pytest.importorskip("flwr")
+pytest.importorskip("Crypto")
+
+from feddp_kmeans.cli.main import main
+
+
+@pytest.fixture
+def feddp(tmp_path, monkeypatch, capsys):
+    """Return what runs a command in a folder of its own: its exit status and what it said."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["feddp", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, " ".join((said.out + said.err).split())
+
+    return run
+
+
+def test_keys_are_made_for_the_server_and_for_a_site(feddp, tmp_path):
+    status, said = feddp("keys", "federation", "--host", "server.example.org", "--host", "10.0.0.1")
+    assert status == 0
+    assert "private never leaves this machine" in said
+    assert (tmp_path / "federation" / "public" / "ca.crt").exists()
+    status, said = feddp("keys", "--site", "berlin")
+    assert status == 0
+    assert "berlin.pub goes to the server" in said
+    assert (tmp_path / "berlin.key").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (["keys"], "either a folder with --host, or --site"),
+        (["keys", "new", "--site", "a"], "either a folder with --host, or --site"),
+        (["keys", "new"], "--host must be given"),
+        (["keys", "--site", "../x"], "a site's name must be"),
+        (["serve", "-k", 3, "--epsilon", 1, "--out", "run"], "either a federation folder or --insecure"),
+        (["serve", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"], "must be one that feddp keys made"),
+        (["serve", "--insecure", "-k", 3, "--epsilon", -1, "--out", "run"], "epsilon must be"),
+        (["serve", "--insecure", "-k", 3, "--epsilon", 1, "--out", "run", "--trust", "me"], "trust must be"),
+        (["join", "--data", "x.csv", "--limit", 1], "must be given the federation's kit and --key"),
+        (["join", "kit", "--key", "k", "--data", "x.csv", "--limit", 1], "must be the public/ folder"),
+        (["join", "kit", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", 1], "--insecure must stand without a kit"),
+        (["simulate", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"], "clients must be files"),
+    ],
+)
+def test_what_is_wrong_with_a_command_is_said_in_one_line(feddp, arguments, rule):
+    status, said = feddp(*arguments)
+    assert status == 1
+    assert rule in said
+
+
+def test_a_key_that_the_kit_does_not_know_ends_with_one_clear_line(feddp):
+    feddp("keys", "federation", "--host", "127.0.0.1")
+    feddp("keys", "--site", "stranger")
+    status, said = feddp("join", "federation/public", "--key", "stranger.key", "--data", "x.csv", "--limit", 1)
+    assert status == 1
+    assert said == ("feddp: --key must belong to a site of this federation; the server has to put its .pub file into public/sites first.")
+
+
+def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
+    status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "nowhere.csv", "--limit", 1)
+    assert status == 1
+    assert "got none at 'nowhere.csv'" in said

@@ -1,0 +1,75 @@
+"""The app on Flower as it comes: a stock SuperLink, stock SuperNodes that run what the server sends, and ``flwr run``."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr")
+pytest.importorskip("Crypto")
+
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.deployment.apps import APP_FOLDER
+from feddp_kmeans.deployment.job import Job, opened
+from feddp_kmeans.deployment.processes import free_port, is_healthy
+from feddp_kmeans.deployment.site import Site
+from feddp_kmeans.federation.flower import OFF
+
+SCRIPTS = Path(sys.executable).parent
+
+
+@pytest.mark.slow  # A stock SuperNode starts a process a message: minutes.
+def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
+    rng = np.random.default_rng(0)
+    means = 6 * rng.standard_normal((3, 4))
+    site = Site("", "", limit=5, state="", odometer="", allow_aggregator=True)
+    port = free_port()
+    environment = os.environ | OFF | {"FLWR_HOME": str(tmp_path / "home"), "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text(
+        f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "127.0.0.1:{port}"\ninsecure = true\n'
+    )
+    np.save(tmp_path / "public.npy", means[rng.integers(3, size=60)] + 0.3 * rng.standard_normal((60, 4)))
+    settings = Settings(3, 4.0, lloyd_steps=0)
+    opened(Job("run1", settings, str(tmp_path / "run"), "flwr run", str(tmp_path / "public.npy"), min_clients=2, trust="aggregator"))
+
+    running = [_start(environment, "flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", port)]
+    try:
+        _wait(lambda: is_healthy(port), 120)
+        for name in ("berlin", "paris"):
+            path = tmp_path / f"{name}.npy"
+            np.save(path, means[rng.integers(3, size=500)] + 0.3 * rng.standard_normal((500, 4)))
+            described = replace(site, name=name, data=str(path), state=str(tmp_path / name), odometer=str(tmp_path / f"{name}.jsonl"))
+            (tmp_path / f"{name}.json").write_text(described.to_json())
+            node = ["--insecure", "--superlink", f"127.0.0.1:{port}", "--host", "127.0.0.1", "--port", free_port()]
+            running.append(_start(environment, "flower-supernode", *node, "--node-config", f'site="{tmp_path / f"{name}.json"}"'))
+        config = f'job="{tmp_path / "run" / "job.json"}"'
+        subprocess.run([SCRIPTS / "flwr", "run", APP_FOLDER, "here", "-c", config], env=environment, check=True, timeout=120)
+        _wait((tmp_path / "run" / "done.json").exists, 500)
+    finally:
+        for process in reversed(running):
+            process.terminate()
+        for process in running:
+            process.wait(60)
+    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert np.linalg.norm(np.array(result["centers"])[:, None] - means[None], axis=2).min(axis=0).max() < 0.5
+    assert len((tmp_path / "paris.jsonl").read_text().splitlines()) == 1
+
+
+def _start(environment, program, *arguments):
+    command = [str(SCRIPTS / program), *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _wait(holds, seconds):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.2)
