@@ -67,14 +67,15 @@ def measure(n, size, dropouts, *, confirmed=False):
     values = {name: rng.integers(-(2**40), 2**40, size) for name in parties}
     masked = {name: client(parties[name].mask, 0, values[name]) for name in list(parties)[dropouts:]}
     survivors = server(aggregator.survivors, masked)
-    signed = {name: client(parties[name].confirm, 0, survivors, identities[name]) for name in survivors} if confirmed else None
+    signed = {name: client(parties[name].confirm, 0, survivors, identities[name]) for name in survivors} if confirmed else {}
+    signed_bytes = sum(len(signature) for signature in signed.values())
     replies = {name: client(parties[name].unmask, 0, survivors, signed) for name in survivors}
     total = server(aggregator.total, 0, masked, replies)
     assert np.array_equal(total, sum(values[name] for name in survivors).astype(np.uint64))
 
     reply_bytes = sum(json_bytes(reply.to_dict()) for reply in replies.values()) / len(replies)
-    sent_bytes = advert_bytes / n + share_bytes / n + 8 * size + reply_bytes
-    received_bytes = advert_bytes + share_bytes / n + 2 * json_bytes(sharers)
+    sent_bytes = advert_bytes / n + share_bytes / n + 8 * size + signed_bytes / n + reply_bytes
+    received_bytes = advert_bytes + share_bytes / n + signed_bytes + 2 * json_bytes(sharers)
     return aggregator.degree, client.seconds / n, sent_bytes, received_bytes, server.seconds
 
 

@@ -1,16 +1,32 @@
-"""k-means clustering of data that many clients hold and none may show, with differential privacy."""
+"""k-means clustering of data that many clients hold and none may show, with differential privacy.
 
-from importlib.metadata import version
+Names are imported when they are first used: a client that only answers queries never waits for scikit-learn.
+"""
 
-from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.bounds import ClientBounds
-from feddp_kmeans.estimator import FedDPKMeans
-from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.privacy.ledger import PrivacyReport
-from feddp_kmeans.privacy.plan import Plan
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("feddp-kmeans")
+if TYPE_CHECKING:
+    from feddp_kmeans._errors import BudgetError, FedDPError
+    from feddp_kmeans.algorithm.bounds import ClientBounds
+    from feddp_kmeans.estimator import FedDPKMeans
+    from feddp_kmeans.federation.base import Federation
+    from feddp_kmeans.federation.in_memory import InMemoryFederation
+    from feddp_kmeans.privacy.ledger import PrivacyReport
+    from feddp_kmeans.privacy.plan import Plan
+
+    __version__: str
+
+_HOMES = {
+    "BudgetError": "_errors",
+    "ClientBounds": "algorithm.bounds",
+    "FedDPError": "_errors",
+    "FedDPKMeans": "estimator",
+    "Federation": "federation.base",
+    "InMemoryFederation": "federation.in_memory",
+    "Plan": "privacy.plan",
+    "PrivacyReport": "privacy.ledger",
+}
 
 __all__ = [
     "BudgetError",
@@ -23,3 +39,17 @@ __all__ = [
     "PrivacyReport",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("feddp-kmeans")
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

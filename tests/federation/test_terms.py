@@ -59,6 +59,8 @@ def test_terms_that_cannot_be_kept_are_not_made(more, message):
         (Policy(PrivacyUnit.POINT, 0.9), {}, "epsilon must be at most 0.9, got a plan that spends"),
         (Policy(PrivacyUnit.POINT, 1.0, delta=1e-7), {}, "delta must be at most 1e-07, got 1e-06"),
         (OPEN, {"trust": Trust.AGGREGATOR}, "trust must be secure-sum"),
+        (Policy(PrivacyUnit.POINT, 1.0, colluders=2), {"colluders": 1}, "colluders must be at least 2, got 1"),
+        (Policy(PrivacyUnit.POINT, 1.0, confirmed=True), {}, "lists of survivors must be confirmed"),
         (OPEN, {"secure": False}, "noise must be cryptographic, got a run with a known seed"),
         (OPEN, {"made": plan(math.inf)}, "epsilon must be at most 1, got a plan that spends inf"),
     ],

@@ -6,7 +6,6 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.server import weighted_kmeans
 from feddp_kmeans.privacy.clipping import row_norms
 from feddp_kmeans.privacy.fixed_point import Ball
 
@@ -49,6 +48,8 @@ def simulated_bounds(server_points: FloatArray, ball: Ball, k: int, client_size:
     """
     if client_size < 1:
         raise FedDPError(f"client_size must be at least 1, got {client_size}.")
+    from feddp_kmeans.algorithm.server import weighted_kmeans
+
     points = ball.clip(server_points) - ball.center
     centers = weighted_kmeans(points, np.ones(len(points)), k, seed=0)
     labels = np.argmin(np.square(centers).sum(axis=1) - 2 * points @ centers.T, axis=1)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, weighted_kmeans
@@ -273,6 +272,8 @@ class RefinedRun:
 
     def _cells(self, projected: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
         """Return the cells' centers, the cell of each projected server point, and the cells' sizes."""
+        from sklearn.cluster import KMeans
+
         n = self._method.n_cells
         distinct = np.unique(projected, axis=0)
         if len(distinct) <= n:

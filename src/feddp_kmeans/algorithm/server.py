@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray, IntArray, Points
 
@@ -52,6 +51,8 @@ def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatA
 
 def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int) -> FloatArray:
     """Return k centers of the weighted points, the best of many restarts; a point of weight zero has no say."""
+    from sklearn.cluster import KMeans
+
     heavy = weights > 0
     points, weights = points[heavy], weights[heavy]
     distinct = np.unique(points, axis=0)

@@ -7,7 +7,6 @@ subspace; then Lloyd steps in full, each release averaged with those before it a
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import proxies
@@ -127,6 +126,8 @@ class ServerlessRun:
 
     def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return cells of the subspace, moved to the points they hold, and their weights (step 2)."""
+        from sklearn.cluster import KMeans
+
         if self._is_hopeless:
             return self._mean_alone(projection)
         candidates, weights = self._candidates(projection)

@@ -77,6 +77,10 @@ def serve(
     trust: TrustOption = "secure-sum",
     threshold: Threshold = None,
     colluders: Colluders = 0,
+    confirmed: Annotated[
+        bool | None,
+        typer.Option("--confirmed/--not-confirmed", help="Sites sign who is in a sum before it is opened. [default: up to 30 sites]"),
+    ] = None,
     round_timeout: RoundTimeout = 300.0,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-clients.")] = 3600.0,
     port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder states its own.")] = _PORT,
@@ -129,6 +133,7 @@ def serve(
         trust=trust,
         threshold=threshold,
         colluders=colluders,
+        confirmed=confirmed,
         round_timeout=round_timeout,
         wait=wait,
         kit=None if kit is None else str(kit.folder.resolve()),
@@ -153,6 +158,8 @@ def join(
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
     allow_aggregator: Annotated[bool, typer.Option("--allow-aggregator", help="Trust the server with this site's sums.")] = False,
+    colluders: Annotated[int, typer.Option("--colluders", min=0, help="Other sites that the noise must not rely on, at the least.")] = 0,
+    confirmed: Annotated[bool, typer.Option("--confirmed", help="Refuse sums whose list of sites was not confirmed.")] = False,
     state: Annotated[
         Path | None, typer.Option("--state", help="Folder for what is remembered. [default: .feddp-runs beside the data]")
     ] = None,
@@ -200,6 +207,8 @@ def join(
         schema=None if schema_file is None else str(schema_file),
         ignore=tuple(ignore or ()),
         allow_aggregator=allow_aggregator,
+        colluders=colluders,
+        confirmed=confirmed,
         key=None if key is None else str(key),
         kit=None if kit is None else str(kit),
     )

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -18,7 +16,6 @@ from feddp_kmeans.data.tables import client_paths, read_owners
 from feddp_kmeans.report.run import Run, read_run
 
 _ROWS = 1 << 16
-out = Console()
 
 
 @dataclass(frozen=True)
@@ -34,28 +31,24 @@ class Evaluation:
     """Rows with a NaN or an infinity."""
 
 
-def evaluate(
-    run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
-    clients: Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")],
-    client_column: Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")] = None,
-) -> None:
-    """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: for whoever may see the points."""
+def show_evaluation(run: Path, clients: str, client_column: str | None, console: Console) -> None:
+    """Print the exact cost and sizes of a run's clusters, and first of all that they are not private."""
     found = read_run(run)
     if client_column is not None:
         read_owners(Path(clients), client_column)
     paths = [Path(clients)] if client_column is not None else client_paths(clients)
     made = nonprivate_evaluation(found, paths)
-    out.print("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.", highlight=False, soft_wrap=True)
-    out.print(f"points             {made.sizes.sum():,} ({made.n_left_out:,} left out: a value is missing)", highlight=False)
-    out.print(f"cost a point       {made.cost:.6g}", highlight=False)
-    out.print(f"with one center    {made.one_center_cost:.6g}", highlight=False)
-    out.print(f"explained          {_explained(made):.2%}", highlight=False)
+    console.print("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.", highlight=False, soft_wrap=True)
+    console.print(f"points             {made.sizes.sum():,} ({made.n_left_out:,} left out: a value is missing)", highlight=False)
+    console.print(f"cost a point       {made.cost:.6g}", highlight=False)
+    console.print(f"with one center    {made.one_center_cost:.6g}", highlight=False)
+    console.print(f"explained          {_explained(made):.2%}", highlight=False)
     table = Table(title="Cluster sizes (exact)", title_justify="left")
     for name in ("cluster", "points", "share"):
         table.add_column(name, justify="right")
     for index, size in enumerate(made.sizes):
         table.add_row(str(index), f"{size:,}", f"{size / made.sizes.sum():.1%}")
-    out.print(table)
+    console.print(table)
 
 
 def nonprivate_evaluation(run: Run, paths: list[Path]) -> Evaluation:

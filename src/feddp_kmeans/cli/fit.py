@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -13,19 +13,17 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
-from feddp_kmeans.algorithm import feddp_kmeans
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared
-from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.algorithm.settings import AUTO
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.options import command_line, err, make_settings, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
-from feddp_kmeans.data.inputs import Inputs, open_inputs, prepared_for
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.privacy.odometer import Entry
-from feddp_kmeans.report.charts import elbow_chart
-from feddp_kmeans.report.result import check_folder, result_dict, write_result
+
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared
 
 Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a feddp choose-k: its releases are used, not paid again.")]
 RECORD = "releases"
@@ -65,6 +63,10 @@ def fit(
       feddp fit "phones/*.csv" --unit client --client-size 50 -k 5 --epsilon 2 --limit 4
 
     """
+    from feddp_kmeans.algorithm.feddp_kmeans import run
+    from feddp_kmeans.data.inputs import open_inputs
+    from feddp_kmeans.report.result import check_folder, result_dict, write_result
+
     settings = make_settings(
         clusters,
         lloyd_steps=lloyd_steps,
@@ -85,7 +87,7 @@ def fit(
     if folder is not None:
         check_folder(folder, force=force)
     inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
-    prepared = _prepared(settings, inputs)
+    prepared = inputs.prepared(settings)
     federation: Federation = inputs.federation
     entry = Entry.of(prepared.plan, command_line(), secure=seed is None)
     if resume is None:
@@ -94,7 +96,7 @@ def fit(
         federation = _recorded(federation, resume)
         odometer_of(clients, odometer).check_booked(entry)
     with progress(prepared, quiet=quiet) as on_release:
-        found = feddp_kmeans.run(federation, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
+        found = run(federation, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
     result = result_dict(
         found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
     )
@@ -140,6 +142,10 @@ def choose_k(
       feddp fit clients/ --server public.csv -k 7 --epsilon 1 --resume look/ --out run/
 
     """
+    from feddp_kmeans.algorithm import feddp_kmeans
+    from feddp_kmeans.data.inputs import open_inputs
+    from feddp_kmeans.report.charts import elbow_chart
+
     settings = make_settings(
         AUTO,
         lloyd_steps=lloyd_steps,
@@ -156,7 +162,7 @@ def choose_k(
     if (folder / RECORD).exists():
         raise FedDPError(f"--out must not hold releases already, got {str(folder)!r}.")
     inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
-    prepared = _prepared(settings, inputs)
+    prepared = inputs.prepared(settings)
     odometer_of(clients, odometer).book(Entry.of(prepared.plan, command_line(), secure=seed is None), limit=limit)
     with progress(prepared, quiet=quiet) as on_release:
         recorded = RecordedFederation(inputs.federation, folder / RECORD)
@@ -174,7 +180,7 @@ def choose_k(
 
 
 @contextmanager
-def progress(prepared: Prepared, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+def progress(prepared: "Prepared", *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Show the releases as they are made: a bar on a terminal that vanishes at the end, a line each elsewhere."""
     total = sum(release.times for release in prepared.plan.releases)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
@@ -189,7 +195,7 @@ def progress(prepared: Prepared, *, quiet: bool = False) -> Iterator[Callable[[s
         yield on_release
 
 
-def show(found: Clustering, result: dict[str, Any]) -> None:
+def show(found: "Clustering", result: dict[str, Any]) -> None:
     """Print what came out, and the guarantee last."""
     show_ledger(out, result["ledger"], title="What was released")
     if found.elbow is not None:
@@ -200,11 +206,6 @@ def show(found: Clustering, result: dict[str, Any]) -> None:
     for remark in found.remarks:
         out.print(f"Note: {remark}.", style="yellow", highlight=False)
     out.print(result["guarantee"], style="bold", highlight=False)
-
-
-def _prepared(settings: Settings, inputs: Inputs) -> Prepared:
-    federation = inputs.federation
-    return prepared_for(settings, inputs.server_points, inputs.schema, federation.dimension, federation.n_clients)
 
 
 def _recorded(federation: Federation, folder: Path) -> RecordedFederation:

@@ -1,4 +1,7 @@
-"""The ``feddp`` command. Thin: it reads options and files, calls the library, and prints."""
+"""The ``feddp`` command. Thin: it reads options and files, calls the library, and prints.
+
+Commands import what they need when they run, so that help and small commands do not wait for scikit-learn and pyarrow.
+"""
 
 import json
 import sys
@@ -11,21 +14,12 @@ import typer
 from feddp_kmeans import __version__
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm import feddp_kmeans
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.deploy import join, keys, serve, simulate
-from feddp_kmeans.cli.encode import encode
-from feddp_kmeans.cli.evaluate import evaluate
 from feddp_kmeans.cli.fit import choose_k, fit, progress, show
 from feddp_kmeans.cli.options import command_line, err, make_settings, out
-from feddp_kmeans.cli.predict import predict
 from feddp_kmeans.cli.show import show_demo_costs, show_ledger
-from feddp_kmeans.data.inputs import read_server
-from feddp_kmeans.data.mixture import gaussian_mixture
-from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.report.result import check_folder, result_dict, write_result
 
 INTERRUPTED = 130
 
@@ -68,12 +62,17 @@ def demo(
     seed: Annotated[int, typer.Option("--data-seed", help="Which mixture is made up.")] = 0,
 ) -> None:
     """Cluster the paper's Gaussian mixture: 100 clients, 1,000 points each, 100 dimensions, 10 clusters."""
+    from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+    from feddp_kmeans.data.mixture import gaussian_mixture
+    from feddp_kmeans.federation.in_memory import InMemoryFederation
+    from feddp_kmeans.report.result import check_folder, result_dict, write_result
+
     check_folder(folder, force=True)
     err.print("Making up 100 clients with 1,000 points each ...", highlight=False)
     data = gaussian_mixture(seed)
     prepared = prepare(Settings(10, epsilon, method=method), data.server_points, len(data.clients))
     with progress(prepared) as on_release:
-        found = feddp_kmeans.run(InMemoryFederation(data.clients), prepared, on_release=on_release)
+        found = run(InMemoryFederation(data.clients), prepared, on_release=on_release)
     columns = [f"x{i}" for i in range(data.server_points.shape[1])]
     result = result_dict(found, columns=columns, seed=None, server_points=prepared.server_points, command=command_line())
     written = write_result(folder, result)
@@ -106,6 +105,8 @@ def plan(
       feddp plan -k 10 --server public.csv --unit client --client-size 50 --clients 2000 --json
 
     """
+    from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless
+
     settings = make_settings(
         clusters,
         lloyd_steps=lloyd_steps,
@@ -132,8 +133,57 @@ def plan(
 
 app.command()(fit)
 app.command(name="choose-k")(choose_k)
-for command in (encode, predict, evaluate, keys, serve, join, simulate):
+for command in (keys, serve, join, simulate):
     app.command()(command)
+
+
+@app.command()
+def encode(
+    server: Annotated[Path, typer.Argument(help="The public server data. Never a client's: ranges and categories would leak.")],
+    path: Annotated[Path, typer.Option("--out", help="Where the schema goes, as JSON.")],
+    ignore: options.Ignore = None,
+    categories: Annotated[list[str] | None, typer.Option("--categories", help="A column of numbers that are categories.")] = None,
+    numbers: Annotated[list[str] | None, typer.Option("--number", help="A column that is a number though it looks like an id.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a schema that is there already.")] = False,
+) -> None:
+    """Learn from public server data how mixed columns become numbers, and write it as JSON for the clients."""
+    from feddp_kmeans.cli.encode import show_schema, write_schema
+
+    schema = write_schema(server, path, ignore=ignore or (), categories=categories or (), numbers=numbers or (), force=force)
+    show_schema(out, schema)
+    out.print(
+        f"Written to {path}. It is public: edit it where the ranges or categories of the clients are known to differ.",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+@app.command()
+def predict(
+    made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    table: Annotated[Path, typer.Argument(metavar="INPUT", help="A table with the columns of the run, in any order.")],
+    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. [default: beside the input, as NAME.labels]")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")] = False,
+) -> None:
+    """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
+    from feddp_kmeans.cli.predict import write_predictions
+
+    n_rows, written = write_predictions(made, table, path, force=force)
+    out.print(f"{n_rows:,} rows labelled in {written}.", highlight=False, markup=False, soft_wrap=True)
+    out.print("Labels are the data holder's own: they depend on single rows and are NOT private.", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def evaluate(
+    made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    clients: options.Clients,
+    client_column: options.ClientColumn = None,
+) -> None:
+    """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: for whoever may see the points."""
+    from feddp_kmeans.cli.evaluate import show_evaluation
+
+    show_evaluation(made, clients, client_column, out)
 
 
 @app.command()
@@ -201,6 +251,8 @@ def reproduce(
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
     """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
     if server is not None:
+        from feddp_kmeans.data.inputs import read_server
+
         return read_server(server)
     if dimension is None or dimension < 1:
         raise FedDPError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")

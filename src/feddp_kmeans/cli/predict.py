@@ -5,13 +5,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import typer
-from rich.console import Console
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.data.csv_files import CsvFile
@@ -22,7 +20,6 @@ from feddp_kmeans.report.run import Run, read_run
 
 LABEL = "cluster"
 _ROWS = 1 << 16
-out = Console()
 
 
 class Writer(Protocol):
@@ -33,13 +30,8 @@ class Writer(Protocol):
         ...
 
 
-def predict(
-    run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
-    table: Annotated[Path, typer.Argument(metavar="INPUT", help="A table with the columns of the run, in any order.")],
-    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. [default: beside the input, as NAME.labels]")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")] = False,
-) -> None:
-    """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
+def write_predictions(run: Path, table: Path, path: Path | None, *, force: bool) -> tuple[int, Path]:
+    """Write a table again with the cluster of each row; return how many rows, and where they went."""
     found = read_run(run)
     suffix = table.suffix if has_names(table) else ".npy"
     path = path or table.with_name(f"{table.stem}{LABELS}{suffix}")
@@ -48,9 +40,7 @@ def predict(
     if path.exists() and not force:
         raise FedDPError(f"--out must not exist already (use --force to replace it), got {str(path)!r}.")
     open_points(table, found.columns, found.schema)
-    n_rows = _write_labels(found, table, path)
-    out.print(f"{n_rows:,} rows labelled in {path}.", highlight=False, markup=False, soft_wrap=True)
-    out.print("Labels are the data holder's own: they depend on single rows and are NOT private.", highlight=False, soft_wrap=True)
+    return _write_labels(found, table, path), path
 
 
 def _write_labels(run: Run, source: Path, path: Path) -> int:

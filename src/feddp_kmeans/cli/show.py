@@ -1,18 +1,18 @@
 """Tables for the terminal."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from sklearn.cluster import KMeans
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.choose_k import Elbow
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering
-from feddp_kmeans.algorithm.server import kmeans_cost, weighted_kmeans
-from feddp_kmeans.data.federated import FederatedData
+
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.choose_k import Elbow
+    from feddp_kmeans.algorithm.feddp_kmeans import Clustering
+    from feddp_kmeans.data.federated import FederatedData
 
 
 def show_ledger(console: Console, rows: list[dict[str, Any]], title: str) -> None:
@@ -32,7 +32,7 @@ def show_ledger(console: Console, rows: list[dict[str, Any]], title: str) -> Non
     console.print(table)
 
 
-def show_elbow(console: Console, elbow: Elbow) -> None:
+def show_elbow(console: Console, elbow: "Elbow") -> None:
     """Print the cost of every number of clusters as a bar, the number picked marked."""
     table = _table("Choosing k: cost of the weighted points that stand for the client data", "k", "cost, of k = 1", "")
     top = max(elbow.costs[0], 1e-300)
@@ -65,8 +65,10 @@ def _told(described: dict[str, Any]) -> str:
     return f"{described['value']} {described['shares'][described['value']]:.0%}" + (f" ± {error:.0%}" if error else "")
 
 
-def show_demo_costs(console: Console, data: FederatedData, found: Clustering) -> None:
+def show_demo_costs(console: Console, data: "FederatedData", found: "Clustering") -> None:
     """Print how good the centers are. This looks at the made-up points themselves: it is not private."""
+    from feddp_kmeans.algorithm.server import weighted_kmeans
+
     assert data.means is not None
     points = data.pooled
     k = len(found.centers)
@@ -82,11 +84,15 @@ def show_demo_costs(console: Console, data: FederatedData, found: Clustering) ->
 
 def nonprivate_cost(points: FloatArray, centers: FloatArray) -> float:
     """Return the k-means cost per point, computed from the points exactly: not private."""
+    from feddp_kmeans.algorithm.server import kmeans_cost
+
     return kmeans_cost(points, centers)
 
 
 def nonprivate_lloyd(points: FloatArray, start: FloatArray) -> FloatArray:
     """Return the centers that plain Lloyd's algorithm finds from a start: not private."""
+    from sklearn.cluster import KMeans
+
     centers: FloatArray = KMeans(len(start), init=start, n_init=1).fit(points).cluster_centers_
     return centers
 

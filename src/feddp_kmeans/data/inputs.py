@@ -42,6 +42,10 @@ class Inputs:
     schema: Schema | None
     """The public encoding; None for plain numbers."""
 
+    def prepared(self, settings: Settings) -> Prepared:
+        """Return the plan of a run on these inputs."""
+        return prepared_for(settings, self.server_points, self.schema, self.federation.dimension, self.federation.n_clients)
+
 
 def open_inputs(
     clients: str,

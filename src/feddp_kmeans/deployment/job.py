@@ -27,6 +27,9 @@ from feddp_kmeans.report.result import result_dict, write_result
 JOB, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "releases"
 """Files of a run folder: what was asked for, the lines told, how it ended, and every release on record."""
 
+MOST_CONFIRMED = 30
+"""Sites up to which lists of survivors are confirmed unless asked otherwise: beyond, the messages between all of them add up."""
+
 _LOOK = 0.5
 
 Tell = Callable[[str], None]
@@ -49,6 +52,8 @@ class Job:
     trust: str = Trust.SECURE_SUM.value
     threshold: int | None = None
     colluders: int = 0
+    confirmed: bool | None = None
+    """Whether clients confirm who is in a sum; None: where they have keys and are few enough for everyone to hear of everyone."""
     round_timeout: float = 300.0
     seed: int | None = None
     kit: str | None = None
@@ -112,13 +117,16 @@ def run_job(transport: Transport, job: Job, tell: Tell) -> None:
     out = Path(job.out)
     public = _public_inputs(job)
     _wait_for_clients(transport, job, tell)
+    roster = None if job.kit is None else read_kit(Path(job.kit)).sites()
+    few = roster is not None and len(roster) <= MOST_CONFIRMED
     remote = RemoteFederation(
         transport,
         trust=Trust.parse(job.trust),
         threshold=job.threshold,
         colluders=job.colluders,
         columns=public.columns,
-        roster=None if job.kit is None else read_kit(Path(job.kit)).sites(),
+        confirmed=few if job.confirmed is None else job.confirmed,
+        roster=roster,
         run=job.run,
         timeout=job.round_timeout,
         tell=tell,

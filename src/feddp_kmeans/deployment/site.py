@@ -37,13 +37,25 @@ class Site:
     ignore: tuple[str, ...] = ()
     allow_aggregator: bool = False
     allow_simulation: bool = False
+    colluders: int = 0
+    """How many other sites the noise must not rely on, at the least."""
+    confirmed: bool = False
+    """Whether lists of survivors must be confirmed."""
     key: str | None = None
     """The site's private key; with it, the kit says who the others are."""
     kit: str | None = None
 
     def participant(self, tell: Callable[[str], None]) -> Participant:
         """Return the client half that answers for this site."""
-        policy = Policy(PrivacyUnit.parse(self.unit), self.limit, self.delta, self.allow_aggregator, self.allow_simulation)
+        policy = Policy(
+            PrivacyUnit.parse(self.unit),
+            self.limit,
+            self.delta,
+            allow_aggregator=self.allow_aggregator,
+            allow_simulation=self.allow_simulation,
+            colluders=self.colluders,
+            confirmed=self.confirmed,
+        )
         return Participant(
             self.name,
             cache(self.read),

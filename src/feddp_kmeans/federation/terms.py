@@ -129,6 +129,10 @@ class Policy:
     allow_aggregator: bool = False
     allow_simulation: bool = False
     """Whether runs with a known seed are answered: they are not private."""
+    colluders: int = 0
+    """How many other clients the noise must not rely on, at the least."""
+    confirmed: bool = False
+    """Whether lists of survivors must be confirmed: against a server that lies about them."""
 
     def check(self, terms: Terms) -> None:
         """Refuse terms that this client does not accept, whatever it has spent before."""
@@ -137,6 +141,10 @@ class Policy:
             raise BudgetError(f"the plan must protect each {self.unit.value}, got one that protects each {plan.unit.value}.")
         if terms.trust is Trust.AGGREGATOR and not self.allow_aggregator:
             raise BudgetError("trust must be secure-sum: this client does not trust a server with its sums.")
+        if terms.trust is Trust.SECURE_SUM and terms.colluders < self.colluders:
+            raise BudgetError(f"colluders must be at least {self.colluders}, got {terms.colluders}.")
+        if terms.trust is Trust.SECURE_SUM and self.confirmed and not terms.confirmed:
+            raise BudgetError("lists of survivors must be confirmed, got terms without it.")
         if not terms.secure and not self.allow_simulation:
             raise BudgetError("noise must be cryptographic, got a run with a known seed.")
         if plan.delta > self.delta:

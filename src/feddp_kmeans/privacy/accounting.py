@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from scipy import optimize, special
-
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
@@ -31,6 +29,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     ``delta = Phi(-eps/mu + mu/2) - exp(eps) Phi(-eps/mu - mu/2)``.
     """
+    from scipy import special
+
     upper = special.log_ndtr(-epsilon / mu + mu / 2)
     lower = epsilon + special.log_ndtr(-epsilon / mu - mu / 2)
     return float(math.exp(upper) * -math.expm1(min(0.0, lower - upper)))
@@ -40,6 +40,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     """Return the smallest epsilon of mu-Gaussian DP at this delta."""
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
+    from scipy import optimize
+
     high = 1.0
     while gaussian_delta(mu, high) > delta:
         high *= 2
@@ -49,6 +51,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 @lru_cache(maxsize=256)
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the largest mu whose Gaussian DP implies (epsilon, delta)-DP: the whole budget of an all-Gaussian plan."""
+    from scipy import optimize
+
     low, high = 0.0, 1.0
     while gaussian_delta(high, epsilon) < delta:
         low, high = high, 2 * high
@@ -98,6 +102,8 @@ def _pld_epsilon(rows: tuple[tuple[Mechanism, float, int, float], ...], delta: f
 
 def calibrate_scale(epsilon_at: Callable[[float], float], epsilon: float) -> float:
     """Return the smallest factor c (to a relative 1e-5) with ``epsilon_at(c) <= epsilon``; epsilon_at falls as c grows."""
+    from scipy import optimize
+
     high = 1.0
     while epsilon_at(high) > epsilon:
         high *= 2

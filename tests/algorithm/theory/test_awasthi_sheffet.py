@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
+from feddp_kmeans.algorithm.statistics.arithmetic import is_clear, squared_distances
 from feddp_kmeans.algorithm.theory.awasthi_sheffet import (
     approximate_kmeans,
     awasthi_sheffet,
-    is_clear,
-    squared_distances,
     top_singular_vectors,
 )
 from tests.algorithm.theory.mixtures import same_partition, separated_mixture

@@ -350,6 +350,17 @@ def test_a_sparse_party_refuses_survivors_whose_graph_falls_apart(monkeypatch):
             assert party.unmask(0, survivors).round == 0
 
 
+def test_a_sparse_party_refuses_to_go_on_with_too_few_neighbours_that_shared(monkeypatch):
+    monkeypatch.setattr(graph, "degree", lambda *_: 4)
+    session = Session(12, terms(8)).keys()
+    session.aggregator.take_shares({name: party.share(session.aggregator.adverts) for name, party in session.parties.items()})
+    neighbours = session.aggregator._graph.neighbours("p00")
+    sharers = [name for name in names(12) if name not in neighbours[1:]]
+    message = {neighbours[0]: session.aggregator.ciphertexts_for("p00")[neighbours[0]]}
+    with pytest.raises(FedDPError, match="neighbours that shared must be at least 2, got 1"):
+        session.parties["p00"].receive(sharers, message)
+
+
 def states():
     """A party's state at each stage."""
     session = Session(3, terms(2, rounds=2))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import Array, FloatArray, IntArray
+from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.privacy.fixed_point import EXACT_ROWS
 
@@ -55,6 +55,24 @@ def assign(encoded: FloatArray, centers: FloatArray, projection: FloatArray | No
         scores -= offsets
         labels[start : start + step] = scores.argmax(axis=1)
     return labels
+
+
+def squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
+    """Return the squared distance of every point to every center."""
+    squares: FloatArray = np.square(points).sum(axis=1)[:, None] - 2 * points @ centers.T + np.square(centers).sum(axis=1)
+    return np.maximum(squares, 0.0)
+
+
+def is_clear(distances: FloatArray, labels: IntArray, margin: float) -> BoolArray:
+    """Return which points satisfy ``|p - nu_r| <= margin |p - nu_s|`` for their nearest center r and every other s."""
+    rows = np.arange(len(labels))
+    nearest = distances[rows, labels]
+    if distances.shape[1] == 1:
+        return np.ones(len(labels), dtype=bool)
+    others = distances.copy()
+    others[rows, labels] = np.inf
+    clear: BoolArray = nearest <= margin**2 * others.min(axis=1)
+    return clear
 
 
 def positive(bound: float) -> float:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import check_rows, project, sums_by, whole
+from feddp_kmeans.algorithm.statistics.arithmetic import check_rows, is_clear, project, squared_distances, sums_by, whole
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS, ONE, OUTER_PRODUCT
-from feddp_kmeans.algorithm.theory.awasthi_sheffet import is_clear, squared_distances
 from feddp_kmeans.federation.base import ClientBatch, Statistic
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.unit import PrivacyUnit

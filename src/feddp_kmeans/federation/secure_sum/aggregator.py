@@ -69,7 +69,7 @@ class Aggregator:
         return listed
 
     def total(self, round_: int, masked: Mapping[str, Array], replies: Mapping[str, UnmaskReply]) -> Array:
-        """Return the exact sum of the survivors' values modulo 2**64. A reply that is refused may be left out, and the total asked again."""
+        """Return the exact sum of the survivors' values modulo 2**64. A refused reply may be left out and the total asked again."""
         wire.integer(round_, "round", 0, self.terms.rounds - 1)
         survivors = self.survivors(masked)
         total = _sum([masked[name] for name in survivors])

@@ -1,0 +1,46 @@
+"""Flower's simulation engine gives the centers of a run in memory, to the last bit where there is no noise."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+
+pytest.importorskip("flwr", reason="Flower is an extra")
+pytest.importorskip("ray", reason="Flower's simulation engine is an extra")
+pytest.importorskip("Crypto", reason="pycryptodome is an extra")
+
+RNG = np.random.default_rng(5)
+CLIENTS = [RNG.standard_normal((n, 3)) + 6 * RNG.integers(0, 2, (n, 1)) for n in (40, 1, 30)]
+SERVER = RNG.standard_normal((30, 3)) + 6 * RNG.integers(0, 2, (30, 1))
+
+
+@pytest.mark.parametrize("trust", ["aggregator", "secure-sum"])
+def test_the_simulation_gives_the_same_bits(tmp_path, trust):
+    np.save(tmp_path / "server.npy", SERVER)
+    (tmp_path / "clients").mkdir()
+    for index, points in enumerate(CLIENTS):
+        np.save(tmp_path / "clients" / f"c{index}.npy", points)
+    given = ["-k", 2, "--epsilon", "inf", "--method", "paper", "--server", "server.npy", "--seed", 0, "--trust", trust]
+    command = [
+        sys.executable,
+        "-c",
+        "from feddp_kmeans.cli.main import main; main()",
+        "simulate",
+        "clients",
+        *map(str, given),
+        "--out",
+        "run",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    expected = run(InMemoryFederation(CLIENTS), prepare(Settings(2, float("inf"), method="paper"), SERVER, 3), seed=0)
+    assert result["trust"] == trust
+    assert np.array_equal(result["centers"], expected.centers)
+    assert np.array_equal(result["noisy_counts"], expected.counts)
