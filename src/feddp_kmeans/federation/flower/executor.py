@@ -17,9 +17,11 @@ from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supernode.runtime import run_clientapp
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from feddp_kmeans.federation.flower.client_app import Handler, answer
+from feddp_kmeans.federation.flower.pace import hasten
 
 _POLL = 0.2
 """Seconds between two looks for a task."""
@@ -27,6 +29,8 @@ _POLL = 0.2
 _NAME = "feddp"
 _SIGNED = frozenset({"/flwr.proto.Runtime/AcquireTask"})
 _NOT_ANSWERED = "the client could not answer"
+
+hasten(run_clientapp, "pull_and_inflate_object_from_tree")
 
 
 class Runtime(Protocol):

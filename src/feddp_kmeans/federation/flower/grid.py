@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Collection, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from flwr.superlink.grid import http_grid
 
 from feddp_kmeans.federation.flower.body import body_of, request
+from feddp_kmeans.federation.flower.pace import hasten
 from feddp_kmeans.federation.transport import Lost
 
 if TYPE_CHECKING:
@@ -21,10 +21,7 @@ _GRACE = 3.0
 """Seconds for which a node that was missing before is waited for once all others have answered."""
 
 
-_SOON = 0.05
-"""Seconds after which a part of a reply that is still on its way is asked for again; flwr waits for one, and often has to."""
-
-http_grid.pull_objects = partial(http_grid.pull_objects, initial_backoff=_SOON)  # type: ignore[attr-defined]
+hasten(http_grid, "pull_objects")
 
 
 class GridTransport:
