@@ -112,11 +112,11 @@ def refusal(machines, key):
 
 def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes(machines, federation):
     machines.start(
-        "serve", "serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 4, "--lloyd-steps", 0,
-        "--min-clients", 5, "--threshold", 4, "--round-timeout", 45, "--out", "run",
+        "serve", "serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 8, "--method", "paper", "--lloyd-steps", 0,
+        "--min-clients", 5, "--threshold", 4, "--round-timeout", 30, "--out", "run",
     )  # fmt: skip
     for name in SITES:
-        machines.start(name, "join", "kit", "--key", f"{name}/{name}.key", "--data", f"{name}/points.npy", "--limit", 5)
+        machines.start(name, "join", "kit", "--key", f"{name}/{name}.key", "--data", f"{name}/points.npy", "--limit", 10)
     machines.wait_for("serve", "5 clients: aachen, berlin, celle, dresden, erfurt")
 
     stranger, _ = write_site_key(machines.folder, "stranger")
