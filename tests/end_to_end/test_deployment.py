@@ -143,6 +143,39 @@ def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes
     }  # fmt: skip
 
 
+@pytest.mark.slow  # A second federation of processes: a minute more.
+def test_a_server_that_is_killed_leaves_nothing_running_and_goes_on_without_paying_twice(machines, federation):
+    serve = ["serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 4, "--min-clients", 5, "--out", "run"]
+    machines.start("serve", *serve)
+    for name in SITES:
+        machines.start(name, "join", "kit", "--key", f"{name}/{name}.key", "--data", f"{name}/points.npy", "--limit", 5)
+    machines.wait_for("serve", "1 of ")
+    machines.wait_for("serve", "releases made")
+    joined = {process.pid for name, process in machines.running.items() if name != "serve"}
+    machines.running["serve"].kill()
+    machines.running.pop("serve").wait()
+    end = time.monotonic() + 30
+    while {pid for pid in machines.processes() if _parent(pid) not in joined} - joined:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+    machines.start("again", *serve)
+    assert machines.running.pop("again").wait(240) == 0, machines.logs()
+    assert (machines.folder / "run" / "result.json").exists()
+    for name in SITES:
+        assert len((machines.folder / name / ".feddp-budget.jsonl").read_text().splitlines()) == 1
+    machines.stop()
+    assert machines.processes() == []
+    assert list(machines.temporary.iterdir()) == []
+
+
+def _parent(pid):
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
 def crash(process):
     """Kill a site's command and its SuperNode at once, as a machine that loses its power."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
