@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.settings import AUTO
+from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
-from feddp_kmeans.cli.options import command_line, err, make_settings, out
+from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_ledger
 
 _PORT = 9443
@@ -19,7 +19,7 @@ _TRIAL = "No TLS and no keys: for trials on one machine only."
 
 MinClients = Annotated[int, typer.Option("--min-clients", min=1, help="Clients that must be connected before the run starts.")]
 TrustOption = Annotated[str, typer.Option("--trust", help="secure-sum: the server learns noisy sums alone; aggregator: it adds the noise.")]
-Threshold = Annotated[int | None, typer.Option("--threshold", help="Fewest clients that a release is made of. [default: two thirds]")]
+Threshold = Annotated[int | None, typer.Option("--threshold", help="Fewest clients that a release is made of. (default: two thirds)")]
 Colluders = Annotated[int, typer.Option("--colluders", min=0, help="Clients that may side with the server.")]
 RoundTimeout = Annotated[float, typer.Option("--round-timeout", help="Seconds that a client has for an answer.")]
 RunFolder = Annotated[Path, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")]
@@ -55,22 +55,13 @@ def keys(
         _say(f"{folder / 'private'} never leaves this machine.")
 
 
+@options.takes_settings()
 def serve(
+    settings: Settings,
     federation: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="Federation folder made by feddp keys.")] = None,
     *,
-    clusters: options.Clusters,
-    epsilon: options.Epsilon,
     folder: RunFolder,
     server: options.Server = None,
-    delta: options.Delta = 1e-6,
-    unit: options.Unit = "point",
-    method: options.MethodOption = "refined",
-    lloyd_steps: options.Steps = AUTO,
-    radius: options.Radius = None,
-    box: options.BoxOption = None,
-    client_size: options.ClientSize = None,
-    n_points: options.Points = None,
-    max_clusters: options.MaxClusters = 20,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
     min_clients: MinClients = 1,
@@ -79,7 +70,7 @@ def serve(
     colluders: Colluders = 0,
     confirmed: Annotated[
         bool | None,
-        typer.Option("--confirmed/--not-confirmed", help="Sites sign who is in a sum before it is opened. [default: up to 30 sites]"),
+        typer.Option("--confirmed/--not-confirmed", help="Sites sign who is in a sum before it is opened. (default: up to 30 sites)"),
     ] = None,
     round_timeout: RoundTimeout = 300.0,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-clients.")] = 3600.0,
@@ -103,19 +94,6 @@ def serve(
     from feddp_kmeans.deployment.superlink import Listening
     from feddp_kmeans.report.result import check_folder
 
-    settings = make_settings(
-        clusters,
-        lloyd_steps=lloyd_steps,
-        box=box,
-        epsilon=epsilon,
-        delta=delta,
-        privacy_unit=unit,
-        method=method,
-        radius=radius,
-        client_size=client_size,
-        n_points=n_points,
-        max_clusters=max_clusters,
-    )
     check_folder(folder, force=force)
     if insecure == (federation is not None):
         raise FedDPError("feddp serve must be given either a federation folder or --insecure.")
@@ -161,10 +139,10 @@ def join(
     colluders: Annotated[int, typer.Option("--colluders", min=0, help="Other sites that the noise must not rely on, at the least.")] = 0,
     confirmed: Annotated[bool, typer.Option("--confirmed", help="Refuse sums whose list of sites was not confirmed.")] = False,
     state: Annotated[
-        Path | None, typer.Option("--state", help="Folder for what is remembered. [default: .feddp-runs beside the data]")
+        Path | None, typer.Option("--state", help="Folder for what is remembered. (default: .feddp-runs beside the data)")
     ] = None,
     odometer: options.OdometerFile = None,
-    name: Annotated[str | None, typer.Option("--name", help="This site's name where there is no key. [default: the data's]")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="This site's name where there is no key. (default: the data's)")] = None,
     insecure: Annotated[str | None, typer.Option("--insecure", metavar="ADDRESS", help=_TRIAL)] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -218,21 +196,12 @@ def join(
         stay(connection, site.participant(tell).handle, tell)
 
 
+@options.takes_settings()
 def simulate(
+    settings: Settings,
     clients: options.Clients,
-    clusters: options.Clusters,
-    epsilon: options.Epsilon,
     folder: RunFolder,
     server: options.Server = None,
-    delta: options.Delta = 1e-6,
-    unit: options.Unit = "point",
-    method: options.MethodOption = "refined",
-    lloyd_steps: options.Steps = AUTO,
-    radius: options.Radius = None,
-    box: options.BoxOption = None,
-    client_size: options.ClientSize = None,
-    n_points: options.Points = None,
-    max_clusters: options.MaxClusters = 20,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
     trust: TrustOption = "secure-sum",
@@ -256,19 +225,6 @@ def simulate(
     from feddp_kmeans.deployment.simulate import simulate as simulate_job
     from feddp_kmeans.report.result import check_folder
 
-    settings = make_settings(
-        clusters,
-        lloyd_steps=lloyd_steps,
-        box=box,
-        epsilon=epsilon,
-        delta=delta,
-        privacy_unit=unit,
-        method=method,
-        radius=radius,
-        client_size=client_size,
-        n_points=n_points,
-        max_clusters=max_clusters,
-    )
     check_folder(folder, force=force)
     paths = client_paths(clients)
     job = Job(

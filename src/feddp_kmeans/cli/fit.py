@@ -13,10 +13,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
-from feddp_kmeans.algorithm.settings import AUTO
+from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
-from feddp_kmeans.cli.options import command_line, err, make_settings, out
+from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.recorded import RecordedFederation
@@ -29,20 +29,11 @@ Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a feddp
 RECORD = "releases"
 
 
+@options.takes_settings()
 def fit(
+    settings: Settings,
     clients: options.Clients,
-    clusters: options.Clusters,
-    epsilon: options.Epsilon,
     server: options.Server = None,
-    delta: options.Delta = 1e-6,
-    unit: options.Unit = "point",
-    method: options.MethodOption = "refined",
-    lloyd_steps: options.Steps = AUTO,
-    radius: options.Radius = None,
-    box: options.BoxOption = None,
-    client_size: options.ClientSize = None,
-    n_points: options.Points = None,
-    max_clusters: options.MaxClusters = 20,
     client_column: options.ClientColumn = None,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
@@ -67,19 +58,6 @@ def fit(
     from feddp_kmeans.data.inputs import open_inputs
     from feddp_kmeans.report.result import check_folder, result_dict, write_result
 
-    settings = make_settings(
-        clusters,
-        lloyd_steps=lloyd_steps,
-        box=box,
-        epsilon=epsilon,
-        delta=delta,
-        privacy_unit=unit,
-        method=method,
-        radius=radius,
-        client_size=client_size,
-        n_points=n_points,
-        max_clusters=max_clusters,
-    )
     chosen = None
     if resume is not None:
         chosen = None if settings.n_clusters == AUTO else settings.fixed_k
@@ -110,20 +88,12 @@ def fit(
             out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
 
 
+@options.takes_settings(clusters=AUTO)
 def choose_k(
+    settings: Settings,
     clients: options.Clients,
-    epsilon: options.Epsilon,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume goes on from.")],
     server: options.Server = None,
-    delta: options.Delta = 1e-6,
-    unit: options.Unit = "point",
-    method: options.MethodOption = "refined",
-    lloyd_steps: options.Steps = AUTO,
-    radius: options.Radius = None,
-    box: options.BoxOption = None,
-    client_size: options.ClientSize = None,
-    n_points: options.Points = None,
-    max_clusters: options.MaxClusters = 20,
     client_column: options.ClientColumn = None,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
@@ -146,19 +116,6 @@ def choose_k(
     from feddp_kmeans.data.inputs import open_inputs
     from feddp_kmeans.report.charts import elbow_chart
 
-    settings = make_settings(
-        AUTO,
-        lloyd_steps=lloyd_steps,
-        box=box,
-        epsilon=epsilon,
-        delta=delta,
-        privacy_unit=unit,
-        method=method,
-        radius=radius,
-        client_size=client_size,
-        n_points=n_points,
-        max_clusters=max_clusters,
-    )
     if (folder / RECORD).exists():
         raise FedDPError(f"--out must not hold releases already, got {str(folder)!r}.")
     inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())

@@ -14,11 +14,11 @@ import typer
 from feddp_kmeans import __version__
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
+from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.deploy import join, keys, serve, simulate
 from feddp_kmeans.cli.fit import choose_k, fit, progress, show
-from feddp_kmeans.cli.options import command_line, err, make_settings, out
+from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_demo_costs, show_ledger
 
 INTERRUPTED = 130
@@ -26,7 +26,7 @@ INTERRUPTED = 130
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     help="Private federated k-means.\n\nFirst steps: feddp demo. Then: feddp fit clients/ -k 10 --epsilon 1 --out run/",
 )
 
@@ -82,19 +82,11 @@ def demo(
 
 
 @app.command()
+@options.takes_settings(defaults={"epsilon": 1.0})
 def plan(
-    clusters: options.Clusters,
+    settings: Settings,
     server: options.Server = None,
     dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, where there is no --server.")] = None,
-    epsilon: options.Epsilon = 1.0,
-    delta: options.Delta = 1e-6,
-    unit: options.Unit = "point",
-    method: options.MethodOption = "refined",
-    lloyd_steps: options.Steps = AUTO,
-    radius: options.Radius = None,
-    box: options.BoxOption = None,
-    client_size: options.ClientSize = None,
-    n_points: options.Points = None,
     n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
     as_json: options.Json = False,
 ) -> None:
@@ -107,18 +99,6 @@ def plan(
     """
     from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless
 
-    settings = make_settings(
-        clusters,
-        lloyd_steps=lloyd_steps,
-        box=box,
-        epsilon=epsilon,
-        delta=delta,
-        privacy_unit=unit,
-        method=method,
-        radius=radius,
-        client_size=client_size,
-        n_points=n_points,
-    )
     if server is None and dimension is not None and dimension > 0 and settings.method == MethodName.REFINED:
         prepared = prepare_serverless(settings, dimension, n_clients)
     else:
@@ -126,7 +106,11 @@ def plan(
     if as_json:
         typer.echo(json.dumps(prepared.plan.to_dict(), indent=2))
         return
-    show_ledger(out, prepared.plan.ledger_rows(), title=f"Plan: epsilon {epsilon:g}, delta {delta:g}, unit {unit}")
+    show_ledger(
+        out,
+        prepared.plan.ledger_rows(),
+        title=f"Plan: epsilon {settings.epsilon:g}, delta {settings.delta:g}, unit {settings.privacy_unit}",
+    )
     for reason in prepared.plan.reasons:
         out.print(f"- {reason}", highlight=False)
 
@@ -163,7 +147,7 @@ def encode(
 def predict(
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     table: Annotated[Path, typer.Argument(metavar="INPUT", help="A table with the columns of the run, in any order.")],
-    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. [default: beside the input, as NAME.labels]")] = None,
+    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. (default: beside the input, as NAME.labels)")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")] = False,
 ) -> None:
     """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
@@ -211,7 +195,7 @@ def budget(
 @app.command()
 def report(
     made: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with a result.json, or that file.")],
-    file: Annotated[Path | None, typer.Option("--out", help="Where the page goes. [default: report.html beside the result]")] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="Where the page goes. (default: report.html beside the result)")] = None,
 ) -> None:
     """Write the report of a result again: the page for people who do not read JSON."""
     from feddp_kmeans.cli.report import write_report
@@ -225,7 +209,7 @@ def reproduce(
     folder: Annotated[Path, typer.Option("--out", help="Folder for runs, figures and page; an interrupted run goes on from it.")] = Path(
         "reproduction"
     ),
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Runs of every setting. [default: the experiment's]")] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Runs of every setting. (default: the experiment's)")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few settings and seeds: a first look in minutes.")] = False,
     processes: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 1,
     tables: Annotated[

@@ -1,7 +1,10 @@
 """Options that several commands share, and the settings they make."""
 
+import inspect
 import shlex
 import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +25,7 @@ Delta = Annotated[float, typer.Option("--delta", help="Chance that the guarantee
 Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or client.")]
 MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
 Steps = Annotated[str, typer.Option("--lloyd-steps", help="A whole number, or auto.")]
-Radius = Annotated[float | None, typer.Option("--radius", help="Public bound on a point's norm. [default: the server data's]")]
+Radius = Annotated[float | None, typer.Option("--radius", help="Public bound on a point's norm. (default: the server data's)")]
 BoxOption = Annotated[
     str | None, typer.Option("--box", help="Public least and largest value of the coordinates, as LOW,HIGH; in place of --radius.")
 ]
@@ -35,16 +38,61 @@ Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to 
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
 Limit = Annotated[float | None, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")]
 OdometerFile = Annotated[
-    Path | None, typer.Option("--odometer", help="File that adds up runs. [default: .feddp-budget.jsonl beside the data]")
+    Path | None, typer.Option("--odometer", help="File that adds up runs. (default: .feddp-budget.jsonl beside the data)")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables; errors and files only.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 
 
-def make_settings(clusters: str, *, lloyd_steps: str = AUTO, box: str | None = None, **others: Any) -> Settings:
+def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that state settings, and hand it the ``settings`` they make; what is fixed here is not asked for."""
+
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        stated = [p for p in inspect.signature(_settings).parameters.values() if p.name not in fixed]
+        asked = [p.replace(default=(defaults or {}).get(p.name, p.default)) for p in stated]
+        own = [p for p in inspect.signature(command).parameters.values() if p.name != "settings"]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            settings = _settings(**{p.name: given.pop(p.name) for p in asked}, **fixed)
+            command(settings=settings, **given)
+
+        by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *asked)]
+        run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in by_name}
+        return run
+
+    return give
+
+
+def _settings(
+    clusters: Clusters,
+    epsilon: Epsilon,
+    delta: Delta = 1e-6,
+    unit: Unit = "point",
+    method: MethodOption = "refined",
+    lloyd_steps: Steps = AUTO,
+    radius: Radius = None,
+    box: BoxOption = None,
+    client_size: ClientSize = None,
+    n_points: Points = None,
+    max_clusters: MaxClusters = 20,
+) -> Settings:
     """Return the settings that these options state; what is wrong with them is refused by name."""
-    return Settings(_number(clusters), lloyd_steps=_number(lloyd_steps), box=None if box is None else _box(box), **others)
+    return Settings(
+        _number(clusters),
+        epsilon,
+        delta,
+        privacy_unit=unit,
+        method=method,
+        lloyd_steps=_number(lloyd_steps),
+        radius=radius,
+        box=None if box is None else _box(box),
+        client_size=client_size,
+        n_points=n_points,
+        max_clusters=max_clusters,
+    )
 
 
 def command_line() -> str:
