@@ -9,8 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from feddp_kmeans.data.encoding import Schema
+from tests.cli.command import feddp
 from tests.cli.mixed import KINDS, mixed, write_mixed
-from tests.cli.test_main import feddp
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.cli.evaluate import nonprivate_evaluation
 from feddp_kmeans.report.run import Run
-from tests.cli.test_main import feddp
+from tests.cli.command import feddp
 
 
 @pytest.fixture

@@ -4,18 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
-COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()"]
-
-
-def feddp(*arguments, **options):
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **options)
+from tests.cli.command import COMMAND, feddp, feddp_process
 
 
 @pytest.fixture
@@ -112,14 +106,14 @@ def test_quiet_is_quiet_and_no_colour_means_none(folder):
     given = ["fit", "clients", "--server", "server.npy", "-k", 4, "--epsilon", 1]
     quiet = feddp(*given, "--quiet", cwd=folder)
     assert (quiet.stdout, quiet.stderr, quiet.returncode) == ("", "", 0)
-    plain = feddp(*given, cwd=folder, env=os.environ | {"NO_COLOR": "1", "FORCE_COLOR": "", "TERM": "xterm"})
+    plain = feddp_process(*given, cwd=folder, env=os.environ | {"NO_COLOR": "1", "FORCE_COLOR": "", "TERM": "xterm"})
     assert "\x1b[3" not in plain.stdout
     assert plain.returncode == 0
 
 
 @pytest.mark.parametrize(("arguments", "status"), [(["fit"], 2), (["fit", "nowhere", "-k", "2", "--epsilon", "1"], 1), (["--help"], 0)])
 def test_exit_statuses(arguments, status, tmp_path):
-    done = feddp(*arguments, cwd=tmp_path)
+    done = feddp_process(*arguments, cwd=tmp_path)
     assert done.returncode == status
     assert "Traceback" not in done.stderr
 

@@ -1,20 +1,15 @@
-"""The command as a person runs it: a real process, its output, its exit status, its files."""
+"""The command as a person runs it: its output, its exit status, its files."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from tests.cli.command import feddp, feddp_process
+
 RNG = np.random.default_rng(2)
 TRUTH = np.array([[4.0, 0, 0], [0, 4, 0], [0, 0, 4]])
-
-
-def feddp(*arguments, cwd=None):
-    command = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, timeout=300)
 
 
 def points(n):
@@ -34,8 +29,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def fit(folder, *more, clients="clients", server="server.csv"):
-    return feddp("fit", folder / clients, "--server", folder / server, "-k", 3, "--epsilon", 2, *more)
+def fit(folder, *more, clients="clients", server="server.csv", run=feddp):
+    return run("fit", folder / clients, "--server", folder / server, "-k", 3, "--epsilon", 2, *more)
 
 
 def test_fit_writes_a_result_a_table_and_a_page(folder):
@@ -75,7 +70,8 @@ def test_fit_writes_a_result_a_table_and_a_page(folder):
 
 
 def test_json_prints_the_result_and_nothing_else_and_a_seed_repeats_it(folder):
-    first, second = (fit(folder, "--json", "--seed", 7) for _ in range(2))
+    first, second = (fit(folder, "--json", "--seed", 7, run=run) for run in (feddp_process, feddp))
+    assert "Traceback" not in first.stderr
     result = json.loads(first.stdout)
     assert result["seed"] == 7
     assert result["secure"] is False

@@ -12,8 +12,8 @@ import pytest
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.report.run import read_run
+from tests.cli.command import feddp
 from tests.cli.mixed import mixed, write_mixed
-from tests.cli.test_main import feddp
 
 CENTERS = [[0.0, 0.0], [10.0, 10.0]]
 

@@ -6,7 +6,7 @@ import pytest
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.cli.report import write_report
-from tests.cli.test_main import feddp
+from tests.cli.command import feddp
 from tests.report.examples import HARD
 
 

@@ -1,22 +1,15 @@
 """``feddp reproduce`` as a person runs it."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()", "reproduce"]
-
-
-def feddp(*arguments, **options):
-    environment = {name: value for name, value in os.environ.items() if name != "FEDDP_TABLES"}
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=300, env=environment, **options)
+from tests.cli.command import COMMAND, feddp, feddp_process
 
 
 def children_of(pid):
@@ -31,7 +24,7 @@ def is_running(pid):
 
 
 def test_without_a_name_the_experiments_are_listed():
-    listed = feddp()
+    listed = feddp("reproduce")
     assert listed.returncode == 0
     for name in ("mixture-point", "census-5", "mixture-2000", "travel", "missing-5", "elbow", "assumptions"):
         assert name in listed.stdout
@@ -43,15 +36,14 @@ def test_errors_are_one_line(tmp_path):
         (["census-5", "--quick"], "--tables must name the folder with the tables of census-5"),
         (["census-5", "--quick", "--tables", str(tmp_path)], "acs_income_2018.parquet"),
     ):
-        failed = feddp(*arguments, "--out", str(tmp_path / "out"))
+        failed = feddp("reproduce", *arguments, "--out", str(tmp_path / "out"))
         assert failed.returncode == 1
         assert message in failed.stderr.strip().splitlines()[-1]
-        assert "Traceback" not in failed.stderr
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for left-over processes in /proc")
 def test_a_killed_run_leaves_no_process_and_goes_on_without_losing_or_repeating_a_run(tmp_path):
-    arguments = ["mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)]
+    arguments = ["reproduce", "mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)]
     journal = Path(tmp_path) / "mixture-point" / "runs.jsonl"
     first = subprocess.Popen([*COMMAND, *arguments, "--jobs", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
@@ -67,7 +59,7 @@ def test_a_killed_run_leaves_no_process_and_goes_on_without_losing_or_repeating_
     before = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
     assert len(before) >= 2
 
-    second = feddp(*arguments, "--jobs", "2")
+    second = feddp_process(*arguments, "--jobs", "2")
     assert second.returncode == 0, second.stderr
     after = [json.loads(line) for line in journal.read_text().splitlines()]
     assert after[: len(before)] == before
