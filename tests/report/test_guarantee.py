@@ -53,6 +53,7 @@ def test_units_trust_and_sampling_are_explained():
     assert "People with several rows" not in guarantee_section(client)
     assert "Every client as a whole" in guarantee_section(client)
     assert "the aggregator" in guarantee_section(point)
+    assert "learned the noisy sums and nothing else" in guarantee_section(point | {"trust": "secure-sum"})
     assert "says of itself: nobody &amp; nothing" in guarantee_section(made_result(trust="nobody & nothing"))
     sampled = made_result()
     sampled["plan"] |= {"sampling_rate": 0.5}

@@ -12,6 +12,10 @@ _TRUST = {
         "One computer, the aggregator, adds up what the clients send and adds the noise. While it works it holds exact sums in its memory, "
         "so whoever runs it must be trusted. Everybody who sees only what was released is covered by the guarantee."
     ),
+    "secure-sum": (
+        "Every client added its own share of the noise and masked what it sent, so that the server learned the noisy sums and nothing else. The "
+        "server is covered by the guarantee too, as long as it does not work together with more clients than the run allowed for."
+    ),
 }
 
 _SEVERAL_ROWS = "The guarantee is for one row. For someone with m rows epsilon is up to m times as large, and delta grows too."
