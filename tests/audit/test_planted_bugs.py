@@ -66,7 +66,7 @@ def test_a_client_that_is_not_clipped_is_refuted():
 def refined_case(unit):
     settings = Settings(2, 3.0, privacy_unit=unit, client_size=4 if unit == "client" else None, lloyd_steps=0)
     statistic = {"point": refined.POINT_RESIDUALS, "client": refined.CLIENT_RESIDUALS}[unit]
-    centers = np.array([[0.0, 0, 0], [9e9, 0, 0]])
+    centers = np.array([[0.0, 0, 0], [9e6, 0, 0]])
     public = {"centers": centers, "origins": centers, "count_weight": 20.0, "bound": 100.0}
     return prepare(settings, SERVER, 5).plan["sums"], statistic, public
 
