@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans._typing import Points
 from feddp_kmeans.federation.local import LocalFederation
 
 
@@ -26,13 +26,11 @@ class ArraySource:
         """Return the points as they were given."""
         return self._points
 
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
+    def pieces(self, rows: int) -> Iterator[Points]:
         """Yield the rows as float64, at most ``rows`` at a time."""
         for start in range(0, max(1, self._points.shape[0]), rows):
             piece = self._points[start : start + rows]
-            if sparse.issparse(piece):
-                piece = piece.toarray()
-            yield np.asarray(piece, dtype=np.float64)
+            yield piece.astype(np.float64) if sparse.issparse(piece) else np.asarray(piece, dtype=np.float64)
 
 
 class InMemoryFederation(LocalFederation):
@@ -72,13 +70,3 @@ def as_points(points: Any, name: str) -> Any:
     if array.shape[1] == 0:
         raise FedDPError(f"{name} must have at least one column, got shape {array.shape}.")
     return array
-
-
-def finite_rows(points: Any) -> BoolArray:
-    """Return which rows of an array or CSR matrix hold no NaN and no infinity."""
-    if sparse.issparse(points):
-        rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
-        finite: BoolArray = np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
-    else:
-        finite = np.isfinite(points).all(axis=1)
-    return finite

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
 from feddp_kmeans.privacy.mechanism import Release
 
@@ -29,8 +29,8 @@ class PointSource(Protocol):
         """Return all points at once, as an array or a CSR matrix."""
         ...
 
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the points as float64 arrays of at most ``rows`` rows."""
+    def pieces(self, rows: int) -> Iterator[Points]:
+        """Yield the points as float64 arrays or CSR matrices of at most ``rows`` rows."""
         ...
 
 
@@ -81,28 +81,49 @@ def exact_sum(sources: Sequence[PointSource], dimension: int, statistic: Statist
 
 def _batches(sources: Sequence[PointSource], dimension: int, whole_clients: bool) -> Iterator[ClientBatch]:
     rows = max(1, _BATCH_VALUES // dimension)
-    pending: list[FloatArray] = []
+    pending: list[Points] = []
     held = 0
     for source in sources:
         pieces = source.pieces(rows)
-        clients = [np.concatenate(list(pieces))] if whole_clients else pieces
+        clients = [stacked(list(pieces))] if whole_clients else pieces
         for points in clients:
-            if pending and held + len(points) > rows:
+            if pending and held + points.shape[0] > rows:
                 yield _batch(pending)
                 pending, held = [], 0
             pending.append(points)
-            held += len(points)
+            held += points.shape[0]
     if pending:
         yield _batch(pending)
 
 
-def _batch(clients: list[FloatArray]) -> ClientBatch:
+def stacked(pieces: list[Points]) -> Points:
+    """Return rows of several pieces as one: an array, or a CSR matrix where all of them are."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if all(hasattr(piece, "tocsr") for piece in pieces):
+        from scipy import sparse
+
+        return sparse.vstack(pieces, format="csr")
+    return np.concatenate([piece.toarray() if hasattr(piece, "toarray") else piece for piece in pieces])
+
+
+def _batch(clients: list[Points]) -> ClientBatch:
     """Return the clients as one batch, without the rows that hold a NaN or an infinity."""
-    points = np.concatenate(clients)
-    sizes = np.array([len(c) for c in clients])
-    finite = np.isfinite(points).all(axis=1)
+    points = stacked(clients)
+    sizes = np.array([c.shape[0] for c in clients])
+    finite = finite_rows(points)
     if not finite.all():
         owners = np.repeat(np.arange(len(clients)), sizes)
         sizes = np.bincount(owners[finite], minlength=len(clients))
         points = points[finite]
     return ClientBatch(points, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+def finite_rows(points: Points) -> BoolArray:
+    """Return which rows of an array or CSR matrix hold no NaN and no infinity."""
+    if hasattr(points, "tocsr"):
+        rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+        finite: BoolArray = np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
+    else:
+        finite = np.isfinite(points).all(axis=1)
+    return finite
