@@ -1,4 +1,4 @@
-"""Encoded points that are alike in most coordinates: one base and, for each point, where it differs. Never made dense as a whole.
+"""Encoded points that are alike in most coordinates: a few bases and, for each point, where it differs. Never made dense as a whole.
 
 A sparse row minus a center is dense; but nearly all of its coordinates are those of the point zero. All numbers are whole, so every product
 below has the bits of the dense one.
@@ -16,9 +16,10 @@ from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
 
 @dataclass(frozen=True)
 class SparsePoints:
-    """Whole-number points ``base + differences[i]``."""
+    """Whole-number points ``bases[which[i]] + differences[i]``."""
 
-    base: FloatArray
+    bases: FloatArray
+    which: IntArray
     differences: sparse.csr_matrix
 
     @property
@@ -31,62 +32,72 @@ class SparsePoints:
         """Return the number of points."""
         return self.shape[0]
 
+    def __getitem__(self, members: IntArray | slice) -> "SparsePoints":
+        """Return some of the points."""
+        return SparsePoints(self.bases, self.which[members], self.differences[members])
+
     def __matmul__(self, matrix: FloatArray) -> FloatArray:
         """Return the product with a matrix, a row a point."""
-        product: FloatArray = self.differences @ matrix + self.base @ matrix
+        product: FloatArray = self.differences @ matrix + (self.bases @ matrix)[self.which]
         return product
 
     def dense(self) -> FloatArray:
         """Return the points as one array."""
-        points: FloatArray = self.differences.toarray() + self.base
+        points: FloatArray = self.differences.toarray() + self.bases[self.which]
         return points
 
     def squared_norms(self) -> FloatArray:
         """Return the squared norm of each point."""
-        rows = self.differences
-        changed = rows.data * (rows.data + 2 * self.base[rows.indices])
-        own: FloatArray = np.bincount(self._owners(), changed, minlength=len(self)).astype(np.float64)
-        return own + float(self.base @ self.base)
+        rows, owners = self.differences, self._owners()
+        changed = rows.data * (rows.data + 2 * self._under(owners))
+        own: FloatArray = np.bincount(owners, changed, minlength=len(self)).astype(np.float64)
+        of_base: FloatArray = np.square(self.bases).sum(axis=1)
+        return own + of_base[self.which]
 
     def products_with(self, vectors: FloatArray, labels: IntArray) -> FloatArray:
         """Return the product of each point with the vector of its label."""
         rows, owners = self.differences, self._owners()
         changed = rows.data * vectors[labels[owners], rows.indices]
-        products: FloatArray = np.asarray(
-            np.bincount(owners, changed, minlength=len(self)) + (vectors @ self.base)[labels], dtype=np.float64
-        )
-        return products
+        own: FloatArray = np.bincount(owners, changed, minlength=len(self)).astype(np.float64)
+        return own + (self.bases @ vectors.T)[self.which, labels]
 
     def weighted_sums(self, weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
         """Return the weighted sum of the points with each label."""
-        n = len(self)
-        chosen = sparse.csr_matrix((weights, labels, np.arange(n + 1)), shape=(n, k))
-        sums: FloatArray = np.asarray((self.differences.T @ chosen).todense()).T + np.outer(
-            np.bincount(labels, weights, minlength=k), self.base
-        )
-        return sums
+        sums = np.asarray((self.differences.T @ _chosen(weights, labels, k)).todense()).T
+        of_base = np.zeros((k, len(self.bases)))
+        np.add.at(of_base, (labels, self.which), weights)
+        total: FloatArray = sums + of_base @ self.bases
+        return total
 
-    def scaled(self, factor: float) -> "SparsePoints":
-        """Return the points times a factor, rounded to whole numbers."""
-        base = np.rint(self.base * factor)
-        rows = self.differences
-        there = np.rint((rows.data + self.base[rows.indices]) * factor) - base[rows.indices]
-        return SparsePoints(base, sparse.csr_matrix((there, rows.indices, rows.indptr), shape=rows.shape))
-
-    def __getitem__(self, members: IntArray | slice) -> "SparsePoints":
-        """Return some of the points."""
-        return SparsePoints(self.base, self.differences[members])
+    def scaled(self, scales: FloatArray) -> "SparsePoints":
+        """Return the points, each times its scale, rounded to whole numbers. The fewer scales there are, the fewer bases."""
+        pairs, which = np.unique(np.stack([self.which.astype(np.float64), scales]), axis=1, return_inverse=True)
+        bases = np.rint(self.bases[pairs[0].astype(np.int64)] * pairs[1][:, None])
+        rows, owners = self.differences, self._owners()
+        there = np.rint((rows.data + self._under(owners)) * scales[owners]) - bases[which[owners], rows.indices]
+        return SparsePoints(bases, which, sparse.csr_matrix((there, rows.indices, rows.indptr), shape=rows.shape))
 
     def gram(self) -> FloatArray:
         """Return ``Z^T Z``."""
-        rows = self.differences
-        total = np.asarray(rows.sum(axis=0)).ravel()
-        crossed = np.outer(self.base, total)
-        product: FloatArray = np.asarray((rows.T @ rows).todense()) + crossed + crossed.T + len(self) * np.outer(self.base, self.base)
+        rows, bases = self.differences, self.bases
+        sums = np.asarray((rows.T @ _chosen(np.ones(len(self)), self.which, len(bases))).todense()).T
+        crossed = bases.T @ sums
+        counts = np.bincount(self.which, minlength=len(bases)).astype(np.float64)
+        product: FloatArray = np.asarray((rows.T @ rows).todense()) + crossed + crossed.T + bases.T @ (counts[:, None] * bases)
         return product
 
     def _owners(self) -> IntArray:
         return np.repeat(np.arange(len(self)), np.diff(self.differences.indptr))
+
+    def _under(self, owners: IntArray) -> FloatArray:
+        """Return the base's number beneath each difference."""
+        beneath: FloatArray = self.bases[self.which[owners], self.differences.indices]
+        return beneath
+
+
+def _chosen(weights: FloatArray, labels: IntArray, k: int) -> sparse.csr_matrix:
+    """Return the matrix that has each point's weight in the column of its label."""
+    return sparse.csr_matrix((weights, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
 
 
 def encode_sparse(ball: Ball, points: sparse.csr_matrix) -> SparsePoints:
@@ -106,7 +117,7 @@ def encode_sparse(ball: Ball, points: sparse.csr_matrix) -> SparsePoints:
     inside = squared < safe * safe * (1 - 1e-9)
     encoded = sparse.csr_matrix((np.rint(shifted * scale) - base[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
     if inside.all():
-        return SparsePoints(base, encoded)
+        return SparsePoints(base[None], np.zeros(rows.shape[0], dtype=np.int64), encoded)
     clipped = sparse.csr_matrix(ball.encode(rows[~inside].toarray()) - base)
     order = np.argsort(np.concatenate([np.flatnonzero(inside), np.flatnonzero(~inside)]), kind="stable")
-    return SparsePoints(base, sparse.vstack([encoded[inside], clipped], format="csr")[order])
+    return SparsePoints(base[None], np.zeros(len(order), dtype=np.int64), sparse.vstack([encoded[inside], clipped], format="csr")[order])

@@ -1,6 +1,5 @@
 """Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -111,13 +110,11 @@ def check_rows(name: str, rows: FloatArray, other: str, others: FloatArray) -> N
         raise FedDPError(f"{name} must be as many as {other}, {len(others)}, got {len(rows)}.")
 
 
-def scaled_points(encoded: Encoded, scales: FloatArray) -> Iterator[Any]:
-    """Yield the points, each times its scale and rounded, in groups: all at once, or where they are sparse those of one scale."""
-    if isinstance(encoded, np.ndarray):
-        yield np.rint(encoded * scales[:, None])
-        return
-    for scale in np.unique(scales):
-        yield encoded[np.flatnonzero(scales == scale)].scaled(float(scale))
+def scaled_points(encoded: Encoded, scales: FloatArray) -> Any:
+    """Return the points, each times its scale and rounded."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.scaled(scales)
+    return np.rint(encoded * scales[:, None])
 
 
 def squared_norms(encoded: Encoded) -> FloatArray:

@@ -76,16 +76,14 @@ def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: floa
     encoded = encoded_points(batch, center, radius)
     dimension = encoded.shape[1]
     scales = _point_scales(squared_norms(encoded), dimension, positive(bound))
-    squares = np.zeros((dimension, dimension))
+    scaled = scaled_points(encoded, scales)
     diagonal = np.zeros(dimension + 1)
-    for scaled in scaled_points(encoded, scales):
-        squares += gram(scaled)
-        for start in range(0, len(scaled), _DENSE_ROWS):
-            single = np.square(dense(scaled[start : start + _DENSE_ROWS]))
-            traces = single.sum(axis=1, keepdims=True)
-            diagonal[:-1] += np.trunc(np.sqrt(2) * (single - traces / dimension)).sum(axis=0)
-            diagonal[-1] += np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).sum()
-    return np.concatenate([2 * squares[np.triu_indices(dimension, 1)], diagonal]).astype(np.int64)
+    for start in range(0, len(scaled), _DENSE_ROWS):
+        single = np.square(dense(scaled[start : start + _DENSE_ROWS]))
+        traces = single.sum(axis=1, keepdims=True)
+        diagonal[:-1] += np.trunc(np.sqrt(2) * (single - traces / dimension)).sum(axis=0)
+        diagonal[-1] += np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).sum()
+    return np.concatenate([2 * gram(scaled)[np.triu_indices(dimension, 1)], diagonal]).astype(np.int64)
 
 
 def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
