@@ -10,24 +10,24 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_SUMS, MEAN_STEPS
-from feddp_kmeans.federation import local
+from feddp_kmeans.federation import batches
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.fixed_point import RESOLUTION
 
 
 def batches_of(clients, *, whole_clients=True):
-    sources = InMemoryFederation(clients)._sources
-    return list(local._batches(sources, sources[0].dimension, whole_clients))
+    made = InMemoryFederation(clients)._clients
+    return list(made.whole(None) if whole_clients else made.points())
 
 
 def test_many_small_clients_are_few_batches():
-    batches = batches_of([np.ones((50, 100))] * 5000)
-    assert len(batches) < 10
-    assert sum(b.n_clients for b in batches) == 5000
+    found = batches_of([np.ones((50, 100))] * 5000)
+    assert len(found) == 97  # 52 clients of 40 kB in 2 MiB
+    assert sum(b.n_clients for b in found) == 5000
 
 
 def test_a_large_client_comes_in_pieces_unless_it_must_be_whole(monkeypatch):
-    monkeypatch.setattr(local, "_BATCH_VALUES", 60)
+    monkeypatch.setattr(batches, "BATCH_VALUES", 60)
     clients = [np.ones((100, 3)), np.ones((5, 3))]
     pieces = batches_of(clients, whole_clients=False)
     assert max(len(b.points) for b in pieces) <= 20

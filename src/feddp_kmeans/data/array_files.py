@@ -16,6 +16,7 @@ from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.federation.in_memory import ArraySource
 
 ARRAYS = (".npy", ".npz")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
@@ -30,14 +31,11 @@ def array_columns(path: Path) -> tuple[str, ...]:
 
 
 def array_pieces(path: Path, columns: tuple[str, ...], rows: int) -> Iterator[FloatArray]:
-    """Yield the rows as float64, at most ``rows`` at a time; all columns of an array, these features of an SVMlight file."""
+    """Yield the rows, at most ``rows`` at a time; all columns of an array, these features of an SVMlight file."""
     if path.suffix.lower() in SVMLIGHT:
         yield from _svm_pieces(path, columns, rows)
         return
-    array = _load(path)
-    for start in range(0, array.shape[0], rows):
-        piece = array[start : start + rows]
-        yield np.asarray(piece.toarray() if sparse.issparse(piece) else piece, dtype=np.float64)
+    yield from ArraySource(_load(path)).pieces(rows)
 
 
 def _load(path: Path) -> Any:

@@ -1,7 +1,13 @@
 """Clients as files on this machine's disk, read when a statistic needs them and never all at once."""
 
+from collections.abc import Sequence
+
+from feddp_kmeans.federation.batches import PointSource, SourceClients
 from feddp_kmeans.federation.local import LocalFederation
 
 
 class FileFederation(LocalFederation):
     """One client a file; a statistic reads the files one after the other, in pieces."""
+
+    def __init__(self, files: Sequence[PointSource]) -> None:
+        super().__init__(SourceClients(files))

@@ -1,4 +1,4 @@
-"""Clients as arrays of this process."""
+"""Clients as arrays of this process: one array a client, or one table of all clients' rows."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,8 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import Points
+from feddp_kmeans._typing import BoolArray, IntArray, Points
+from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.federation.batches import SourceClients, as_floats, batch_rows, finite_batch
 from feddp_kmeans.federation.local import LocalFederation
+from feddp_kmeans.federation.pages import ReadPages
 
 
 class ArraySource:
@@ -27,29 +30,119 @@ class ArraySource:
         return self._points
 
     def pieces(self, rows: int) -> Iterator[Points]:
-        """Yield the rows as float64, at most ``rows`` at a time."""
-        for start in range(0, max(1, self._points.shape[0]), rows):
+        """Yield the rows as float64 or float32, at most ``rows`` at a time: views where that is what they are."""
+        read = ReadPages(self._points)
+        for start in range(0, self._points.shape[0], rows):
             piece = self._points[start : start + rows]
-            yield piece.astype(np.float64) if sparse.issparse(piece) else np.asarray(piece, dtype=np.float64)
+            yield as_floats(piece)
+            read.add(piece)
+
+
+class TableClients:
+    """Clients as runs of rows of one table: client j holds rows ``starts[j]:starts[j + 1]``. Nothing is kept for a single client.
+
+    Where the rows of a client are not together, ``order`` lists them client by client.
+    """
+
+    def __init__(self, table: Any, starts: IntArray, order: IntArray | None = None) -> None:
+        if len(starts) < 2:
+            raise FedDPError("clients must be at least one, got none.")
+        self._table = table
+        self._starts = starts
+        self._order = order
+        self.dimension = int(table.shape[1])
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._rows(int(start), int(end)) for start, end in zip(self._starts[:-1], self._starts[1:], strict=True))
+
+    def points(self) -> Iterator[ClientBatch]:
+        """Yield all points in batches that do not tell the clients apart, in the order of the table."""
+        for piece in ArraySource(self._table).pieces(batch_rows(self.dimension)):
+            yield finite_batch(piece, np.array([piece.shape[0]]))
+
+    def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
+        """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
+        read = ReadPages(self._table)
+        for first, end in self._runs(batch_rows(self.dimension)):
+            points = self._rows(int(self._starts[first]), int(self._starts[end]))
+            sizes = np.diff(self._starts[first : end + 1])
+            if cohort is None:
+                yield finite_batch(as_floats(points), sizes)
+            else:
+                taken = cohort[first:end]
+                yield finite_batch(as_floats(points[np.repeat(taken, sizes)]), sizes[taken])
+            read.add(points)
+
+    def _runs(self, rows: int) -> Iterator[tuple[int, int]]:
+        """Yield first and end of runs of clients that hold at most so many rows together; a larger client is alone."""
+        first = 0
+        while first < len(self):
+            end = int(np.searchsorted(self._starts, self._starts[first] + rows, side="right")) - 1
+            end = max(end, first + 1)
+            yield first, end
+            first = end
+
+    def _rows(self, start: int, end: int) -> Any:
+        return self._table[start:end] if self._order is None else self._table[self._order[start:end]]
 
 
 class InMemoryFederation(LocalFederation):
     """Clients that are arrays in this process: for simulation, and where one place may hold all points."""
 
-    def __init__(self, clients: Sequence[Any]) -> None:
-        super().__init__([ArraySource(as_points(c, f"client {i}")) for i, c in enumerate(clients)])
+    def __init__(self, clients: Sequence[Any] | TableClients) -> None:
+        if isinstance(clients, TableClients):
+            super().__init__(clients)
+        else:
+            super().__init__(SourceClients([ArraySource(as_points(c, f"client {i}")) for i, c in enumerate(clients)]))
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "InMemoryFederation":
-        """Return a federation of one table's rows, a client for each distinct value of ``groups``."""
+        """Return a federation of one table's rows, a client for each distinct value of ``groups``. The table is not copied."""
         table = as_points(points, "X")
         labels = np.asarray(groups)
         if labels.shape != (table.shape[0],):
             raise FedDPError(f"groups must hold one value a row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
-        _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        ordered = table[np.argsort(inverse, kind="stable")]
-        ends = np.cumsum(counts)
-        return cls([ordered[end - count : end] for end, count in zip(ends, counts, strict=True)])
+        return cls(_grouped(table, labels))
+
+    @classmethod
+    def from_offsets(cls, points: Any, offsets: Any) -> "InMemoryFederation":
+        """Return a federation of one table, in memory or memory-mapped: client j holds rows ``offsets[j]:offsets[j + 1]``.
+
+        Millions of clients cost no more than their rows: no object is made for any of them.
+        """
+        table = as_points(points, "X")
+        starts = np.asarray(offsets)
+        if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
+            raise FedDPError(f"offsets must be whole numbers, one a client and one more, got {starts.dtype} of shape {starts.shape}.")
+        starts = starts.astype(np.int64, copy=False)
+        if starts[0] != 0 or starts[-1] != table.shape[0] or (np.diff(starts) < 0).any():
+            raise FedDPError(f"offsets must ascend from 0 to the {table.shape[0]} rows of X, got {starts[0]} to {starts[-1]}.")
+        return cls(TableClients(table, starts))
+
+
+def _grouped(table: Any, labels: Any) -> TableClients:
+    """Return a client for each distinct label, in the order of the labels, and its rows in the order of the table."""
+    order = None
+    if not _ascends(labels):
+        order = np.argsort(labels, kind="stable")
+        labels = labels[order]
+    changes = labels[1:] != labels[:-1]
+    if labels.dtype.kind in "fcmM":
+        changes &= ~(np.isnan(labels[1:]) & np.isnan(labels[:-1]))
+    inner = np.flatnonzero(changes) + 1
+    starts = np.concatenate([[0], inner, [len(labels)] * bool(len(labels))])
+    return TableClients(table, starts.astype(np.int64), order)
+
+
+def _ascends(labels: Any) -> bool:
+    """Return whether the labels are sorted already: one look, where sorting would need twice their memory."""
+    try:
+        return bool((labels[:-1] <= labels[1:]).all())
+    except TypeError:
+        return False
 
 
 def as_points(points: Any, name: str) -> Any:

@@ -16,7 +16,8 @@ import numpy as np
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.federation.base import Statistic, check_query, query_digest
-from feddp_kmeans.federation.local import PointSource, exact_sum
+from feddp_kmeans.federation.batches import PointSource, SourceClients
+from feddp_kmeans.federation.local import exact_sum
 from feddp_kmeans.federation.run_state import RunState, RunStates
 from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, sign
 from feddp_kmeans.federation.secure_sum.messages import Advert
@@ -42,7 +43,7 @@ class SiteData:
 
     def total(self, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
         """Return this holder's own sum, without noise: all its sources are one client."""
-        return exact_sum([_Joined(self.sources)], len(self.columns), statistic, dict(public))
+        return exact_sum(SourceClients([_Joined(self.sources)]), statistic, dict(public))
 
 
 @dataclass(frozen=True)
