@@ -13,6 +13,9 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.clipping import within_range
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
 
+_DENSE_ROWS = 1 << 9
+"""Rows made dense at a time, where a row may have to be clipped."""
+
 
 @dataclass(frozen=True)
 class SparsePoints:
@@ -118,6 +121,9 @@ def encode_sparse(ball: Ball, points: sparse.csr_matrix) -> SparsePoints:
     encoded = sparse.csr_matrix((np.rint(shifted * scale) - base[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
     if inside.all():
         return SparsePoints(base[None], np.zeros(rows.shape[0], dtype=np.int64), encoded)
-    clipped = sparse.csr_matrix(ball.encode(rows[~inside].toarray()) - base)
+    near = rows[~inside]
+    clipped = [
+        sparse.csr_matrix(ball.encode(near[start : start + _DENSE_ROWS].toarray()) - base) for start in range(0, near.shape[0], _DENSE_ROWS)
+    ]
     order = np.argsort(np.concatenate([np.flatnonzero(inside), np.flatnonzero(~inside)]), kind="stable")
-    return SparsePoints(base[None], np.zeros(len(order), dtype=np.int64), sparse.vstack([encoded[inside], clipped], format="csr")[order])
+    return SparsePoints(base[None], np.zeros(len(order), dtype=np.int64), sparse.vstack([encoded[inside], *clipped], format="csr")[order])
