@@ -1,7 +1,6 @@
 """The statistics of points in torch, by the names of the registry: the same formulas in the same whole numbers, on any device.
 
-Where no point is clipped the integers are those of numpy. The norm of a point that is clipped is added up in another order, so such a point
-may differ by one integer step; its bound holds all the same.
+The integers are those of numpy: arithmetic is exact up to a square root and a quotient, which are rounded alike everywhere.
 """
 
 import math
@@ -12,7 +11,8 @@ import torch
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.statistics import refined
-from feddp_kmeans.privacy.fixed_point import RESOLUTION
+from feddp_kmeans.privacy.clipping import LARGEST
+from feddp_kmeans.privacy.fixed_point import RESOLUTION, spare_bits
 
 _CHUNK_VALUES = 1 << 26
 _PROJECTION_STEPS = 2.0**20
@@ -33,13 +33,24 @@ def total_of(name: str, points: Any, public: Mapping[str, Any]) -> Any:
 
 
 def encode(points: Any, center: Any, radius: float) -> Any:
-    """Return the points, clipped to the ball, as whole numbers of norm at most R; see ``Ball.encode``."""
-    shifted = (points.to(torch.float64) - center).clamp(-1e150, 1e150)
-    factors = (radius / shifted.square().sum(dim=1).sqrt()).clamp(max=1.0)
-    scaled = shifted * factors[:, None] * (RESOLUTION / radius)
-    encoded = scaled.round()
-    outside = encoded.square().sum(dim=1) > RESOLUTION**2
-    return torch.where(outside[:, None], scaled.trunc(), encoded)
+    """Return the points as whole numbers of norm at most R, the same as those of ``Ball.encode``."""
+    shifted = points.to(torch.float64) - center
+    encoded = (shifted * (RESOLUTION / radius)).round()
+    outside = ~(encoded.square().sum(dim=1) <= RESOLUTION**2)
+    if bool(outside.any()):
+        encoded[outside] = _shortened(shifted[outside])
+    return encoded
+
+
+def _shortened(rows: Any) -> Any:
+    """Return rows that are too long as whole numbers of norm R, less what rounding takes; see ``privacy.fixed_point``."""
+    bounded = rows.clamp(-LARGEST, LARGEST)
+    _, exponents = torch.frexp(bounded.abs().amax(dim=1))
+    powers = torch.exp2((spare_bits(rows.shape[1]) - exponents).to(torch.float64))
+    whole = (bounded * powers[:, None]).round()
+    scaled = whole * (RESOLUTION / whole.square().sum(dim=1).sqrt())[:, None]
+    rounded = scaled.round()
+    return torch.where((rounded.square().sum(dim=1) > RESOLUTION**2)[:, None], scaled.trunc(), rounded)
 
 
 def _project(encoded: Any, projection: Any) -> Any:
