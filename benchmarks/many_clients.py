@@ -3,7 +3,7 @@
     python benchmarks/many_clients.py --folder /tmp
 
 The points are float32 in one memory-mapped file (4 GB at a million clients) that all runs share; offsets tell the clients apart. Every run
-is a process of its own and shows its releases as they are made. Prints seconds and peak resident memory; Linux only: /proc tells the memory.
+is a process of its own and shows its releases as they are made. Prints seconds and peak memory. Linux only: /proc tells the memory.
 """
 
 import argparse
