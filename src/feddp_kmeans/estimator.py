@@ -17,7 +17,8 @@ from feddp_kmeans.algorithm.bounds import ClientBounds
 from feddp_kmeans.algorithm.settings import Box, InitName, Settings
 from feddp_kmeans.baselines import BASELINES
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points, finite_rows
+from feddp_kmeans.federation.batches import finite_rows
+from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points
 
 
 class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]

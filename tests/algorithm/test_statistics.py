@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.statistics import REGISTRY, arithmetic, norms, refined, theory
@@ -226,6 +227,9 @@ def test_the_sensitivity_is_reached(statistic, public, order, sensitivity):
     rows = np.repeat(edge[:1], 30, axis=0) if statistic.whole_clients else edge[:1]
     if statistic in (statistics.CLIENT_PRESENCE, statistics.CLIENT_CLUSTER_MEANS):
         rows = np.repeat(edge, 10, axis=0)
+    if statistic is refined.POINT_SECOND_MOMENT:
+        # Scales of points are rounded down to a few values: the bound is reached where a point just meets it.
+        public = public | {"bound": 1.0001 * RESOLUTION**2 * (1 - (1 - refined.TRACE_WEIGHT**2) / DIMENSION) ** 0.5}
     reached = exact_norm(statistic(one_client(rows), **public), order)
     assert reached == pytest.approx(sensitivity, rel=1e-3)
 
@@ -343,16 +347,31 @@ def test_refined_second_moment_is_traceless_part_and_trace(size, rng):
     assert isometric == pytest.approx(np.sum(traceless**2), rel=1e-2)
 
 
+@pytest.mark.parametrize("case", ALL_CASES, ids=names(ALL_CASES))
+@pytest.mark.parametrize("reach", [1.0, 0.2, 1e-3])
+def test_sparse_points_give_the_bits_of_dense_ones(case, reach, rng):
+    statistic, public, *_ = case
+    rows = rng.standard_normal((60, DIMENSION)) * (rng.random((60, DIMENSION)) < 0.4)
+    rows[7], rows[9] = 0, 1e200
+    if "radius" in public:
+        public = public | {"radius": RADIUS / reach}
+    starts = np.array([0, 20, 20, 60])
+    expected = statistic(ClientBatch(rows, starts), **public)
+    assert np.array_equal(statistic(ClientBatch(sparse.csr_matrix(rows), starts), **public), expected)
+
+
 def test_refined_residuals_by_hand():
     ball = Ball(np.zeros(1), 8.0)
     batch = ClientBatch(np.array([[1.0], [3.0], [7.0], [5.0]]), np.array([0, 3, 3, 4]))
     centers = ball.encode(np.array([[0.0], [6.0]]))
-    public = {"center": ball.center, "radius": 8.0, "centers": centers, "origins": centers, "count_weight": 100.0, "bound": 1e9}
-    values = refined.CLIENT_RESIDUALS(batch, **public).reshape(2, 2) / refined.BOUNDED_STEPS * 1e9
+    bound = refined.whole_bound(4e8)
+    public = {"center": ball.center, "radius": 8.0, "centers": centers, "origins": centers, "count_weight": 100.0, "bound": bound}
+    values = refined.CLIENT_RESIDUALS(batch, **public).reshape(2, 2) / refined.BOUNDED_STEPS * bound
     assert values[:, 0] * ball.grid == pytest.approx([4.0, 1 - 1.0], abs=2e-3)
     assert values[:, 1] / 100 == pytest.approx([2, 2], abs=1e-2)
-    single = refined.POINT_RESIDUALS(batch, **public).reshape(2, 2) / refined.BOUNDED_STEPS * 1e9
+    single = refined.POINT_RESIDUALS(batch, **public).reshape(2, 2) / refined.BOUNDED_STEPS * bound
     assert single == pytest.approx(values, abs=10)
+    assert 4e8 <= bound <= 6e8
 
 
 def test_sums_and_counts_of_a_clipped_unit_keep_their_quotient(rng):

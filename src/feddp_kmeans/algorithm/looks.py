@@ -110,7 +110,7 @@ class Looks:
         """Return noisy residual sums and counts, each unit's vector bounded by the typical length."""
         statistic = refined.CLIENT_RESIDUALS if self.is_client_level else refined.POINT_RESIDUALS
         release = self.plan[name]
-        bound = self._bound(name, typical.length)
+        bound = refined.whole_bound(self._bound(name, typical.length))
         public = frame.arguments() | {"bound": bound, "count_weight": count_weight}
         values = bound * self._federation.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, **public)
         table = values.reshape(len(frame.targets), -1)

@@ -15,7 +15,7 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, weighted_kmeans
 from feddp_kmeans.algorithm.statistics import refined as statistics
 from feddp_kmeans.algorithm.statistics.arithmetic import assign, joint_sums, project
-from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_SENSITIVITY, SIZE_CLASSES, TRACE_WEIGHT, traceless
+from feddp_kmeans.algorithm.statistics.refined import BOUNDED_STEPS, MOMENT_SENSITIVITY, SIZE_CLASSES, TRACE_WEIGHT, traceless, whole_bound
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -234,7 +234,7 @@ class RefinedRun:
         residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)
         weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
         norms = np.sqrt(residual_square + weight**2 * count_square)
-        bound = self._bound(self._room_for_tails(norms, release, len(targets)), release)
+        bound = whole_bound(self._bound(self._room_for_tails(norms, release, len(targets)), release))
         values = bound * self._noisy_sum(
             self._statistics[1],
             name,

@@ -11,7 +11,7 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Clustering
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.in_memory import finite_rows
+from feddp_kmeans.federation.batches import finite_rows
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.ledger import PrivacyReport

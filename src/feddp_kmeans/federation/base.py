@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray, Points
 from feddp_kmeans.privacy.ledger import Ledger
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.noise import StreamFactory
@@ -22,10 +22,24 @@ _TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class ClientBatch:
-    """The points of some clients, one client after the other: client j holds rows ``starts[j]:starts[j + 1]``."""
+    """The points of some clients, one client after the other: client j holds rows ``starts[j]:starts[j + 1]``.
 
-    points: FloatArray
+    Points are an array or a CSR matrix; ``dense`` is for statistics that have no use for zeros.
+    """
+
+    points: Points
     starts: IntArray
+
+    @property
+    def n_points(self) -> int:
+        """Return the number of points."""
+        return int(self.points.shape[0])
+
+    @property
+    def dense(self) -> FloatArray:
+        """Return the points as an array."""
+        points: FloatArray = self.points.toarray() if hasattr(self.points, "toarray") else self.points
+        return points
 
     @property
     def n_clients(self) -> int:
@@ -35,7 +49,7 @@ class ClientBatch:
     @property
     def is_single_points(self) -> bool:
         """Return whether every client holds exactly one point: a shortcut for statistics of points."""
-        return self.n_clients == len(self.points) and bool((self.sizes == 1).all())
+        return self.n_clients == self.n_points and bool((self.sizes == 1).all())
 
     @property
     def sizes(self) -> IntArray:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import BoolArray, IntArray, Points
 from feddp_kmeans.federation.base import ClientBatch
 
 BATCH_VALUES = 1 << 18
@@ -35,8 +35,8 @@ class PointSource(Protocol):
         """Return all points at once, as an array or a CSR matrix."""
         ...
 
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the points as float64 or float32 arrays of at most ``rows`` rows."""
+    def pieces(self, rows: int) -> Iterator[Points]:
+        """Yield the points as float64 or float32 arrays, or CSR matrices, of at most ``rows`` rows."""
         ...
 
 
@@ -90,7 +90,7 @@ class SourceClients:
         rows = batch_rows(self.dimension)
         read_rows = max(rows, _READ_VALUES // self.dimension)
         pieces = (piece for source in self._sources for piece in source.pieces(read_rows))
-        return _gathered((piece[start : start + rows] for piece in pieces for start in range(0, len(piece), rows)), rows)
+        return _gathered((part for piece in pieces for part in _parts(piece, rows)), rows)
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
         """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
@@ -103,16 +103,17 @@ def batch_rows(dimension: int) -> int:
     return max(1, BATCH_VALUES // dimension, min(2 * dimension, _LARGEST_VALUES // dimension))
 
 
-def as_floats(points: Any) -> FloatArray:
-    """Return points as a dense array: float32 as it is, anything else as float64."""
-    dense = points.toarray() if sparse.issparse(points) else points
-    return np.asarray(dense, dtype=dense.dtype if dense.dtype == np.float32 else np.float64)
+def as_floats(points: Points) -> Points:
+    """Return points as an array, float32 as it is and anything else as float64; or as a CSR matrix of float64."""
+    if sparse.issparse(points):
+        return points.astype(np.float64)
+    return np.asarray(points, dtype=points.dtype if points.dtype == np.float32 else np.float64)
 
 
-def finite_batch(points: FloatArray, sizes: IntArray) -> ClientBatch:
+def finite_batch(points: Points, sizes: IntArray) -> ClientBatch:
     """Return clients of these sizes as a batch, without the rows that hold a NaN or an infinity."""
     if not _all_finite(points):
-        finite = np.isfinite(points).all(axis=1)
+        finite = finite_rows(points)
         owners = np.repeat(np.arange(len(sizes)), sizes)
         sizes = np.bincount(owners[finite], minlength=len(sizes))
         points = points[finite]
@@ -121,26 +122,49 @@ def finite_batch(points: FloatArray, sizes: IntArray) -> ClientBatch:
     return ClientBatch(points, starts)
 
 
-def _all_finite(points: FloatArray) -> bool:
+def finite_rows(points: Points) -> BoolArray:
+    """Return which rows of an array or CSR matrix hold no NaN and no infinity."""
+    if sparse.issparse(points):
+        rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+        finite: BoolArray = np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
+    else:
+        finite = np.isfinite(points).all(axis=1)
+    return finite
+
+
+def _all_finite(points: Points) -> bool:
     """Return whether all numbers are sure to be finite: a NaN or an infinity would be in their sum, which needs no second array."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(points.sum()))
 
 
-def _gathered(parts: Iterator[FloatArray], rows: int) -> Iterator[ClientBatch]:
-    """Yield the parts, a client each, together in batches of at most ``rows`` rows; a larger part is a batch of its own."""
-    pending: list[FloatArray] = []
-    held = 0
+def _parts(piece: Points, rows: int) -> Iterator[Points]:
+    """Yield an array in parts of so many rows; a sparse one is small enough as it is."""
+    if sparse.issparse(piece):
+        yield piece
+    else:
+        yield from (piece[start : start + rows] for start in range(0, len(piece), rows))
+
+
+def _gathered(parts: Iterator[Points], rows: int) -> Iterator[ClientBatch]:
+    """Yield the parts, a client each, together in batches of at most ``rows`` dense rows; a larger part is a batch of its own."""
+    pending: list[Points] = []
+    held = 0.0
     for part in parts:
-        if pending and held + len(part) > rows:
+        size = part.nnz / part.shape[1] if sparse.issparse(part) else len(part)
+        if pending and held + size > rows:
             yield _joined(pending)
-            pending, held = [], 0
+            pending, held = [], 0.0
         pending.append(part)
-        held += len(part)
+        held += size
     if pending:
         yield _joined(pending)
 
 
-def _joined(parts: list[FloatArray]) -> ClientBatch:
-    points = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return finite_batch(points, np.array([len(part) for part in parts]))
+def _joined(parts: list[Points]) -> ClientBatch:
+    sizes = np.array([part.shape[0] for part in parts])
+    if len(parts) == 1:
+        return finite_batch(parts[0], sizes)
+    if all(sparse.issparse(part) for part in parts):
+        return finite_batch(sparse.vstack(parts, format="csr"), sizes)
+    return finite_batch(np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]), sizes)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import BoolArray, IntArray, Points
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.federation.batches import SourceClients, as_floats, batch_rows, finite_batch
 from feddp_kmeans.federation.local import LocalFederation
@@ -29,7 +29,7 @@ class ArraySource:
         """Return the points as they were given."""
         return self._points
 
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
+    def pieces(self, rows: int) -> Iterator[Points]:
         """Yield the rows as float64 or float32, at most ``rows`` at a time: views where that is what they are."""
         read = ReadPages(self._points)
         for start in range(0, self._points.shape[0], rows):
@@ -61,7 +61,7 @@ class TableClients:
     def points(self) -> Iterator[ClientBatch]:
         """Yield all points in batches that do not tell the clients apart, in the order of the table."""
         for piece in ArraySource(self._table).pieces(batch_rows(self.dimension)):
-            yield finite_batch(piece, np.array([len(piece)]))
+            yield finite_batch(piece, np.array([piece.shape[0]]))
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
         """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
@@ -163,13 +163,3 @@ def as_points(points: Any, name: str) -> Any:
     if array.shape[1] == 0:
         raise FedDPError(f"{name} must have at least one column, got shape {array.shape}.")
     return array
-
-
-def finite_rows(points: Any) -> BoolArray:
-    """Return which rows of an array or CSR matrix hold no NaN and no infinity."""
-    if sparse.issparse(points):
-        rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
-        finite: BoolArray = np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
-    else:
-        finite = np.isfinite(points).all(axis=1)
-    return finite

@@ -6,12 +6,16 @@ and however the points are spread over clients.
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import FloatArray
+from feddp_kmeans._typing import FloatArray, Points
 from feddp_kmeans.privacy.clipping import clip_rows
+
+if TYPE_CHECKING:
+    from feddp_kmeans.privacy.sparse_points import SparsePoints
 
 RESOLUTION = 1 << 16
 """The integer norm R that the ball's radius is mapped to."""
@@ -50,6 +54,14 @@ class Ball:
     def grid(self) -> float:
         """Return the length of one integer step."""
         return self.radius / RESOLUTION
+
+    def encode_any(self, points: Points) -> "FloatArray | SparsePoints":
+        """Return the points as integer vectors: an array's as an array, a CSR matrix's without making it dense. The bits are the same."""
+        if not hasattr(points, "tocsr"):
+            return self.encode(points)
+        from feddp_kmeans.privacy.sparse_points import encode_sparse
+
+        return encode_sparse(self, points.tocsr())
 
     def encode(self, points: FloatArray) -> FloatArray:
         """Return the points, clipped to the ball, as integer vectors z with ``|z| <= RESOLUTION`` exactly.

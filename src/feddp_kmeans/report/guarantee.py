@@ -13,8 +13,8 @@ _TRUST = {
         "so whoever runs it must be trusted. Everybody who sees only what was released is covered by the guarantee."
     ),
     "secure-sum": (
-        "Every client added its own share of the noise and masked what it sent, so that the server learned the noisy sums and nothing else. The "
-        "server is covered by the guarantee too, as long as it does not work together with more clients than the run allowed for."
+        "Every client added its own share of the noise and masked what it sent, so that the server learned the noisy sums and nothing "
+        "else. The server is covered by the guarantee too, as long as it does not work together with more clients than the run allowed for."
     ),
 }
 

@@ -1,11 +1,16 @@
 """Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order."""
 
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch
-from feddp_kmeans.privacy.fixed_point import EXACT_ROWS
+from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, Ball
+
+if TYPE_CHECKING:
+    from feddp_kmeans.privacy.sparse_points import SparsePoints
 
 _PROJECTION_STEPS = 2.0**20
 _ASSIGN_VALUES = 1 << 20
@@ -21,7 +26,21 @@ _LARGEST_PADDED = 1 << 12
 """Clients of more points than this are multiplied one by one."""
 
 
-def project(encoded: FloatArray, projection: FloatArray | None) -> FloatArray:
+Encoded: TypeAlias = "FloatArray | SparsePoints"
+"""Points as integer vectors."""
+
+
+def encoded_points(batch: ClientBatch, center: FloatArray, radius: float) -> Encoded:
+    """Return the batch's points in the integer coordinates of a ball."""
+    return Ball(center, float(radius)).encode_any(batch.points)
+
+
+def dense(encoded: Encoded) -> FloatArray:
+    """Return encoded points as one array."""
+    return encoded if isinstance(encoded, np.ndarray) else encoded.dense()
+
+
+def project(encoded: Any, projection: FloatArray | None) -> Any:
     """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
 
     Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37. A wider projection is refused: rounding could make a
@@ -43,11 +62,14 @@ def whole(centers: FloatArray) -> FloatArray:
     return rounded
 
 
-def assign(encoded: FloatArray, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
+def assign(encoded: Encoded, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
     """Return for each point the index of its nearest center: ``argmin_r |z - c_r|**2``, in exact arithmetic."""
     targets = whole(centers)
     points = project(encoded, projection)
     offsets = np.square(targets).sum(axis=1)
+    if not isinstance(points, np.ndarray):
+        nearest: IntArray = (points @ (2 * targets.T) - offsets).argmax(axis=1)
+        return nearest
     labels = np.empty(len(points), dtype=np.int64)
     step = max(1, _ASSIGN_VALUES // len(targets))
     for start in range(0, len(points), step):
@@ -88,8 +110,43 @@ def check_rows(name: str, rows: FloatArray, other: str, others: FloatArray) -> N
         raise FedDPError(f"{name} must be as many as {other}, {len(others)}, got {len(rows)}.")
 
 
-def gram(encoded: FloatArray) -> FloatArray:
+def scaled_points(encoded: Encoded, scales: FloatArray) -> Any:
+    """Return the points, each times its scale and rounded."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.scaled(scales)
+    return np.rint(encoded * scales[:, None])
+
+
+def squared_norms(encoded: Encoded) -> FloatArray:
+    """Return the squared norm of each point."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.squared_norms()
+    squares: FloatArray = np.square(encoded).sum(axis=1)
+    return squares
+
+
+def products_with(encoded: Encoded, vectors: FloatArray, labels: IntArray) -> FloatArray:
+    """Return the product of each point with the vector of its label."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.products_with(vectors, labels)
+    products: FloatArray = (encoded * vectors[labels]).sum(axis=1)
+    return products
+
+
+def weighted_sums(encoded: Encoded, weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the weighted sum of the points with each label."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.weighted_sums(weights, labels, k)
+    chosen = np.zeros((len(labels), k))
+    chosen[np.arange(len(labels)), labels] = weights
+    sums: FloatArray = chosen.T @ encoded
+    return sums
+
+
+def gram(encoded: Encoded) -> FloatArray:
     """Return ``Z^T Z`` exactly; a batch never holds more rows than stay exact in float64."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.gram()
     total = np.zeros((encoded.shape[1], encoded.shape[1]))
     for start in range(0, len(encoded), EXACT_ROWS):
         block = encoded[start : start + EXACT_ROWS]
@@ -97,12 +154,9 @@ def gram(encoded: FloatArray) -> FloatArray:
     return total
 
 
-def sums_by(encoded: FloatArray, labels: IntArray, k: int) -> FloatArray:
-    """Return the sum of the rows with each label."""
-    indicator = np.zeros((len(labels), k))
-    indicator[np.arange(len(labels)), labels] = 1.0
-    sums: FloatArray = indicator.T @ encoded
-    return sums
+def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
+    """Return the sum of the points with each label."""
+    return weighted_sums(encoded, np.ones(len(labels)), labels, k)
 
 
 def sums_of_runs(rows: FloatArray, batch: ClientBatch) -> FloatArray:

@@ -37,7 +37,7 @@ def _histogram(lengths: FloatArray, edges: FloatArray, held: IntArray) -> IntArr
 
 
 def _distances(batch: ClientBatch, *, center: FloatArray, edges: FloatArray) -> IntArray:
-    classes = _classes(row_norms(within_range(batch.points - center)), edges)
+    classes = _classes(row_norms(within_range(batch.dense - center)), edges)
     width = len(edges) + 1
     counts = np.bincount(batch.owners * width + classes, minlength=batch.n_clients * width).reshape(-1, width)
     sizes = np.maximum(batch.sizes, 1)[:, None]
@@ -51,7 +51,7 @@ def _residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> I
 
 
 def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edges: FloatArray) -> IntArray:
-    norms, _ = second_moment_norms(Ball(center, float(radius)).encode(batch.points), batch)
+    norms, _ = second_moment_norms(Ball(center, float(radius)).encode(batch.dense), batch)
     return _histogram(norms, edges, batch.sizes)
 
 
@@ -59,7 +59,7 @@ def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells
     if not ((low < high).all() and (cells >= 1).all()):
         raise FedDPError(f"a grid must have low below high and at least one cell a coordinate, got {low}, {high} and {cells}.")
     with np.errstate(over="ignore"):
-        places = np.clip((batch.points - low) / (high - low) * cells, 0, cells - 1).astype(np.int64)
+        places = np.clip((batch.dense - low) / (high - low) * cells, 0, cells - 1).astype(np.int64)
     flat = np.zeros(len(places), dtype=np.int64)
     for column, count in enumerate(cells):
         flat = flat * int(count) + places[:, column]
@@ -67,7 +67,7 @@ def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells
 
 
 def _count(batch: ClientBatch, **_: Any) -> IntArray:
-    return np.array([len(batch.points)], dtype=np.int64)
+    return np.array([batch.n_points], dtype=np.int64)
 
 
 _SHARES = constant(Sensitivity(l1=float(SHARE_STEPS), l2=float(SHARE_STEPS)))

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import assign, gram, joint_sums, outer_product_norms, positive, sums_by
+from feddp_kmeans.algorithm.statistics.arithmetic import (
+    Encoded,
+    assign,
+    dense,
+    encoded_points,
+    gram,
+    joint_sums,
+    outer_product_norms,
+    positive,
+    sums_by,
+)
 from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.clipping import row_norms
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
@@ -22,7 +32,7 @@ COUNT_STEPS = 1 << 16
 
 
 def _outer_product(batch: ClientBatch, *, center: FloatArray, radius: float) -> IntArray:
-    return _upper_triangle(gram(Ball(center, float(radius)).encode(batch.points)))
+    return _upper_triangle(gram(encoded_points(batch, center, radius)))
 
 
 def _cluster_counts(batch: ClientBatch, **where: Any) -> IntArray:
@@ -37,7 +47,7 @@ def _cluster_sums(batch: ClientBatch, **where: Any) -> IntArray:
 
 def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     ball = Ball(center, float(radius))
-    encoded = ball.encode(batch.points)
+    encoded = ball.encode(batch.dense)
     shrink = _outer_product_shrink(encoded, batch, positive(bound) / ball.grid**2)
     scaled = np.where(shrink < 1, np.rint(encoded * np.minimum(shrink, 1)), encoded)
     return _upper_triangle(gram(scaled))
@@ -124,7 +134,7 @@ class _Assigned:
     """Encoded points and the cluster of each."""
 
     ball: Ball
-    encoded: FloatArray
+    encoded: Encoded
     labels: IntArray
     k: int
 
@@ -133,7 +143,7 @@ def _assigned(
     batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
 ) -> _Assigned:
     ball = Ball(center, float(radius))
-    encoded = ball.encode(batch.points)
+    encoded = ball.encode_any(batch.points)
     return _Assigned(ball, encoded, assign(encoded, centers, projection), len(centers))
 
 
@@ -145,7 +155,7 @@ def _counts_by_client(batch: ClientBatch, found: _Assigned) -> FloatArray:
 def _sums_by_client(batch: ClientBatch, found: _Assigned) -> FloatArray:
     """Return the (clients, k, d) sums of integer points."""
     sums = np.zeros((batch.n_clients, found.k, found.encoded.shape[1]))
-    units, clusters, values = joint_sums(batch, found.encoded, found.labels, found.k, 1.0)
+    units, clusters, values = joint_sums(batch, dense(found.encoded), found.labels, found.k, 1.0)
     sums[units, clusters] = values[:, :-1]
     return sums
 

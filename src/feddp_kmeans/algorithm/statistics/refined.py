@@ -13,13 +13,19 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import (
     assign,
     check_rows,
+    dense,
+    encoded_points,
     gram,
     joint_sums,
     outer_product_norms,
     positive,
+    products_with,
     project,
+    scaled_points,
+    squared_norms,
     sums_by,
     sums_of_runs,
+    weighted_sums,
     whole,
 )
 from feddp_kmeans.algorithm.statistics.paper import ONE
@@ -33,6 +39,13 @@ BOUNDED_STEPS = 1 << 30
 
 MOMENT_STEPS = 1 << 32
 """The same for second moments, whose points are rounded to 16 bits."""
+
+_MOMENT_LIMIT = MOMENT_STEPS * (1 - 2.0**-30)
+_LEVELS = 64
+"""Scales of points between one power of two and the next: a long point may weigh 2 % less than its bound allows."""
+
+_DENSE_ROWS = 1 << 8
+"""Rows made dense at a time."""
 
 MOMENT_SENSITIVITY = math.sqrt(2.0) * MOMENT_STEPS
 """What a unit's second moment can be, in integer steps of its coordinates; see POINT_SECOND_MOMENT."""
@@ -48,7 +61,7 @@ def each_point(compute: Callable[..., IntArray]) -> Callable[..., IntArray]:
     """Return the statistic in which every point is a client of its own: the point-level form of a statistic of clients."""
 
     def compute_each(batch: ClientBatch, **public: Any) -> IntArray:
-        return compute(ClientBatch(batch.points, np.arange(len(batch.points) + 1)), **public)
+        return compute(ClientBatch(batch.points, np.arange(batch.n_points + 1)), **public)
 
     return compute_each
 
@@ -59,8 +72,22 @@ def _sizes(batch: ClientBatch) -> IntArray:
     return np.bincount(classes, minlength=SIZE_CLASSES).astype(np.int64)
 
 
+def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
+    encoded = encoded_points(batch, center, radius)
+    dimension = encoded.shape[1]
+    scales = _point_scales(squared_norms(encoded), dimension, positive(bound))
+    scaled = scaled_points(encoded, scales)
+    diagonal = np.zeros(dimension + 1)
+    for start in range(0, len(scaled), _DENSE_ROWS):
+        single = np.square(dense(scaled[start : start + _DENSE_ROWS]))
+        traces = single.sum(axis=1, keepdims=True)
+        diagonal[:-1] += np.trunc(np.sqrt(2) * (single - traces / dimension)).sum(axis=0)
+        diagonal[-1] += np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).sum()
+    return np.concatenate([2 * gram(scaled)[np.triu_indices(dimension, 1)], diagonal]).astype(np.int64)
+
+
 def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
-    encoded = Ball(center, float(radius)).encode(batch.points)
+    encoded = Ball(center, float(radius)).encode(batch.dense)
     scaled = np.rint(encoded * np.repeat(_moment_scales(encoded, batch, positive(bound)), batch.sizes)[:, None])
     dimension = encoded.shape[1]
     off_diagonal = 2 * gram(scaled)[np.triu_indices(dimension, 1)]
@@ -84,7 +111,7 @@ def residual_vectors(
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
     check_rows("origins", origins, "centers", centers)
-    encoded = Ball(center, float(radius)).encode(batch.points)
+    encoded = Ball(center, float(radius)).encode(batch.dense)
     labels = assign(encoded, centers, projection)
     residuals = project(encoded, residual_projection) - whole(origins)[labels]
     units, clusters, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
@@ -99,13 +126,46 @@ def _bounded_residuals(batch: ClientBatch, *, centers: FloatArray, bound: float,
     return sums_by(bounded, clusters, len(centers)).astype(np.int64).ravel()
 
 
+def _point_residuals(
+    batch: ClientBatch,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    origins: FloatArray,
+    bound: float,
+    count_weight: float,
+    projection: FloatArray | None = None,
+    residual_projection: FloatArray | None = None,
+) -> IntArray:
+    check_rows("origins", origins, "centers", centers)
+    k, starts, weight = len(centers), whole(origins), float(count_weight)
+    encoded = encoded_points(batch, center, radius)
+    same = projection is not None and residual_projection is projection
+    coordinates = project(encoded, residual_projection)
+    labels = assign(coordinates, centers) if same else assign(encoded, centers, projection)
+    squares = squared_norms(coordinates) - 2 * products_with(coordinates, starts, labels) + np.square(starts).sum(axis=1)[labels]
+    lengths = np.sqrt(squares + weight**2)
+    factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(positive(bound), lengths))
+    total = np.zeros((k, coordinates.shape[1] + 1), dtype=np.int64)
+    # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.
+    rows = max(1, int(2.0**53 / (max(float(factors.max(initial=0.0)), 1.0) * 2.0**17)))
+    for start in range(0, len(labels), rows):
+        some = slice(start, start + rows)
+        counted = np.bincount(labels[some], factors[some], minlength=k)
+        summed = weighted_sums(coordinates[some], factors[some], labels[some], k)
+        total[:, :-1] += summed.astype(np.int64) - counted.astype(np.int64)[:, None] * starts.astype(np.int64)
+        total[:, -1] += np.bincount(labels[some], np.trunc(factors[some] * weight), minlength=k).astype(np.int64)
+    return total.ravel()
+
+
 _MOMENT = constant(Sensitivity(l1=None, l2=MOMENT_SENSITIVITY))
 _RESIDUALS = constant(Sensitivity(l1=None, l2=float(BOUNDED_STEPS)))
 
 CLIENT_SIZES = Statistic("client-sizes", _sizes, PrivacyUnit.CLIENT, ONE)
 """How many clients hold 1, 2-3, 4-7, ... points. One client changes it by 1: it is in one class."""
 
-POINT_SECOND_MOMENT = Statistic("point-second-moment", each_point(_bounded_second_moment), PrivacyUnit.POINT, _MOMENT)
+POINT_SECOND_MOMENT = Statistic("point-second-moment", _point_second_moment, PrivacyUnit.POINT, _MOMENT)
 CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _bounded_second_moment, PrivacyUnit.CLIENT, _MOMENT)
 """The refined outer product: traceless part and, lightly, trace of ``S = Z^T Z``, in coordinates in which distances are those of the
 Frobenius norm; each unit's scaled to norm at most ``bound``, then expressed in units of it.
@@ -116,7 +176,16 @@ below MOMENT_STEPS squared, and truncating the last d + 1 coordinates only short
 stand for 1 (bound).
 """
 
-POINT_RESIDUALS = Statistic("point-residuals", each_point(_bounded_residuals), PrivacyUnit.POINT, _RESIDUALS)
+POINT_RESIDUALS = Statistic("point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS)
+"""As CLIENT_RESIDUALS, for points: residual ``x - origin_r`` and ``count_weight``, times a whole factor that depends on the point.
+
+A point's factor is the largest whole number that keeps its vector within BOUNDED_STEPS: ``floor(BOUNDED_STEPS / max(bound, length))``.
+So sums are whole-number combinations of the points, linear in them, and never dense where the points are sparse. The squared length of a
+residual is a whole number below 2**53, exact; the slack of 2**-32 covers square root and quotient; truncating the count only shortens. A
+factor may be one part in ``BOUNDED_STEPS / bound`` short of the ideal; residuals and counts have the same one, so their quotient stays a
+mean.
+"""
+
 CLIENT_RESIDUALS = Statistic("client-residuals", _bounded_residuals, PrivacyUnit.CLIENT, _RESIDUALS)
 """Per cluster, the sum of residuals ``x - origin_r`` and ``count_weight`` times the count, as one vector; each unit's vector is scaled to
 norm at most ``bound`` (counts with sums, so that their quotient stays a mean) and expressed in units of it.
@@ -124,6 +193,12 @@ norm at most ``bound`` (counts with sums, so that their quotient stays a mean) a
 Sensitivity: one unit adds one vector of norm at most BOUNDED_STEPS, which stand for 1 (bound): the factor leaves 2**-32 of slack for the
 rounding of the norm, and truncation only shortens. Which cluster a point is in depends on that point and public centers alone.
 """
+
+
+def whole_bound(bound: float) -> float:
+    """Return a bound at most a little larger, of which BOUNDED_STEPS is a whole multiple: points within it have just that factor."""
+    factor = math.floor(BOUNDED_STEPS / bound)
+    return BOUNDED_STEPS * (1 - 2.0**-31) / factor if factor >= 1 else bound
 
 
 def second_moment_norms(encoded: FloatArray, batch: ClientBatch) -> tuple[FloatArray, FloatArray]:
@@ -145,6 +220,29 @@ def traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
     return matrix, float(values[-1] * np.sqrt(dimension) / TRACE_WEIGHT)
 
 
+def _point_scales(squares: FloatArray, dimension: int, bound: float) -> FloatArray:
+    """Return ``_moment_scales`` of single points, rounded down to a few values.
+
+    Points of one scale share what they have in common, so sparse ones need not be made dense one by one. For one point F is the squared
+    norm and N is F times a constant, so the scale depends on the squared norm alone.
+    """
+    shorter = math.sqrt(1 - (1 - TRACE_WEIGHT**2) / dimension)
+    largest = _largest_scales(squares * shorter, squares, np.full(len(squares), math.sqrt(dimension) / 2))
+    wanted = math.sqrt(_MOMENT_LIMIT / bound)
+    with np.errstate(divide="ignore"):
+        levels = np.maximum(np.ceil(_LEVELS * np.log2(wanted / largest)), 0.0)
+    return np.where(largest > 0, wanted * (1 - 2.0**-40) * 2.0 ** (-levels / _LEVELS), 0.0)
+
+
+def _largest_scales(norms: FloatArray, frobenius: FloatArray, slack: FloatArray) -> FloatArray:
+    """Return the root of the quadratic in ``_moment_scales``; zero where nothing is to be scaled."""
+    linear = slack * np.sqrt(frobenius)
+    room = np.maximum(_MOMENT_LIMIT - slack**2, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        largest = room / (linear + np.sqrt(linear**2 + norms * room))
+    return np.where(frobenius > 0, np.nan_to_num(largest), 0.0)
+
+
 def _moment_scales(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:
     """Return by what each unit's points are scaled so that ``bound`` becomes MOMENT_STEPS and no unit exceeds it after rounding.
 
@@ -154,11 +252,5 @@ def _moment_scales(encoded: FloatArray, batch: ClientBatch, bound: float) -> Flo
     scale and this quadratic's root.
     """
     norms, frobenius = second_moment_norms(encoded, batch)
-    limit = MOMENT_STEPS * (1 - 2.0**-30)
-    slack = np.sqrt(batch.sizes * encoded.shape[1]) / 2
-    linear = slack * np.sqrt(frobenius)
-    room = np.maximum(limit - slack**2, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        largest = room / (linear + np.sqrt(linear**2 + norms * room))
-    wanted = np.sqrt(limit / bound)
-    return np.where(frobenius > 0, np.minimum(wanted, np.nan_to_num(largest)), 0.0)
+    largest = _largest_scales(norms, frobenius, np.sqrt(batch.sizes * encoded.shape[1]) / 2)
+    return np.minimum(np.sqrt(_MOMENT_LIMIT / bound), largest)

@@ -45,12 +45,12 @@ def moved(points: FloatArray, anchors: FloatArray, shifts: FloatArray) -> FloatA
 
 
 def _anchor_counts(batch: ClientBatch, *, anchors: FloatArray) -> IntArray:
-    return np.bincount(nearest(batch.points, anchors), minlength=len(anchors)).astype(np.int64)
+    return np.bincount(nearest(batch.dense, anchors), minlength=len(anchors)).astype(np.int64)
 
 
 def _moved_statistic(name: str, plain: Statistic) -> Statistic:
     def compute(batch: ClientBatch, *, anchors: FloatArray, shifts: FloatArray, **public: Any) -> IntArray:
-        return plain(ClientBatch(moved(batch.points, anchors, shifts), batch.starts), **public)
+        return plain(ClientBatch(moved(batch.dense, anchors, shifts), batch.starts), **public)
 
     return Statistic(name, compute, plain.unit, plain.sensitivity)
 
@@ -59,7 +59,7 @@ def _clear(
     batch: ClientBatch, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray, margin: float
 ) -> tuple[FloatArray, IntArray]:
     """Return the encoded points that are nearer to one center than to any other by the margin, and their clusters."""
-    encoded = Ball(center, float(radius)).encode(batch.points)
+    encoded = Ball(center, float(radius)).encode(batch.dense)
     distances = squared_distances(project(encoded, projection), whole(centers))
     labels = distances.argmin(axis=1)
     clear = is_clear(distances, labels, float(margin))
