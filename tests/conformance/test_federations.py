@@ -41,6 +41,12 @@ def from_groups(folder):
     return federation
 
 
+def from_offsets(folder):
+    path = folder / "points.npy"
+    np.save(path, np.concatenate(CLIENTS))
+    return InMemoryFederation.from_offsets(np.load(path, mmap_mode="r"), np.cumsum([0, *(len(c) for c in CLIENTS)]))
+
+
 def files(write):
     def make(folder):
         for index, points in enumerate(CLIENTS):
@@ -57,6 +63,7 @@ def table(points):
 FEDERATIONS = {
     "in-memory": in_memory,
     "groups": from_groups,
+    "offsets": from_offsets,
     "npy": files(lambda path, points: np.save(path.with_suffix(".npy"), points)),
     "parquet": files(lambda path, points: pa.parquet.write_table(table(points), path.with_suffix(".parquet"), row_group_size=16)),
     "recorded": lambda folder: RecordedFederation(InMemoryFederation(CLIENTS), folder / "record"),

@@ -80,3 +80,80 @@ def test_clients_that_do_not_fit_are_refused(clients, message):
 def test_groups_must_be_one_a_row():
     with pytest.raises(FedDPError, match="groups must hold one value a row of X: X has 3 rows"):
         InMemoryFederation.from_groups(np.ones((3, 2)), ["a", "b"])
+
+
+def test_a_million_clients_are_one_array_and_their_offsets():
+    offsets = np.arange(0, 2_000_001, 2)
+    federation = InMemoryFederation.from_offsets(np.ones((2_000_000, 1), dtype=np.float32), offsets)
+    assert federation.n_clients == 1_000_000
+    found = list(federation._clients.whole(None))
+    assert sum(b.n_clients for b in found) == 1_000_000
+    assert len(found) == 8  # 131,072 clients of two numbers in 2**18
+    assert {b.points.dtype for b in found} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("kept", [[True, False, True, True], [False] * 4])
+def test_a_cohort_of_a_table_is_that_of_a_list(kept):
+    clients = [np.full((size, 2), float(size)) for size in (3, 1, 0, 2)]
+    table = InMemoryFederation.from_offsets(np.concatenate(clients), [0, 3, 4, 4, 6])._clients
+    (found,) = table.whole(np.array(kept))
+    chosen = [client for client, taken in zip(clients, kept, strict=True) if taken]
+    assert found.points.tolist() == [row for client in chosen for row in client.tolist()]
+    assert found.sizes.tolist() == [len(client) for client in chosen]
+
+
+def test_arrays_are_not_copied():
+    points = np.ones((1000, 10))
+    for federation in (InMemoryFederation([points]), InMemoryFederation.from_groups(points, np.arange(1000) // 10)):
+        for batch in (*federation._clients.points(), *federation._clients.whole(None)):
+            assert np.shares_memory(batch.points, points)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble, np.int32, ">f4", bool])
+def test_other_numbers_become_float64(dtype):
+    (batch,) = batches_of([np.ones((3, 2), dtype=dtype)], whole_clients=False)
+    assert batch.points.dtype == np.float64
+
+
+def test_finite_numbers_whose_sum_is_not_are_kept():
+    rows = np.full((4, 2), np.finfo(np.float64).max)
+    (batch,) = batches_of([rows])
+    assert batch.points.tolist() == rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("groups", "sizes"),
+    [
+        (["b", "a", "b", "c"], [1, 2, 1]),
+        ([2, 2, 5, 5], [2, 2]),
+        ([np.nan, 1.0, np.nan, np.inf], [1, 1, 2]),
+        (np.array(["2020", "NaT", "NaT", "2019"], dtype="datetime64[D]"), [1, 1, 2]),
+        (np.array(["x", "x", "y", "x"], dtype=object), [3, 1]),
+    ],
+)
+def test_groups_are_clients_in_the_order_of_their_labels(groups, sizes):
+    points = np.arange(8.0).reshape(4, 2)
+    (batch,) = InMemoryFederation.from_groups(points, groups)._clients.whole(None)
+    assert batch.sizes.tolist() == sizes
+    order = np.argsort(np.asarray(groups), kind="stable")
+    assert batch.points.tolist() == points[order].tolist()
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        ([0, 2], "offsets must ascend from 0 to the 3 rows of X, got 0 to 2"),
+        ([1, 3], "offsets must ascend from 0"),
+        ([0, 2, 1, 3], "offsets must ascend from 0"),
+        ([0.0, 3.0], "offsets must be whole numbers"),
+        ([[0, 3]], "offsets must be whole numbers, one a client and one more, got int64 of shape"),
+    ],
+)
+def test_offsets_that_do_not_fit_are_refused(offsets, message):
+    with pytest.raises(FedDPError, match=message):
+        InMemoryFederation.from_offsets(np.ones((3, 2)), offsets)
+
+
+def test_a_table_without_rows_has_no_clients():
+    with pytest.raises(FedDPError, match="clients must be at least one"):
+        InMemoryFederation.from_groups(np.ones((0, 2)), [])

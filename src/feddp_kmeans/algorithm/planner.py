@@ -73,11 +73,11 @@ def _simulated_cost(method: RefinedMethod, plan: Plan, n_units: int) -> float:
     points = method.server_points
     size = min(method.client_size or 1, _LARGEST_UNIT)
     method = replace(method, client_size=None if method.client_size is None else size)
-    units = [points[rng.integers(len(points), size=size)] for _ in range(_SIMULATED_UNITS)]
+    chosen = rng.integers(len(points), size=_SIMULATED_UNITS * size)
     ratio = _SIMULATED_UNITS / n_units
     releases = tuple(replace(r, noise_multiplier=r.noise_multiplier * ratio) for r in plan.releases)
     quieter = replace(plan, releases=releases, sampling_rate=1.0)
-    federation = InMemoryFederation(units)
+    federation = InMemoryFederation.from_offsets(points[chosen], np.arange(0, len(chosen) + 1, size))
     federation.begin(quieter, seed=0)
     steps = method.bind(federation, quieter, seed=0)
     centers, counts = feddp_init(steps, feddp_proxies(steps), method.k, seed=0)

@@ -72,7 +72,7 @@ def nonprivate_evaluation(run: Run, paths: list[Path]) -> Evaluation:
 def _pieces(run: Run, paths: list[Path]) -> Iterator[tuple[FloatArray, int]]:
     for source in [open_points(path, run.columns, run.schema) for path in paths]:
         for points in source.pieces(_ROWS):
-            yield points[np.isfinite(points).all(axis=1)], len(points)
+            yield points[np.isfinite(points).all(axis=1)].astype(np.float64, copy=False), len(points)
 
 
 def _explained(made: Evaluation) -> float:

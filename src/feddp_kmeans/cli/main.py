@@ -232,6 +232,24 @@ def reproduce(
         out.print(str(path), highlight=False, soft_wrap=True)
 
 
+@app.command()
+def bench(
+    folder: Annotated[Path, typer.Option("--out", help="Where bench.json and the picture go.")] = Path("bench"),
+    quick: Annotated[bool, typer.Option("--quick", help="Two problems only: less than a minute.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Measure whole private runs on this machine: CPU seconds and memory, and how they grow with points, dimensions, clusters, clients."""
+    from feddp_kmeans.cli.bench import run_bench, show_bench
+
+    found, written = run_bench(folder, quick=quick, console=err)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    show_bench(found, out)
+    for path in written:
+        out.print(str(path), highlight=False, soft_wrap=True)
+
+
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
     """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
     if server is not None:

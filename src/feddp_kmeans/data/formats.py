@@ -14,6 +14,8 @@ from feddp_kmeans.data.csv_files import CsvFile
 
 CSV = (".csv", ".tsv")
 ARROW = (".arrow", ".feather")
+_BUFFER = 1 << 18
+"""Bytes of each column that are read ahead from a Parquet file: by default all of it is, whatever its size."""
 SUFFIXES = (*CSV, ".parquet", *ARROW, *ARRAYS, *SVMLIGHT)
 
 
@@ -57,7 +59,7 @@ def read_tables(path: Path, columns: Sequence[str], rows: int, *, text: bool = F
     if suffix in CSV:
         yield from CsvFile(path).batches(columns, rows, text=text)
     elif suffix == ".parquet":
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
             for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
                 yield pa.Table.from_batches([batch]).select(list(columns))
     elif suffix in ARROW:

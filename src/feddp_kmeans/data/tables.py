@@ -40,7 +40,7 @@ class TableFile:
         return len(self.columns)
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the rows as float64 arrays, at most ``rows`` at a time; one empty array for an empty file."""
+        """Yield the rows as float64 or float32 arrays, at most ``rows`` at a time; one empty array for an empty file."""
         yielded = False
         with named_errors(self.path):
             for piece in self._read(rows):
@@ -50,8 +50,8 @@ class TableFile:
             yield np.empty((0, self.dimension))
 
     def read(self) -> FloatArray:
-        """Return the whole table."""
-        return np.concatenate(list(self.pieces(1 << 20)))
+        """Return the whole table as float64."""
+        return np.concatenate(list(self.pieces(1 << 20)), dtype=np.float64)
 
     def _read(self, rows: int) -> Iterator[FloatArray]:
         if not has_names(self.path):

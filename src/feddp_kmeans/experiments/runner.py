@@ -18,6 +18,7 @@ from feddp_kmeans._files import write_whole
 from feddp_kmeans.baselines import LIBRARIES
 from feddp_kmeans.experiments.execute import execute
 from feddp_kmeans.experiments.spec import Experiment, Job
+from feddp_kmeans.federation.threads import THREADS
 
 JOURNAL = "runs.jsonl"
 TABLE = "runs.parquet"
@@ -122,8 +123,9 @@ def _execute_all(jobs: list[Job], tables: Path | None, optima: Path, processes: 
 
 
 def _start_worker() -> None:
-    """Use one thread for arithmetic, and end when the process that started this one is gone: a killed run leaves nothing behind."""
+    """Use one thread, and end when the process that started this one is gone: a killed run leaves nothing behind."""
     threadpool_limits(1)
+    os.environ[THREADS] = "1"
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

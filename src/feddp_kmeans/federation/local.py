@@ -8,6 +8,7 @@ import numpy as np
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
 from feddp_kmeans.federation.batches import Clients
+from feddp_kmeans.federation.threads import add_batches
 from feddp_kmeans.privacy.mechanism import Release
 
 
@@ -41,6 +42,6 @@ def exact_sum(clients: Clients, statistic: Statistic, public: dict[str, Any], co
     """Return the sum of a statistic over these clients without noise: for whoever holds their points, and never for release."""
     nobody = ClientBatch(np.empty((0, clients.dimension)), np.zeros(1, dtype=np.int64))
     total: IntArray = statistic(nobody, **public)
-    for batch in clients.whole(cohort) if statistic.whole_clients else clients.points():
-        total += statistic(batch, **public)
+    batches = clients.whole(cohort) if statistic.whole_clients else clients.points()
+    add_batches(total, batches, lambda batch: statistic(batch, **public))
     return total

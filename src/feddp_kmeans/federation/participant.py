@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,6 +32,19 @@ from feddp_kmeans.privacy.odometer import Odometer
 
 PUBLIC = "public."
 """Prefix of the fields that hold a query's public arguments."""
+
+
+class Holding(Protocol):
+    """The points of one data holder, wherever they are."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the coordinates."""
+        ...
+
+    def total(self, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
+        """Return this holder's own sum, without noise."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class Participant:
     def __init__(
         self,
         name: str,
-        data: Callable[[], SiteData],
+        data: Callable[[], Holding],
         *,
         registry: Mapping[str, Statistic],
         policy: Policy,

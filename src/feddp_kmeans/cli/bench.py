@@ -1,0 +1,48 @@
+"""``feddp bench``: what runs cost on this machine."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from feddp_kmeans._files import write_whole
+from feddp_kmeans.experiments.speed import GROWTH, PAPER, QUICK, bench
+from feddp_kmeans.experiments.speed_figure import draw_speed
+from feddp_kmeans.report.result import check_folder
+
+
+def run_bench(folder: Path, *, quick: bool, console: Console) -> tuple[dict[str, Any], list[Path]]:
+    """Measure, write bench.json and bench.svg, and return what was found and the files."""
+    check_folder(folder, force=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    cases = QUICK if quick else (*PAPER, *GROWTH)
+    found = bench(cases, lambda case, method: console.print(f"{case.name}: {method} ...", highlight=False))
+    paths = [folder / "bench.json", folder / "bench.svg"]
+    write_whole(paths[0], (json.dumps(found, indent=2) + "\n").encode())
+    draw_speed(found, paths[1])
+    return found, paths
+
+
+def show_bench(found: dict[str, Any], console: Console) -> None:
+    """Print the machine, the seconds and the growth."""
+    machine = found["machine"]
+    console.print(
+        f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads, {', '.join(machine['blas'])}", highlight=False
+    )
+    table = Table(title="Whole private runs, cryptographic noise, epsilon 1", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("clients x points x dimensions")
+    table.add_column("method")
+    for name in ("CPU s", "of it plan", "seconds", "peak MB", "data MB", "paper's code, CPU s*"):
+        table.add_column(name, justify="right")
+    for row in found["runs"]:
+        numbers = [f"{row[key]:.2f}" for key in ("cpu_seconds", "plan_cpu_seconds", "seconds")]
+        memory = [f"{row[key]:.0f}" for key in ("peak_mb", "data_mb")]
+        table.add_row(row["name"], row["method"], *numbers, *memory, "" if row["recorded"] is None else f"{row['recorded']:.1f}")
+    console.print(table)
+    for row in found["growth"]:
+        console.print(
+            f"CPU seconds of {row['method']} grow as {row['what']}^{row['power']:.2f} ({row['from']:,} to {row['to']:,}).", highlight=False
+        )
+    console.print(f"* {found['recorded']}.", highlight=False)

@@ -1,0 +1,114 @@
+"""Points on a Dask cluster: data that fit no one machine are summed up where they lie. Needs the extra "dask".
+
+Statistics are sums, so every partition computes its own, and the sums are added in a tree: sums travel, and points never do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans.federation.base import Federation, Statistic
+from feddp_kmeans.federation.batches import SourceClients
+from feddp_kmeans.federation.in_memory import ArraySource, as_points
+from feddp_kmeans.federation.local import exact_sum
+from feddp_kmeans.privacy.mechanism import Release
+
+_ADDED_AT_ONCE = 8
+"""Sums that one task adds up."""
+
+
+@dataclass(frozen=True)
+class ClusterData:
+    """One data holder whose points are partitions on its own Dask cluster: stands where ``SiteData`` stands.
+
+    A partition is a delayed value or a future, of an array, a sparse matrix or a data frame of numbers.
+    """
+
+    partitions: Sequence[Any]
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, collection: Any) -> "ClusterData":
+        """Return the points of a Dask data frame, or of a Dask array whose chunks hold whole rows."""
+        parts = np.asarray(collection.to_delayed(), dtype=object)
+        if parts.ndim == 2 and parts.shape[1] != 1:
+            raise FedDPError(f"chunks of a Dask array must hold whole rows, got {parts.shape[1]} chunks a row.")
+        names = getattr(collection, "columns", None)
+        columns = tuple(f"x{i}" for i in range(collection.shape[1])) if names is None else tuple(map(str, names))
+        return cls(list(parts.ravel()), columns)
+
+    def total(self, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
+        """Return this holder's own sum, without noise. A statistic of clients must see the holder's points in one place."""
+        if statistic.whole_clients and len(self.partitions) > 1:
+            raise FedDPError(
+                f"a client must be in one partition for the statistic {statistic.name!r} of clients, got {len(self.partitions)} partitions."
+            )
+        return cluster_sum(self.partitions, len(self.columns), statistic, public)
+
+
+class ClusterFederation(Federation):
+    """Clients on a Dask cluster that is trusted with their points: one partition a client."""
+
+    trust = "aggregator"
+
+    def __init__(self, data: ClusterData) -> None:
+        if not data.partitions:
+            raise FedDPError("clients must be at least one, got none.")
+        self._data = data
+
+    @property
+    def n_clients(self) -> int:
+        """Return the number of clients."""
+        return len(self._data.partitions)
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point."""
+        return len(self._data.columns)
+
+    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+        taken = np.ones(self.n_clients, dtype=bool) if cohort is None else cohort
+        parts = [part for part, chosen in zip(self._data.partitions, taken, strict=True) if chosen]
+        return release.noisy(cluster_sum(parts, self.dimension, statistic, public), self._streams.stream(release.name))
+
+
+def cluster_sum(partitions: Sequence[Any], dimension: int, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
+    """Return the sum of a statistic over the partitions without noise: for whoever holds their points, and never for release.
+
+    Runs on the Dask client under way, or where there is none on threads of this process. Public arguments travel once to each worker.
+    """
+    try:
+        from dask import delayed
+    except ImportError:
+        raise FedDPError("points on a cluster need Dask: pip install 'feddp-kmeans[dask]'.") from None
+
+    query = _Query(statistic, dict(public), dimension)
+    sent = delayed(query, traverse=False)
+    sums = [delayed(_partition_sum)(sent, part) for part in partitions]
+    while len(sums) > 1:
+        sums = [delayed(_added)(sums[start : start + _ADDED_AT_ONCE]) for start in range(0, len(sums), _ADDED_AT_ONCE)]
+    total: IntArray = sums[0].compute() if sums else _partition_sum(query, np.empty((0, dimension)))
+    return total
+
+
+@dataclass(frozen=True)
+class _Query:
+    statistic: Statistic
+    public: dict[str, Any]
+    dimension: int
+
+
+def _partition_sum(query: _Query, part: Any) -> IntArray:
+    points = as_points(part, "a partition")
+    if points.shape[1] != query.dimension:
+        raise FedDPError(f"a partition must have {query.dimension} columns, got {points.shape[1]}.")
+    return exact_sum(SourceClients([ArraySource(points)]), query.statistic, query.public)
+
+
+def _added(sums: Sequence[IntArray]) -> IntArray:
+    total: IntArray = np.sum(sums, axis=0)
+    return total
