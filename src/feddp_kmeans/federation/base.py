@@ -36,9 +36,14 @@ class ClientBatch:
         return int(self.points.shape[0])
 
     @property
+    def is_sparse(self) -> bool:
+        """Return whether the points are a sparse matrix."""
+        return hasattr(self.points, "tocsr")
+
+    @property
     def dense(self) -> FloatArray:
         """Return the points as an array."""
-        points: FloatArray = self.points.toarray() if hasattr(self.points, "toarray") else self.points
+        points: FloatArray = self.points.toarray() if self.is_sparse else self.points
         return points
 
     @property

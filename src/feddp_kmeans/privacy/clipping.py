@@ -8,13 +8,13 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 
-_LARGEST = 1e150
+LARGEST = 1e150
 """Coordinates beyond this are cut to it, so that squares of norms stay finite."""
 
 
 def within_range(rows: FloatArray) -> FloatArray:
     """Return a copy with huge coordinates cut, so that squares of norms stay finite."""
-    cut: FloatArray = np.clip(rows, -_LARGEST, _LARGEST)
+    cut: FloatArray = np.clip(rows, -LARGEST, LARGEST)
     return cut
 
 

@@ -5,14 +5,16 @@ numbers below 2**53), so that matrix products run at full speed and give the sam
 and however the points are spread over clients.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import FloatArray, Points
-from feddp_kmeans.privacy.clipping import clip_rows
+from feddp_kmeans._typing import Array, FloatArray, Points
+from feddp_kmeans.privacy.clipping import LARGEST, clip_rows, within_range
+from feddp_kmeans.privacy.engine import compiled
 
 if TYPE_CHECKING:
     from feddp_kmeans.privacy.sparse_points import SparsePoints
@@ -21,13 +23,16 @@ RESOLUTION = 1 << 16
 """The integer norm R that the ball's radius is mapped to."""
 
 MAX_DIMENSION = (1 << 20) - 9
-"""Largest dimension for which the bound in ``encode`` is proved."""
+"""Largest dimension for which the arithmetic of ``encode`` is exact."""
 
 _LEAST_RADIUS = 1e-140
 """Radius from which squares of longer lengths do not underflow: else long rows would pass for short ones."""
 
 EXACT_ROWS = 1 << 18
 """Rows whose products may be added in float64 and stay exact: rows * (2 R)**2 < 2**53."""
+
+_BLOCK_VALUES = 1 << 16
+"""Numbers in a block: half a MiB, which leaves room in a core's cache for what is computed of them."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +68,24 @@ class Ball:
 
         return encode_sparse(self, points.tocsr())
 
-    def encode(self, points: FloatArray) -> FloatArray:
+    def encode(self, points: Array, out: FloatArray | None = None) -> FloatArray:
         """Return the points, clipped to the ball, as integer vectors z with ``|z| <= RESOLUTION`` exactly.
 
-        Rows are scaled by R / radius and rounded to the nearest integers; the few that this pushes beyond R are truncated towards
-        zero instead. Proof that these obey the bound: a clipped and scaled row y has ``|y|**2 <= R**2 (1 + (d + 8) 2**-52)`` in
-        floating point, which is below ``R**2 + 1`` for d < 2**20 - 8; truncation only shortens; ``|z|**2`` is an integer.
+        Rows are scaled by R / radius and rounded to the nearest integers; those whose length is then beyond R are shortened to it. Which
+        those are is decided exactly: while no coordinate is beyond R, squares add up to whole numbers below 2**53.
         """
-        scaled = clip_rows(points - self.center, self.radius) * (RESOLUTION / self.radius)
-        encoded: FloatArray = np.rint(scaled)
-        outside = np.square(encoded).sum(axis=1) > RESOLUTION**2
-        encoded[outside] = np.trunc(scaled[outside])
+        encoded = np.empty(points.shape) if out is None else out
+        encode = _encode_compiled if compiled(points.size) else _encode
+        encode(points, self.center, RESOLUTION / self.radius, encoded)
         return encoded
+
+    def encoded_blocks(self, points: Array, least_rows: int = 1) -> Iterator[FloatArray]:
+        """Yield the encoded points in blocks that stay in cache while they are used; a block is overwritten by the next one."""
+        rows = min(max(_BLOCK_VALUES // self.dimension, least_rows), len(points))
+        block = np.empty((rows, self.dimension))
+        for start in range(0, len(points), max(rows, 1)):
+            piece = points[start : start + rows]
+            yield self.encode(piece, out=block[: len(piece)])
 
     def decode(self, encoded: FloatArray) -> FloatArray:
         """Return the points that these integer vectors stand for."""
@@ -85,3 +96,44 @@ class Ball:
         """Return the points moved to the nearest point of the ball."""
         clipped: FloatArray = self.center + clip_rows(points - self.center, self.radius)
         return clipped
+
+
+def _encode(points: Array, center: FloatArray, scale: float, encoded: FloatArray) -> None:
+    with np.errstate(over="ignore"):
+        np.subtract(points, center, out=encoded, dtype=np.float64)
+        encoded *= scale
+        np.rint(encoded, out=encoded)
+        outside = np.einsum("ij,ij->i", encoded, encoded) > RESOLUTION**2
+        if outside.any():
+            encoded[outside] = _shortened(np.subtract(points[outside], center, dtype=np.float64))
+
+
+def _encode_compiled(points: Array, center: FloatArray, scale: float, encoded: FloatArray) -> None:
+    from feddp_kmeans.privacy import kernels
+
+    rows = np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
+    middle = np.ascontiguousarray(center, dtype=np.float64)
+    kernels.encode(rows, middle, scale, LARGEST, spare_bits(len(center)), float(RESOLUTION), encoded)
+
+
+def _shortened(rows: FloatArray) -> FloatArray:
+    """Return rows longer than the ball's radius as integer vectors of length R, less what rounding takes.
+
+    Arithmetic is exact up to the length, so neither the order of the coordinates nor the machine matters: rows are scaled by a power of
+    two and rounded to v, whose squares add up to a whole number below 2**53. Proof of the bound: ``y = v (R / |v|)`` has
+    ``|y|**2 <= R**2 (1 + 2**-50) < R**2 + 1`` in floating point; where rounding y exceeds R it is truncated instead, which only shortens,
+    and ``|z|**2`` is an integer.
+    """
+    bounded = within_range(rows)
+    _, exponents = np.frexp(np.abs(bounded).max(axis=1))
+    whole = np.rint(bounded * np.ldexp(1.0, spare_bits(rows.shape[1]) - exponents)[:, None])
+    scaled = whole * (RESOLUTION / np.sqrt(np.einsum("ij,ij->i", whole, whole)))[:, None]
+    rounded = np.rint(scaled)
+    beyond = np.einsum("ij,ij->i", rounded, rounded) > RESOLUTION**2
+    shortened: FloatArray = np.where(beyond[:, None], np.trunc(scaled), rounded)
+    return shortened
+
+
+def spare_bits(dimension: int) -> int:
+    """Return b such that the squares of this many numbers up to 2**b add up to less than 2**53."""
+    return (52 - dimension.bit_length()) // 2

@@ -10,11 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.privacy.clipping import within_range
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
 
 _DENSE_ROWS = 1 << 9
-"""Rows made dense at a time, where a row may have to be clipped."""
+"""Rows made dense at a time, where they must be shortened."""
 
 
 @dataclass(frozen=True)
@@ -104,26 +103,23 @@ def _chosen(weights: FloatArray, labels: IntArray, k: int) -> sparse.csr_matrix:
 
 
 def encode_sparse(ball: Ball, points: sparse.csr_matrix) -> SparsePoints:
-    """Return what ``Ball.encode`` gives, bit by bit. Rows that may have to be clipped go through it; the others are never dense.
+    """Return what ``Ball.encode`` gives, bit by bit.
 
-    A row of norm below ``radius (1 - d / R)`` is not clipped, and rounding cannot push it beyond R; so each of its coordinates is scaled
-    and rounded by itself, and those that are zero give the same number in every row.
+    Coordinates are scaled and rounded each by itself, so zeros give the same in every row. Rows that must be shortened are made dense, a
+    few at a time.
     """
     rows = points.astype(np.float64)
-    scale = RESOLUTION / ball.radius
-    base = np.rint(within_range(-ball.center) * scale)
-    shifted = within_range(rows.data - ball.center[rows.indices])
-    owners = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    changed = np.square(shifted) - np.square(ball.center[rows.indices])
-    squared = float(np.square(within_range(ball.center)).sum()) + np.bincount(owners, changed, minlength=rows.shape[0])
-    safe = ball.radius * max(0.0, 1 - ball.dimension / RESOLUTION)
-    inside = squared < safe * safe * (1 - 1e-9)
-    encoded = sparse.csr_matrix((np.rint(shifted * scale) - base[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
+    scale, n = RESOLUTION / ball.radius, rows.shape[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        base = np.rint((0.0 - ball.center) * scale)
+        there = np.rint((rows.data - ball.center[rows.indices]) * scale) - base[rows.indices]
+        which = np.zeros(n, dtype=np.int64)
+        encoded = SparsePoints(base[None], which, sparse.csr_matrix((there, rows.indices, rows.indptr), shape=rows.shape))
+        inside = encoded.squared_norms() <= RESOLUTION**2
     if inside.all():
-        return SparsePoints(base[None], np.zeros(rows.shape[0], dtype=np.int64), encoded)
-    near = rows[~inside]
-    clipped = [
-        sparse.csr_matrix(ball.encode(near[start : start + _DENSE_ROWS].toarray()) - base) for start in range(0, near.shape[0], _DENSE_ROWS)
-    ]
+        return encoded
+    outside = rows[~inside]
+    starts = range(0, outside.shape[0], _DENSE_ROWS)
+    shortened = [sparse.csr_matrix(ball.encode(outside[start : start + _DENSE_ROWS].toarray()) - base) for start in starts]
     order = np.argsort(np.concatenate([np.flatnonzero(inside), np.flatnonzero(~inside)]), kind="stable")
-    return SparsePoints(base[None], np.zeros(len(order), dtype=np.int64), sparse.vstack([encoded[inside], *clipped], format="csr")[order])
+    return SparsePoints(base[None], which, sparse.vstack([encoded.differences[inside], *shortened], format="csr")[order])

@@ -1,21 +1,21 @@
 """Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order."""
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans.algorithm.statistics.nearest import Nearest
 from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.privacy.engine import compiled
 from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, Ball
 
 if TYPE_CHECKING:
     from feddp_kmeans.privacy.sparse_points import SparsePoints
 
 _PROJECTION_STEPS = 2.0**20
-_ASSIGN_VALUES = 1 << 20
-"""Scores held at once while assigning points to centers: 8 MiB."""
-
 _WIDEST = 1 + 1e-6
 _FARTHEST = 2.0**24
 """Farthest center, in steps: scores stay below 2 (2**24 + 2**17) 2**24, far within 2**53. The ball itself has 2**16."""
@@ -35,23 +35,45 @@ def encoded_points(batch: ClientBatch, center: FloatArray, radius: float) -> Enc
     return Ball(center, float(radius)).encode_any(batch.points)
 
 
+def encoded_blocks(batch: ClientBatch, center: FloatArray, radius: float, least_rows: int = 1) -> Iterator[Encoded]:
+    """Yield the batch's points in the integer coordinates of a ball: in blocks that stay in cache, or at once where they are sparse."""
+    ball = Ball(center, float(radius))
+    if batch.is_sparse:
+        yield ball.encode_any(batch.points)
+    else:
+        yield from ball.encoded_blocks(batch.points, least_rows)
+
+
 def dense(encoded: Encoded) -> FloatArray:
     """Return encoded points as one array."""
     return encoded if isinstance(encoded, np.ndarray) else encoded.dense()
 
 
 def project(encoded: Any, projection: FloatArray | None) -> Any:
-    """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
+    """Return integer coordinates in the subspace, rounded; the points themselves without a projection."""
+    return _projected(encoded, _steps(projection))
 
-    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37. A wider projection is refused: rounding could make a
-    point's place depend on the points beside it, and whoever names the projection may be curious.
+
+def _steps(projection: FloatArray | None) -> FloatArray | None:
+    """Return the projection in integer steps, if there is one.
+
+    Products with it are exact: ``|z| <= 2**16`` and columns of norm 2**20 give sums below 2**37. A wider projection is refused: rounding
+    could make a point's place depend on the points beside it, and whoever names the projection may be curious.
     """
     if projection is None:
-        return encoded
+        return None
     if not bool((np.square(projection).sum(axis=0) <= _WIDEST).all()):
         raise FedDPError("projection must have columns of norm at most 1.")
-    projected: FloatArray = np.rint((encoded @ np.rint(projection * _PROJECTION_STEPS)) / _PROJECTION_STEPS)
-    return projected
+    steps: FloatArray = np.rint(projection * _PROJECTION_STEPS)
+    return steps
+
+
+def _projected(encoded: Any, steps: FloatArray | None) -> Any:
+    if steps is None:
+        return encoded
+    projected: FloatArray = encoded @ steps
+    projected /= _PROJECTION_STEPS
+    return np.rint(projected, out=projected)
 
 
 def whole(centers: FloatArray) -> FloatArray:
@@ -64,19 +86,22 @@ def whole(centers: FloatArray) -> FloatArray:
 
 def assign(encoded: Encoded, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
     """Return for each point the index of its nearest center: ``argmin_r |z - c_r|**2``, in exact arithmetic."""
-    targets = whole(centers)
-    points = project(encoded, projection)
-    offsets = np.square(targets).sum(axis=1)
-    if not isinstance(points, np.ndarray):
-        nearest: IntArray = (points @ (2 * targets.T) - offsets).argmax(axis=1)
-        return nearest
-    labels = np.empty(len(points), dtype=np.int64)
-    step = max(1, _ASSIGN_VALUES // len(targets))
-    for start in range(0, len(points), step):
-        scores = points[start : start + step] @ (2 * targets.T)
-        scores -= offsets
-        labels[start : start + step] = scores.argmax(axis=1)
-    return labels
+    return assignment(centers, projection)(encoded)
+
+
+def assignment(centers: FloatArray, projection: FloatArray | None = None) -> Callable[[Encoded], IntArray]:
+    """Return ``assign`` to these centers: what depends on public arguments alone is done once for many blocks of points."""
+    targets, steps = whole(centers), _steps(projection)
+    nearest = Nearest(targets)
+
+    def assigned(encoded: Encoded) -> IntArray:
+        points = _projected(encoded, steps)
+        if isinstance(points, np.ndarray):
+            return nearest(points)
+        labels: IntArray = (points @ (2 * targets.T) - np.square(targets).sum(axis=1)).argmax(axis=1)
+        return labels
+
+    return assigned
 
 
 def squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
@@ -156,6 +181,10 @@ def gram(encoded: Encoded) -> FloatArray:
 
 def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
     """Return the sum of the points with each label."""
+    if isinstance(encoded, np.ndarray) and compiled(encoded.size):
+        from feddp_kmeans.algorithm.statistics import kernels
+
+        return kernels.sums_by(np.ascontiguousarray(encoded, dtype=np.float64), labels, k)
     return weighted_sums(encoded, np.ones(len(labels)), labels, k)
 
 

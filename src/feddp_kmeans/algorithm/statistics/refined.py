@@ -75,7 +75,7 @@ def _sizes(batch: ClientBatch) -> IntArray:
 def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     encoded = encoded_points(batch, center, radius)
     dimension = encoded.shape[1]
-    scales = _point_scales(squared_norms(encoded), dimension, positive(bound))
+    scales = point_scales(squared_norms(encoded), dimension, positive(bound))
     scaled = scaled_points(encoded, scales)
     diagonal = np.zeros(dimension + 1)
     for start in range(0, len(scaled), _DENSE_ROWS):
@@ -220,7 +220,7 @@ def traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
     return matrix, float(values[-1] * np.sqrt(dimension) / TRACE_WEIGHT)
 
 
-def _point_scales(squares: FloatArray, dimension: int, bound: float) -> FloatArray:
+def point_scales(squares: FloatArray, dimension: int, bound: float) -> FloatArray:
     """Return ``_moment_scales`` of single points, rounded down to a few values.
 
     Points of one scale share what they have in common, so sparse ones need not be made dense one by one. For one point F is the squared

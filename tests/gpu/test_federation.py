@@ -1,0 +1,74 @@
+"""Statistics in torch: the integers of numpy."""
+
+# ruff: noqa: E402 - without torch nothing below can be imported
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is an extra, and large")
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.gpu.federation import TorchFederation
+from feddp_kmeans.gpu.statistics import STATISTICS, total_of
+from feddp_kmeans.privacy.fixed_point import Ball
+from tests.algorithm.test_statistics import POINT_CASES
+from tests.strategies import one_client
+
+CASES = [case for case in POINT_CASES if case[0].name in STATISTICS]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here"))]
+
+
+def test_every_name_is_in_the_registry():
+    assert set(STATISTICS) <= set(REGISTRY)
+    assert {case[0].name for case in CASES} == set(STATISTICS)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("case", CASES, ids=[case[0].name for case in CASES])
+def test_the_integers_are_those_of_numpy(case, dtype, device, rng):
+    statistic, public, *_ = case
+    points = (rng.standard_normal((500, len(public["center"]))) * 0.2 + public["center"]).astype(dtype)
+    expected = statistic(one_client(points.astype(np.float64)), **public)
+    found = total_of(statistic.name, torch.as_tensor(points, device=device), public)
+    assert np.array_equal(found.cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_points_that_are_shortened_are_the_same_too(device, rng):
+    from feddp_kmeans.gpu.statistics import encode
+
+    ball = Ball(rng.standard_normal(30), 2.0)
+    points = rng.standard_normal((2000, 30)) * rng.choice([0.1, 1, 1e3, 1e200], (2000, 1))
+    found = encode(torch.as_tensor(points, device=device), torch.as_tensor(ball.center, device=device), ball.radius).cpu().numpy()
+    assert np.array_equal(found, ball.encode(points))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("method", ["paper", "refined"])
+def test_a_run_without_noise_gives_the_same_centers(method, device, rng):
+    clients = [rng.standard_normal((n, 3)) + 6 * rng.integers(0, 2, (n, 1)) for n in (60, 0, 30)]
+    clients[0][5] = np.nan
+    server = 1.2 * (rng.standard_normal((40, 3)) + 6 * rng.integers(0, 2, (40, 1)))
+    prepared = prepare(Settings(2, math.inf, method=method, radius=40.0), server, 3)
+    tensors = [torch.as_tensor(client, device=device) for client in clients]
+    found = run(TorchFederation(tensors), prepared, seed=0)
+    assert np.array_equal(found.centers, run(InMemoryFederation(clients), prepared, seed=0).centers)
+    assert found.privacy.trust == "aggregator"
+
+
+def test_what_does_not_run_in_torch_is_refused_in_a_line(rng):
+    points = torch.as_tensor(rng.standard_normal((9, 3)))
+    with pytest.raises(FedDPError, match="privacy_unit must be 'point' on a GPU, got 'client'"):
+        run(TorchFederation([points]), prepare(Settings(2, 1.0, privacy_unit="client"), np.ones((9, 3)) * np.arange(9)[:, None], 1))
+    with pytest.raises(FedDPError, match="statistic must be one that runs in torch"):
+        total_of("grid-counts", points, {})
+    for clients in ([], [points, points[:, :2]], [points[0]]):
+        with pytest.raises(FedDPError, match="clients must be"):
+            TorchFederation(clients)
