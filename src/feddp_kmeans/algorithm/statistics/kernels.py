@@ -101,7 +101,7 @@ def _leader(scores: Array, i: int, halves: Array, k: int, slack: float) -> tuple
         second = max(second, min(best, score))
         best = max(best, score)
     least = np.float32(best - 2 * slack)
-    return label if second < least else -1, least
+    return label if second < least else -1, float(least)
 
 
 @any_order
@@ -120,7 +120,8 @@ def _score(points: FloatArray, at: int, targets: FloatArray, offsets: FloatArray
     product = 0.0
     for j in range(points.shape[1]):
         product += points[at, j] * targets[r, j]
-    return 2 * product - offsets[r]
+    score: float = 2 * product - offsets[r]
+    return score
 
 
 @any_order
@@ -181,7 +182,7 @@ def _scores_of_four(tile: Array, coarse: Array, halves: Array, r: int, s0: Array
 @any_order
 def _keep_best(best: Array, s0: Array, s1: Array, s2: Array, s3: Array) -> None:
     for i in range(_NARROW_POINTS):
-        best[i] = max(best[i], max(max(s0[i], s1[i]), max(s2[i], s3[i])))
+        best[i] = max(best[i], max(max(s0[i], s1[i]), max(s2[i], s3[i])))  # noqa: PLW3301 - a tree, for the vector unit
 
 
 @any_order
