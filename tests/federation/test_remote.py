@@ -137,6 +137,16 @@ def test_an_answer_that_no_honest_client_gives_is_left_out_and_the_rest_goes_on(
     assert np.array_equal(found.centers, centers([c for i, c in enumerate(CLIENTS) if i != 2], prepared))
 
 
+@pytest.mark.parametrize("shares", [{}, {"site00": "no digits"}, {"site00": 7}, [1]])
+def test_a_client_whose_shares_cannot_be_read_is_its_own_loss(tmp_path, shares):
+    federation, transport = loopback.federation(CLIENTS, tmp_path)
+    liar = transport.participants[3]
+    handle = liar.handle
+    liar.handle = lambda request: pack("shared", shares=shares) if unpack(request).kind == "share" else handle(request)
+    found = run(federation, OPEN, seed=0)
+    assert np.array_equal(found.centers, centers([c for i, c in enumerate(CLIENTS) if i != 2]))
+
+
 @pytest.mark.parametrize("trust", MODES)
 @pytest.mark.parametrize("turn", [1, 2, 4, 6])
 def test_a_server_that_starts_again_goes_on_without_paying_again(tmp_path, trust, turn):

@@ -1,8 +1,9 @@
 """``feddp keys``, ``serve``, ``join`` and ``simulate``: federations between machines, and the same on one."""
 
 import secrets
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,9 @@ from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_ledger
+
+if TYPE_CHECKING:
+    from feddp_kmeans.deployment.job import Job
 
 _PORT = 9443
 _STATE = ".feddp-runs"
@@ -86,7 +90,6 @@ def serve(
       feddp serve --insecure -k 10 --epsilon 1 --box 0,1 --min-clients 3 --out run/
 
     """
-    from feddp_kmeans.deployment.job import Job
     from feddp_kmeans.deployment.kit import open_federation
     from feddp_kmeans.deployment.processes import ended_by_signals
     from feddp_kmeans.deployment.serve import listening_of
@@ -99,14 +102,12 @@ def serve(
         raise FedDPError("feddp serve must be given either a federation folder or --insecure.")
     opened = None if federation is None else open_federation(federation)
     kit = None if opened is None else opened.kit
-    job = Job(
-        run=secrets.token_hex(16),
-        settings=settings,
-        out=str(folder.resolve()),
-        command=command_line(),
-        server=_absolute(server),
-        schema=_absolute(schema_file),
-        ignore=tuple(ignore or ()),
+    job = _job(
+        settings,
+        folder,
+        server,
+        schema_file,
+        ignore,
         min_clients=min_clients,
         trust=trust,
         threshold=threshold,
@@ -120,7 +121,7 @@ def serve(
         _note(_TRIAL)
     listening = Listening("127.0.0.1", port) if opened is None else listening_of(opened)
     with ended_by_signals():
-        serve_job(job, listening, kit, (lambda _: None) if quiet else _note)
+        serve_job(job, listening, kit, _teller(quiet))
     if not quiet:
         _show_run(folder)
 
@@ -160,7 +161,7 @@ def join(
     from feddp_kmeans.deployment.site import Site
     from feddp_kmeans.federation.secure_sum.identity import load_identity
 
-    tell = (lambda _: None) if quiet else _note
+    tell = _teller(quiet)
     if insecure is not None:
         if kit is not None or key is not None:
             raise FedDPError("--insecure must stand without a kit and a key: neither is used.")
@@ -220,21 +221,18 @@ def simulate(
 
     """
     from feddp_kmeans.data.tables import client_paths
-    from feddp_kmeans.deployment.job import Job
     from feddp_kmeans.deployment.processes import ended_by_signals
     from feddp_kmeans.deployment.simulate import simulate as simulate_job
     from feddp_kmeans.report.result import check_folder
 
     check_folder(folder, force=force)
     paths = client_paths(clients)
-    job = Job(
-        run=secrets.token_hex(16),
-        settings=settings,
-        out=str(folder.resolve()),
-        command=command_line(),
-        server=_absolute(server),
-        schema=_absolute(schema_file),
-        ignore=tuple(ignore or ()),
+    job = _job(
+        settings,
+        folder,
+        server,
+        schema_file,
+        ignore,
         min_clients=len(paths),
         trust=trust,
         threshold=threshold,
@@ -244,9 +242,25 @@ def simulate(
         limit=limit,
     )
     with ended_by_signals():
-        simulate_job(job, paths, (lambda _: None) if quiet else _note)
+        simulate_job(job, paths, _teller(quiet))
     if not quiet:
         _show_run(folder)
+
+
+def _job(settings: Settings, folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any) -> "Job":
+    """Return a new run with these options, its paths as any process of this machine reads them."""
+    from feddp_kmeans.deployment.job import Job
+
+    return Job(
+        run=secrets.token_hex(16),
+        settings=settings,
+        out=str(folder.resolve()),
+        command=command_line(),
+        server=_absolute(server),
+        schema=_absolute(schema),
+        ignore=tuple(ignore or ()),
+        **more,
+    )
 
 
 def _show_run(folder: Path) -> None:
@@ -265,6 +279,10 @@ def _absolute(path: Path | None) -> str | None:
 
 def _say(line: str) -> None:
     out.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _teller(quiet: bool) -> Callable[[str], None]:
+    return (lambda _: None) if quiet else _note
 
 
 def _note(line: str) -> None:

@@ -5,7 +5,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from feddp_kmeans.federation.wire import PROTOCOL, Envelope, pack, unpack
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+
+Read = TypeVar("Read")
 
 TIMEOUT = 300.0
 """Seconds that a client has for an answer."""
@@ -150,25 +152,24 @@ class RemoteFederation(Federation):
         turn = session.next_turn() | {"round": number} | ({} if self._seed is None else {"seed": self._seed})
         requests = {}
         for name in aggregator.sharers:
-            first = {"sharers": list(aggregator.sharers), "shares": sealed_to(aggregator.ciphertexts_for(name))}
-            requests[name] = pack("mask", **turn, **query, **({} if name in session.received else first))
+            first = {}
+            if name not in session.received:
+                first = {"sharers": list(aggregator.sharers), "shares": sealed_to(aggregator.ciphertexts_for(name))}
+            requests[name] = pack("mask", **turn, **query, **first)
         masked = self._vectors(self._ask(requests, "masked"), length, np.dtype(np.uint64))
         session.received |= masked.keys()
         self._check_enough(query, masked, needed=self.threshold)
         survivors = list(aggregator.survivors(masked))
         about = {"round": number, "survivors": survivors}
-        confirmations = {}
+        confirmations: dict[str, bytes] = {}
         if self._confirmed:
             request = pack("confirm", **session.next_turn(), **about)
-            confirmations = {n: r.get("signature", bytes) for n, r in self._ask(dict.fromkeys(survivors, request), "confirmed").items()}
+            replies = self._ask(dict.fromkeys(survivors, request), "confirmed")
+            confirmations = self._read(replies, lambda _, reply: reply.get("signature", bytes))
             self._check_enough(query, confirmations, needed=self.threshold, of=len(survivors))
         request = pack("unmask", **session.next_turn(), **about, confirmations=sealed_to(confirmations))
-        opened = {}
-        for name, reply in self._ask(dict.fromkeys(survivors, request), "unmasked").items():
-            try:
-                opened[name] = UnmaskReply.from_dict(dict(reply.fields))
-            except FedDPError as error:
-                self._lose(name, str(error), opened)
+        replies = self._ask(dict.fromkeys(survivors, request), "unmasked")
+        opened = self._read(replies, lambda _, reply: UnmaskReply.from_dict(dict(reply.fields)))
         self._check_enough(query, opened, needed=self.threshold, of=len(survivors))
         total: IntArray = aggregator.total(number, masked, opened).view(np.int64)
         return total
@@ -189,29 +190,16 @@ class RemoteFederation(Federation):
     def _exchange_keys(self, session: "_Session", agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
         terms = SessionTerms(session.key, rounds, self._terms.threshold, self._terms.colluders, self._terms.confirmed)
         aggregator = Aggregator(terms)
-        adverts = self._adverts(agreed)
+        adverts = self._read(agreed, _advert_of)
         self._check_enough({"release": "the keys"}, adverts, needed=self.threshold)
         ordered = aggregator.take_adverts(adverts.values())
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
         replies = self._ask(dict.fromkeys(sorted(adverts), request), "shared")
         graph = terms.graph(tuple(sorted(adverts)))
-        shared: dict[str, dict[str, bytes]] = {}
-        for name, reply in replies.items():
-            shared[name] = sealed_from(reply.get("shares", dict))
-            if set(shared[name]) != set(graph.neighbours(name)):
-                self._lose(name, "did not share with each of its neighbours", shared)
+        shared = self._read(replies, lambda name, reply: _shares_of(reply, graph.neighbours(name)))
         self._check_enough({"release": "the shares of keys"}, shared, needed=self.threshold)
         aggregator.take_shares(shared)
         return aggregator
-
-    def _adverts(self, agreed: Mapping[str, Envelope]) -> dict[str, Advert]:
-        adverts: dict[str, Advert] = {}
-        for name, reply in agreed.items():
-            try:
-                adverts[name] = _advert_of(name, reply)
-            except FedDPError as error:
-                self._lose(name, str(error), adverts)
-        return adverts
 
     def _meet(self, columns: tuple[str, ...] | None) -> tuple[str, ...]:
         """Ask everyone who they are and what columns they have; return the columns that the run is about."""
@@ -283,14 +271,17 @@ class RemoteFederation(Federation):
                 self._tell(f"{name} is left out: it was not there at the start, or is there already")
 
     def _vectors(self, replies: Mapping[str, Envelope], length: int, dtype: Any) -> dict[str, Array]:
-        parts: dict[str, Array] = {}
+        return self._read(replies, lambda _, reply: _vector_of(reply, length, dtype))
+
+    def _read(self, replies: Mapping[str, Envelope], read: Callable[[str, Envelope], Read]) -> dict[str, Read]:
+        """Return what the replies hold, by their senders; one that cannot be read is its sender's loss and nobody else's."""
+        found: dict[str, Read] = {}
         for name, reply in replies.items():
-            values = reply.fields.get("values")
-            if isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,):
-                parts[name] = values
-            else:
-                self._lose(name, f"sent something else than {length} numbers", parts)
-        return parts
+            try:
+                found[name] = read(name, reply)
+            except FedDPError as error:
+                self._lose(name, str(error), found)
+        return found
 
     def _lose(self, name: str, why: str, answers: dict[str, Any]) -> None:
         answers.pop(name, None)
@@ -334,6 +325,20 @@ def _advert_of(name: str, reply: Envelope) -> Advert:
     if advert.name != name:
         raise FedDPError(f"an advert must be of its sender, got one of {advert.name!r}.")
     return advert
+
+
+def _shares_of(reply: Envelope, neighbours: Iterable[str]) -> dict[str, bytes]:
+    shares = sealed_from(reply.get("shares", dict))
+    if set(shares) != set(neighbours):
+        raise FedDPError("did not share with each of its neighbours")
+    return shares
+
+
+def _vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
+    values = reply.fields.get("values")
+    if not (isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,)):
+        raise FedDPError(f"sent something else than {length} numbers")
+    return values
 
 
 def _opened(reply: bytes | Lost, kind: str) -> Envelope:
