@@ -23,13 +23,16 @@ from feddp_kmeans.algorithm.statistics.paper import CLUSTER_SUMS
 from feddp_kmeans.data.tables import open_table
 from feddp_kmeans.federation.batches import SourceClients
 from feddp_kmeans.federation.local import exact_sum
+from feddp_kmeans.privacy.engine import Engine, using
 
 def peak():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1e3
 
+public = {"center": np.zeros(100), "radius": 65536.0, "centers": np.zeros((1, 100))}
 clients = SourceClients([open_table(Path(sys.argv[1]))])
 before = peak()
-total = exact_sum(clients, CLUSTER_SUMS, {"center": np.zeros(100), "radius": 65536.0, "centers": np.zeros((1, 100))})
+with using(Engine.NUMPY):  # A compiler takes memory of its own, whatever the file.
+    total = exact_sum(clients, CLUSTER_SUMS, public)
 print(json.dumps({"growth": peak() - before, "sum": int(total.sum())}))
 """
 
@@ -47,15 +50,15 @@ def test_a_mapped_file_of_600_megabytes_streams_through_200(tmp_path):
 
 def test_a_parquet_file_with_one_row_group_streams(tmp_path):
     path = tmp_path / "client.parquet"
-    rows = 400_000
+    rows = 500_000
     column = np.zeros(rows)
     column[-1] = 5.0
     table = pa.table({f"x{i}": column for i in range(DIMENSION)})
     pa.parquet.write_table(table, path, row_group_size=rows, use_dictionary=False, compression="none")
-    assert path.stat().st_size > 300e6
+    assert path.stat().st_size > 400e6
     found = summed(path)
     assert found["sum"] == 5 * DIMENSION
-    assert found["growth"] < 200
+    assert found["growth"] < 250  # pages of a megabyte in each of 100 columns
 
 
 def summed(path):

@@ -1,5 +1,6 @@
 """FedDP-KMeans: FedDP-Init, then FedDP-Lloyds, under one plan that is fixed before any data is read."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -25,6 +26,10 @@ from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+
+_REMEMBERED = 8
+_PREPARED: dict[Any, "Prepared"] = {}
+"""The latest plans, by the public facts that they were made from: a planner that simulates takes seconds."""
 
 
 class Steps(InitSteps, LloydSteps, Protocol):
@@ -144,9 +149,13 @@ def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Pr
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
     """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
     server_points = _checked(settings, server_points)
-    if settings.method == MethodName.PAPER:
-        return _prepare_paper(settings, server_points, n_clients)
-    return _prepare_refined(settings, server_points, n_clients)
+    key = (settings, n_clients, server_points.shape, hashlib.sha256(server_points.tobytes()).digest())
+    if key not in _PREPARED:
+        while len(_PREPARED) >= _REMEMBERED:
+            del _PREPARED[next(iter(_PREPARED))]
+        make = _prepare_paper if settings.method == MethodName.PAPER else _prepare_refined
+        _PREPARED[key] = make(settings, server_points, n_clients)
+    return _PREPARED[key]
 
 
 def prepare_lloyds(settings: Settings, server_points: FloatArray, n_clients: int, start: str, default_steps: int) -> Prepared:

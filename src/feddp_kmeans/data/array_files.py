@@ -35,7 +35,8 @@ def array_pieces(path: Path, columns: tuple[str, ...], rows: int) -> Iterator[Fl
     if path.suffix.lower() in SVMLIGHT:
         yield from _svm_pieces(path, columns, rows)
         return
-    yield from ArraySource(_load(path)).pieces(rows)
+    for piece in ArraySource(_load(path)).pieces(rows):
+        yield piece.toarray() if sparse.issparse(piece) else piece
 
 
 def _load(path: Path) -> Any:

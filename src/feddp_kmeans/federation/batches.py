@@ -90,7 +90,7 @@ class SourceClients:
         rows = batch_rows(self.dimension)
         read_rows = max(rows, _READ_VALUES // self.dimension)
         pieces = (piece for source in self._sources for piece in source.pieces(read_rows))
-        return _gathered((part for piece in pieces for part in _parts(piece, rows)), rows)
+        return _gathered((part for piece in pieces for part in _parts(piece, rows)), rows // 8)
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
         """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""

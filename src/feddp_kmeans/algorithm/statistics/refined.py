@@ -11,6 +11,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import (
+    Encoded,
     assign,
     check_rows,
     dense,
@@ -98,6 +99,16 @@ def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: fl
     return np.concatenate([off_diagonal, traceless, trace]).astype(np.int64)
 
 
+def _placed(
+    encoded: Encoded, centers: FloatArray, projection: FloatArray | None, residual_projection: FloatArray | None
+) -> tuple[Any, IntArray]:
+    """Return the points' coordinates that residuals are taken in, and the cluster of each; the two projections are often the same."""
+    coordinates = project(encoded, residual_projection)
+    if projection is not None and residual_projection is not None and np.array_equal(projection, residual_projection):
+        return coordinates, assign(coordinates, centers)
+    return coordinates, assign(encoded, centers, projection)
+
+
 def residual_vectors(
     batch: ClientBatch,
     *,
@@ -112,8 +123,8 @@ def residual_vectors(
     """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
     check_rows("origins", origins, "centers", centers)
     encoded = Ball(center, float(radius)).encode(batch.dense)
-    labels = assign(encoded, centers, projection)
-    residuals = project(encoded, residual_projection) - whole(origins)[labels]
+    coordinates, labels = _placed(encoded, centers, projection, residual_projection)
+    residuals = coordinates - whole(origins)[labels]
     units, clusters, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
     return units, clusters, values, norms
@@ -141,9 +152,7 @@ def _point_residuals(
     check_rows("origins", origins, "centers", centers)
     k, starts, weight = len(centers), whole(origins), float(count_weight)
     encoded = encoded_points(batch, center, radius)
-    same = projection is not None and residual_projection is projection
-    coordinates = project(encoded, residual_projection)
-    labels = assign(coordinates, centers) if same else assign(encoded, centers, projection)
+    coordinates, labels = _placed(encoded, centers, projection, residual_projection)
     squares = squared_norms(coordinates) - 2 * products_with(coordinates, starts, labels) + np.square(starts).sum(axis=1)[labels]
     lengths = np.sqrt(squares + weight**2)
     factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(positive(bound), lengths))
