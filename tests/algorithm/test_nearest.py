@@ -79,18 +79,3 @@ def test_sums_in_one_sweep_are_those_of_numpy(rows, dimension, k, rng):
     plain, fast = both(lambda: REGISTRY["cluster-sums"](batch, centers=centers, **public))
     assert np.array_equal(plain, fast)
     assert plain.any() == (rows > 0)
-
-
-@pytest.mark.parametrize("name", ["cluster-sums", "cluster-counts", "point-residuals", "point-residual-norms"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_statistic_has_the_same_bits_on_both_engines(name, dtype, rng):
-    points = rng.standard_normal((400, 12)).astype(dtype)
-    points[3] *= 1e30
-    projection = np.linalg.qr(rng.standard_normal((12, 4)))[0]
-    centers = rng.standard_normal((5, 4)) * RESOLUTION / 8
-    public = {"center": np.full(12, 0.1), "radius": 3.3, "centers": centers, "projection": projection}
-    if name.startswith("point"):
-        public |= {"origins": rng.standard_normal((5, 12)) * RESOLUTION / 8, "count_weight": 3000.0}
-        public |= {"edges": np.linspace(0, RESOLUTION, 9)} if name.endswith("norms") else {"bound": 0.4 * RESOLUTION}
-    batch = ClientBatch(points, np.array([0, 400]))
-    assert np.array_equal(*both(lambda: REGISTRY[name](batch, **public)))
