@@ -69,16 +69,13 @@ def test_weighted_sums_and_products_are_the_same_on_both_engines(problem, seed):
     assert np.array_equal(*both(lambda: products_with(points, targets, labels)))
 
 
-@pytest.mark.parametrize("name", ["cluster-sums", "cluster-counts", "point-residuals", "point-residual-norms"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_statistic_has_the_same_bits_on_both_engines(name, dtype, rng):
-    points = rng.standard_normal((400, 12)).astype(dtype)
-    points[3] *= 1e30
-    projection = np.linalg.qr(rng.standard_normal((12, 4)))[0]
-    centers = rng.standard_normal((5, 4)) * RESOLUTION / 8
-    public = {"center": np.full(12, 0.1), "radius": 3.3, "centers": centers, "projection": projection}
-    if name.startswith("point"):
-        public |= {"origins": rng.standard_normal((5, 12)) * RESOLUTION / 8, "count_weight": 3000.0}
-        public |= {"edges": np.linspace(0, RESOLUTION, 9)} if name.endswith("norms") else {"bound": 0.4 * RESOLUTION}
-    batch = ClientBatch(points, np.array([0, 400]))
-    assert np.array_equal(*both(lambda: REGISTRY[name](batch, **public)))
+@pytest.mark.parametrize("rows", [0, 1, 5000])
+@pytest.mark.parametrize(("dimension", "k"), [(1, 1), (7, 3), (100, 10)])
+def test_sums_in_one_sweep_are_those_of_numpy(rows, dimension, k, rng):
+    points = rng.standard_normal((rows, dimension)).astype(np.float32)
+    public = {"center": np.full(dimension, 0.1), "radius": 0.9 * dimension**0.5}
+    centers = rng.standard_normal((k, dimension)) * RESOLUTION / (1 + dimension**0.5)
+    batch = ClientBatch(points, np.array([0, rows]))
+    plain, fast = both(lambda: REGISTRY["cluster-sums"](batch, centers=centers, **public))
+    assert np.array_equal(plain, fast)
+    assert plain.any() == (rows > 0)

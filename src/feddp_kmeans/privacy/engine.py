@@ -1,7 +1,8 @@
 """Which engine computes on points: numpy, or kernels that numba (extra ``fast``) compiles. Both give the same bits.
 
-Numba takes about as long to start as numpy takes for some ten million numbers, so it is imported when that many have been seen and not
-before. Kernels release the interpreter's lock and start no threads.
+Numba starts in about a second, in which numpy does a hundred million numbers, so it is imported when that many have been seen and not
+before. Compiling takes a quarter of a minute, once a machine: kernels are kept on disk. They release the interpreter's lock and start no
+threads. Numba compiles anew when a kernel's own file changes, not when the file of a kernel that it calls does.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any, TypeVar
 
-_WORTH_STARTING = 1 << 24
+_WORTH_STARTING = 1 << 27
 """Numbers after which the rest of a process is likely to be long enough for numba's start to pay."""
 
 _ANY_ORDER = frozenset({"contract", "nnan", "nsz", "reassoc"})

@@ -70,14 +70,17 @@ class Ball:
         Rows are scaled by R / radius and rounded to the nearest integers; those whose length is then beyond R are shortened to it. Which
         those are is decided exactly: while no coordinate is beyond R, squares add up to whole numbers below 2**53.
         """
-        scale = RESOLUTION / self.radius
         if not compiled(points.size):
-            return _encode(points, self.center, scale)
+            return _encode(points, self.center, RESOLUTION / self.radius)
         from feddp_kmeans.privacy import kernels
 
+        return kernels.encode(*self.kernel_arguments(points))
+
+    def kernel_arguments(self, points: Array) -> tuple[Array, FloatArray, float, float, int, float]:
+        """Return what the compiled form of ``encode`` is called with."""
         rows = np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
         center = np.ascontiguousarray(self.center, dtype=np.float64)
-        return kernels.encode(rows, center, scale, LARGEST, spare_bits(self.dimension), float(RESOLUTION))
+        return rows, center, RESOLUTION / self.radius, LARGEST, spare_bits(self.dimension), float(RESOLUTION)
 
     def decode(self, encoded: FloatArray) -> FloatArray:
         """Return the points that these integer vectors stand for."""

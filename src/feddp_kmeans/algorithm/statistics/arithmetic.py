@@ -6,7 +6,7 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.nearest import nearest
+from feddp_kmeans.algorithm.statistics.nearest import is_narrow, kernel_arguments, nearest
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.privacy.engine import compiled
 from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, Ball
@@ -70,6 +70,17 @@ def assign(encoded: Encoded, centers: FloatArray, projection: FloatArray | None 
         labels: IntArray = (points @ (2 * targets.T) - np.square(targets).sum(axis=1)).argmax(axis=1)
         return labels
     return nearest(points, targets)
+
+
+def nearest_sums(batch: ClientBatch, ball: Ball, centers: FloatArray, projection: FloatArray | None) -> FloatArray:
+    """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can."""
+    targets = whole(centers)
+    if projection is None and not batch.is_sparse and not is_narrow(targets) and compiled(batch.points.size):
+        from feddp_kmeans.algorithm.statistics import kernels
+
+        return kernels.nearest_sums(*ball.kernel_arguments(batch.points), *kernel_arguments(targets))
+    encoded = ball.encode_any(batch.points)
+    return sums_by(encoded, assign(encoded, centers, projection), len(centers))
 
 
 def squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.privacy.engine import any_order
+from feddp_kmeans.privacy.kernels import encode
 
 CENTERS_AT_ONCE = 5
 """Centers that ``nearest_wide`` takes together: with two points that makes ten sums, which the processor's registers hold."""
@@ -20,6 +21,9 @@ GROUP = 16
 _WIDE_POINTS = 32
 _NARROW_POINTS = 128
 """Points in a tile: small enough to stay in the nearest cache with the scores, large enough for long loops."""
+
+_SWEEP_VALUES = 1 << 15
+"""Numbers of the encoded points that ``nearest_sums`` holds at once: 256 KiB."""
 
 
 @any_order
@@ -35,6 +39,31 @@ def weighted_sums(encoded: FloatArray, weights: FloatArray, labels: IntArray, k:
 def _add(sums: FloatArray, label: int, encoded: FloatArray, i: int, weight: float) -> None:
     for j in range(encoded.shape[1]):
         sums[label, j] += weight * encoded[i, j]
+
+
+@any_order
+def nearest_sums(
+    points: Array,
+    center: FloatArray,
+    scale: float,
+    largest: float,
+    bits: int,
+    resolution: float,
+    targets: FloatArray,
+    offsets: FloatArray,
+    coarse: Array,
+    halves: Array,
+    error: float,
+) -> FloatArray:
+    """Return the sum of the encoded points nearest to each target: a sweep in which encoded points never leave the cache."""
+    sums = np.zeros(targets.shape)
+    step = max(1, _SWEEP_VALUES // points.shape[1])
+    for start in range(0, len(points), step):
+        encoded = encode(points[start : start + step], center, scale, largest, bits, resolution)
+        labels = nearest_wide(encoded, targets, offsets, coarse, halves, error)
+        for i in range(len(encoded)):
+            _add(sums, labels[i], encoded, i, 1.0)
+    return sums
 
 
 @any_order

@@ -10,7 +10,7 @@ stand for the rounding of a coordinate of z, of c, of the half square, of the di
 
 import numpy as np
 
-from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.privacy.engine import compiled
 
 _SCORES = 1 << 16
@@ -30,18 +30,43 @@ _UNREACHABLE = 3e38
 
 def nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     """Return ``argmin_r |z - c_r|**2`` for every point z, of whole numbers all; the first where several tie."""
-    terms = (targets.shape[1] + 5) * _UNIT_ROUNDOFF
-    error = _TO_SPARE * terms / (1 - terms)
     if compiled(len(points) * len(targets)):
-        return _compiled(np.ascontiguousarray(points, dtype=np.float64), np.ascontiguousarray(targets), error)
+        from feddp_kmeans.algorithm.statistics import kernels
+
+        kernel = kernels.nearest_narrow if is_narrow(targets) else kernels.nearest_wide
+        return kernel(np.ascontiguousarray(points, dtype=np.float64), *kernel_arguments(targets))
     labels = np.empty(len(points), dtype=np.int64)
     step = max(1, _SCORES // len(targets))
     for start in range(0, len(points), step):
-        labels[start : start + step] = _nearest(points[start : start + step], targets, error)
+        labels[start : start + step] = _nearest(points[start : start + step], targets)
     return labels
 
 
-def _nearest(points: FloatArray, targets: FloatArray, error: float) -> IntArray:
+def is_narrow(targets: FloatArray) -> bool:
+    """Return whether there are many targets of few coordinates, for which another kernel is the faster."""
+    return targets.shape[1] <= _NARROW and len(targets) >= _MANY
+
+
+def kernel_arguments(targets: FloatArray) -> tuple[FloatArray, FloatArray, Array, Array, float]:
+    """Return what the kernel for these targets is called with after the points."""
+    from feddp_kmeans.algorithm.statistics.kernels import CENTERS_AT_ONCE
+
+    k, dimension = targets.shape
+    rows, columns = (-k % 4, (2 - dimension) % 4) if is_narrow(targets) else (-k % CENTERS_AT_ONCE, 0)
+    offsets = np.square(targets).sum(axis=1)
+    coarse = np.zeros((k + rows, dimension + columns), dtype=np.float32)
+    coarse[:k, :dimension] = targets
+    halves = np.full(k + rows, _UNREACHABLE, dtype=np.float32)
+    halves[:k] = offsets / 2
+    return np.ascontiguousarray(targets), offsets, coarse, halves, _error(dimension)
+
+
+def _error(dimension: int) -> float:
+    terms = (dimension + 5) * _UNIT_ROUNDOFF
+    return _TO_SPARE * terms / (1 - terms)
+
+
+def _nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     offsets = np.square(targets).sum(axis=1)
     scores = points.astype(np.float32) @ targets.T.astype(np.float32)
     scores -= (offsets / 2).astype(np.float32)
@@ -50,23 +75,8 @@ def _nearest(points: FloatArray, targets: FloatArray, error: float) -> IntArray:
     best = scores[rows, labels].astype(np.float64)
     scores[rows, labels] = -np.inf
     longest = np.sqrt(offsets.max())
-    slack = error * longest * (np.sqrt(np.einsum("ij,ij->i", points, points)) + longest / 2)
+    slack = _error(targets.shape[1]) * longest * (np.sqrt(np.einsum("ij,ij->i", points, points)) + longest / 2)
     unsure = scores.max(axis=1) >= best - 2 * slack
     if unsure.any():
         labels[unsure] = (points[unsure] @ (2 * targets.T) - offsets).argmax(axis=1)
     return labels
-
-
-def _compiled(points: FloatArray, targets: FloatArray, error: float) -> IntArray:
-    from feddp_kmeans.algorithm.statistics import kernels
-
-    k, dimension = targets.shape
-    narrow = dimension <= _NARROW and k >= _MANY
-    rows, columns = (-k % 4, (2 - dimension) % 4) if narrow else (-k % kernels.CENTERS_AT_ONCE, 0)
-    offsets = np.square(targets).sum(axis=1)
-    coarse = np.zeros((k + rows, dimension + columns), dtype=np.float32)
-    coarse[:k, :dimension] = targets
-    halves = np.full(k + rows, _UNREACHABLE, dtype=np.float32)
-    halves[:k] = offsets / 2
-    kernel = kernels.nearest_narrow if narrow else kernels.nearest_wide
-    return kernel(points, targets, offsets, coarse, halves, error)

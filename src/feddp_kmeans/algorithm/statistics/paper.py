@@ -14,9 +14,9 @@ from feddp_kmeans.algorithm.statistics.arithmetic import (
     encoded_points,
     gram,
     joint_sums,
+    nearest_sums,
     outer_product_norms,
     positive,
-    sums_by,
 )
 from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.clipping import row_norms
@@ -40,9 +40,10 @@ def _cluster_counts(batch: ClientBatch, **where: Any) -> IntArray:
     return np.bincount(found.labels, minlength=found.k).astype(np.int64)
 
 
-def _cluster_sums(batch: ClientBatch, **where: Any) -> IntArray:
-    found = _assigned(batch, **where)
-    return sums_by(found.encoded, found.labels, found.k).astype(np.int64).ravel()
+def _cluster_sums(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> IntArray:
+    return nearest_sums(batch, Ball(center, float(radius)), centers, projection).astype(np.int64).ravel()
 
 
 def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
