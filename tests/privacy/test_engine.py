@@ -1,59 +1,95 @@
-"""Compiled kernels and numpy give the same bits, whatever the points."""
+"""The engine: numpy until numba is worth its start, and the same bits from both."""
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from feddp_kmeans.privacy import engine
 from feddp_kmeans.privacy.engine import Engine, using
-from feddp_kmeans.privacy.fixed_point import Ball
-from tests.algorithm.test_statistics import ALL_CASES, names
-from tests.strategies import batches
+from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from tests.strategies import points
 
-pytest.importorskip("numba", reason="numba is an extra")
-
-
-@pytest.mark.parametrize("case", ALL_CASES, ids=names(ALL_CASES))
-@settings(max_examples=15)
-@given(batch=batches(4))
-def test_every_statistic_has_the_same_bits(case, batch):
-    statistic, public, *_ = case
-    with using(Engine.NUMPY):
-        expected = statistic(batch, **public)
-    with using(Engine.NUMBA):
-        assert np.array_equal(statistic(batch, **public), expected)
+TYPES = [np.float64, np.float32, np.int64]
 
 
-@settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.sampled_from([np.float32, np.float64, np.int64]))
-def test_points_are_encoded_alike(seed, dimension, dtype):
-    rng = np.random.default_rng(seed)
-    ball = Ball(rng.standard_normal(dimension), 10.0 ** rng.integers(-3, 4))
-    points = (rng.standard_normal((30, dimension)) * 10.0 ** rng.integers(-5, 6, (30, 1))).astype(dtype)
-    points[::3] = points[::3][:, ::-1]
-    for given_points in (points, np.asfortranarray(points), points[::2]):
-        with using(Engine.NUMPY):
-            expected = ball.encode(given_points)
-        with using(Engine.NUMBA):
-            found = ball.encode(given_points)
-        assert np.array_equal(found, expected)
-        assert np.square(found).sum(axis=1).max(initial=0) <= 2.0**32
+def both(function):
+    """The results of the two engines."""
+    pytest.importorskip("numba")
+    results = []
+    for each in Engine:
+        with using(each):
+            results.append(function())
+    return results
 
 
-@settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.sampled_from([1, 2, 3, 17, 130, 1020]))
-def test_the_nearest_center_is_the_same_and_the_first_of_several(seed, dimension, k):
-    from feddp_kmeans.algorithm.statistics.arithmetic import assign
+def as_type(rows, dtype):
+    limit = {np.float32: 1e38, np.int64: 1e17}.get(dtype, np.inf)
+    return np.clip(rows, -limit, limit).astype(dtype)
 
-    rng = np.random.default_rng(seed)
-    spread = rng.choice([2, 50, 2**16])
-    points = rng.integers(-spread, spread + 1, (300, dimension)).astype(np.float64)
-    centers = rng.integers(-spread, spread + 1, (k, dimension)).astype(np.float64)
-    exact = np.array([[sum(int(a - b) ** 2 for a, b in zip(p, c, strict=True)) for c in centers] for p in points[:20]], dtype=object)
-    for engine in Engine:
-        with using(engine):
-            labels = assign(points, centers)
-        assert np.array_equal(labels[:20], [int(np.argmin(row)) for row in exact])
-        if engine is Engine.NUMPY:
-            expected = labels
-    assert np.array_equal(labels, expected)
+
+@given(points(), st.sampled_from(TYPES), st.sampled_from([1e-140, 1e-3, 1.0, 11.0, 1e200]), st.sampled_from([0.0, -3.7, 1e307]))
+def test_both_engines_encode_to_the_same_bits(rows, dtype, radius, shift):
+    ball = Ball(np.full(rows.shape[1], shift), radius)
+    table = as_type(rows, dtype)
+    plain, fast = both(lambda: ball.encode(table))
+    assert plain.dtype == fast.dtype == np.float64
+    assert np.array_equal(plain, fast)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7, 8, 100, 819])
+@pytest.mark.parametrize("radius", [0.5, 0.99, 1.0, 1.01, 3.0])
+def test_both_engines_agree_on_rows_at_the_edge_of_the_ball(dimension, radius, rng):
+    rows = rng.standard_normal((60, dimension))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    plain, fast = both(lambda: Ball(np.zeros(dimension), radius).encode(rows))
+    assert np.array_equal(plain, fast)
+    assert max(sum(int(x) ** 2 for x in row) for row in fast) <= RESOLUTION**2
+
+
+def test_both_engines_take_tables_in_any_layout(rng):
+    rows = rng.standard_normal((30, 8))
+    ball = Ball(np.zeros(8), 2.0)
+    expected = ball.encode(rows)
+    for table in (np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2], np.repeat(rows, 3, axis=0)[::3]):
+        assert all(np.array_equal(expected, encoded) for encoded in both(lambda table=table: ball.encode(table)))
+
+
+def test_shortened_rows_do_not_depend_on_the_order_of_coordinates(rng):
+    rows = 50 * rng.standard_normal((40, 33))
+    order = rng.permutation(33)
+    ball = Ball(np.zeros(33), 3.0)
+    assert np.array_equal(ball.encode(rows)[:, order], ball.encode(rows[:, order]))
+
+
+def test_few_numbers_are_left_to_numpy_and_many_are_not(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(engine, "_choice", engine._Choice())
+    assert not engine.compiled(1000)
+    assert engine.compiled(1 << 30)
+    assert engine.compiled(1)
+
+
+def test_without_numba_numpy_does_it_all(monkeypatch):
+    monkeypatch.setattr(engine, "_choice", engine._Choice())
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert not engine.compiled(1 << 30)
+    assert not engine.compiled(1)
+
+
+def test_an_engine_in_use_is_put_back_after_an_error():
+    before = engine._choice.fixed
+    with pytest.raises(ZeroDivisionError), using(Engine.NUMPY):
+        _ = 1 / 0
+    assert engine._choice.fixed is before
+
+
+def test_a_small_run_does_not_import_numba():
+    code = (
+        "import sys, numpy as np; from feddp_kmeans.privacy.fixed_point import Ball; "
+        "Ball(np.zeros(3), 1.0).encode(np.ones((9, 3))); sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

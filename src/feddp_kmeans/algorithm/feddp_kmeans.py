@@ -149,7 +149,7 @@ def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Pr
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
     """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
     server_points = _checked(settings, server_points)
-    key = (settings, n_clients, server_points.shape, hashlib.sha256(server_points.tobytes()).digest())
+    key = (repr(settings), n_clients, server_points.shape, hashlib.sha256(server_points.tobytes()).digest())
     if key not in _PREPARED:
         while len(_PREPARED) >= _REMEMBERED:
             del _PREPARED[next(iter(_PREPARED))]

@@ -82,7 +82,7 @@ def cluster_sum(partitions: Sequence[Any], dimension: int, statistic: Statistic,
     Runs on the Dask client under way, or where there is none on threads of this process. Public arguments travel once to each worker.
     """
     try:
-        from dask import delayed
+        from dask.delayed import delayed
     except ImportError:
         raise FedDPError("points on a cluster need Dask: pip install 'feddp-kmeans[dask]'.") from None
 

@@ -7,7 +7,6 @@ before. Kernels release the interpreter's lock and start no threads.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
 _WORTH_STARTING = 1 << 24
@@ -53,8 +52,6 @@ def compiled(numbers: int) -> bool:
 
 def available() -> bool:
     """Return whether numba can be imported."""
-    if find_spec("numba") is None:
-        return False
     try:
         import numba  # noqa: F401
     except ImportError:

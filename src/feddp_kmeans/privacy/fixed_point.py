@@ -5,7 +5,6 @@ numbers below 2**53), so that matrix products run at full speed and give the sam
 and however the points are spread over clients.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,9 +29,6 @@ _LEAST_RADIUS = 1e-140
 
 EXACT_ROWS = 1 << 18
 """Rows whose products may be added in float64 and stay exact: rows * (2 R)**2 < 2**53."""
-
-_BLOCK_VALUES = 1 << 16
-"""Numbers in a block: half a MiB, which leaves room in a core's cache for what is computed of them."""
 
 
 @dataclass(frozen=True)
@@ -68,24 +64,20 @@ class Ball:
 
         return encode_sparse(self, points.tocsr())
 
-    def encode(self, points: Array, out: FloatArray | None = None) -> FloatArray:
+    def encode(self, points: Array) -> FloatArray:
         """Return the points, clipped to the ball, as integer vectors z with ``|z| <= RESOLUTION`` exactly.
 
         Rows are scaled by R / radius and rounded to the nearest integers; those whose length is then beyond R are shortened to it. Which
         those are is decided exactly: while no coordinate is beyond R, squares add up to whole numbers below 2**53.
         """
-        encoded = np.empty(points.shape) if out is None else out
-        encode = _encode_compiled if compiled(points.size) else _encode
-        encode(points, self.center, RESOLUTION / self.radius, encoded)
-        return encoded
+        scale = RESOLUTION / self.radius
+        if not compiled(points.size):
+            return _encode(points, self.center, scale)
+        from feddp_kmeans.privacy import kernels
 
-    def encoded_blocks(self, points: Array, least_rows: int = 1) -> Iterator[FloatArray]:
-        """Yield the encoded points in blocks that stay in cache while they are used; a block is overwritten by the next one."""
-        rows = min(max(_BLOCK_VALUES // self.dimension, least_rows), len(points))
-        block = np.empty((rows, self.dimension))
-        for start in range(0, len(points), max(rows, 1)):
-            piece = points[start : start + rows]
-            yield self.encode(piece, out=block[: len(piece)])
+        rows = np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
+        center = np.ascontiguousarray(self.center, dtype=np.float64)
+        return kernels.encode(rows, center, scale, LARGEST, spare_bits(self.dimension), float(RESOLUTION))
 
     def decode(self, encoded: FloatArray) -> FloatArray:
         """Return the points that these integer vectors stand for."""
@@ -98,22 +90,15 @@ class Ball:
         return clipped
 
 
-def _encode(points: Array, center: FloatArray, scale: float, encoded: FloatArray) -> None:
+def _encode(points: Array, center: FloatArray, scale: float) -> FloatArray:
     with np.errstate(over="ignore"):
-        np.subtract(points, center, out=encoded, dtype=np.float64)
+        encoded: FloatArray = np.subtract(points, center, dtype=np.float64)
         encoded *= scale
         np.rint(encoded, out=encoded)
         outside = np.einsum("ij,ij->i", encoded, encoded) > RESOLUTION**2
         if outside.any():
             encoded[outside] = _shortened(np.subtract(points[outside], center, dtype=np.float64))
-
-
-def _encode_compiled(points: Array, center: FloatArray, scale: float, encoded: FloatArray) -> None:
-    from feddp_kmeans.privacy import kernels
-
-    rows = np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
-    middle = np.ascontiguousarray(center, dtype=np.float64)
-    kernels.encode(rows, middle, scale, LARGEST, spare_bits(len(center)), float(RESOLUTION), encoded)
+    return encoded
 
 
 def _shortened(rows: FloatArray) -> FloatArray:

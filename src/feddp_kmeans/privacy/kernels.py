@@ -35,8 +35,9 @@ def _shorten(row: Array, center: FloatArray, largest: float, bits: int, resoluti
 
 
 @as_written
-def encode(points: Array, center: FloatArray, scale: float, largest: float, bits: int, resolution: float, encoded: FloatArray) -> None:
-    """Write what ``Ball.encode`` returns into ``encoded``."""
+def encode(points: Array, center: FloatArray, scale: float, largest: float, bits: int, resolution: float) -> FloatArray:
+    """Return what ``Ball.encode`` does, to the last bit."""
+    encoded = np.empty(points.shape)
     for i in range(len(points)):
         square = 0.0
         for j in range(points.shape[1]):
@@ -45,3 +46,4 @@ def encode(points: Array, center: FloatArray, scale: float, largest: float, bits
             square = _add_square(square, value)
         if square > resolution * resolution:
             _shorten(points[i], center, largest, bits, resolution, encoded[i])
+    return encoded

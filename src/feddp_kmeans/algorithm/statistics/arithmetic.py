@@ -1,13 +1,12 @@
 """Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order."""
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.nearest import Nearest
+from feddp_kmeans.algorithm.statistics.nearest import nearest
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.privacy.engine import compiled
 from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, Ball
@@ -35,43 +34,22 @@ def encoded_points(batch: ClientBatch, center: FloatArray, radius: float) -> Enc
     return Ball(center, float(radius)).encode_any(batch.points)
 
 
-def encoded_blocks(batch: ClientBatch, center: FloatArray, radius: float, least_rows: int = 1) -> Iterator[Encoded]:
-    """Yield the batch's points in the integer coordinates of a ball: in blocks that stay in cache, or at once where they are sparse."""
-    ball = Ball(center, float(radius))
-    if batch.is_sparse:
-        yield ball.encode_any(batch.points)
-    else:
-        yield from ball.encoded_blocks(batch.points, least_rows)
-
-
 def dense(encoded: Encoded) -> FloatArray:
     """Return encoded points as one array."""
     return encoded if isinstance(encoded, np.ndarray) else encoded.dense()
 
 
 def project(encoded: Any, projection: FloatArray | None) -> Any:
-    """Return integer coordinates in the subspace, rounded; the points themselves without a projection."""
-    return _projected(encoded, _steps(projection))
+    """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
 
-
-def _steps(projection: FloatArray | None) -> FloatArray | None:
-    """Return the projection in integer steps, if there is one.
-
-    Products with it are exact: ``|z| <= 2**16`` and columns of norm 2**20 give sums below 2**37. A wider projection is refused: rounding
-    could make a point's place depend on the points beside it, and whoever names the projection may be curious.
+    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37. A wider projection is refused: rounding could make a
+    point's place depend on the points beside it, and whoever names the projection may be curious.
     """
     if projection is None:
-        return None
+        return encoded
     if not bool((np.square(projection).sum(axis=0) <= _WIDEST).all()):
         raise FedDPError("projection must have columns of norm at most 1.")
-    steps: FloatArray = np.rint(projection * _PROJECTION_STEPS)
-    return steps
-
-
-def _projected(encoded: Any, steps: FloatArray | None) -> Any:
-    if steps is None:
-        return encoded
-    projected: FloatArray = encoded @ steps
+    projected: FloatArray = encoded @ np.rint(projection * _PROJECTION_STEPS)
     projected /= _PROJECTION_STEPS
     return np.rint(projected, out=projected)
 
@@ -86,22 +64,12 @@ def whole(centers: FloatArray) -> FloatArray:
 
 def assign(encoded: Encoded, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
     """Return for each point the index of its nearest center: ``argmin_r |z - c_r|**2``, in exact arithmetic."""
-    return assignment(centers, projection)(encoded)
-
-
-def assignment(centers: FloatArray, projection: FloatArray | None = None) -> Callable[[Encoded], IntArray]:
-    """Return ``assign`` to these centers: what depends on public arguments alone is done once for many blocks of points."""
-    targets, steps = whole(centers), _steps(projection)
-    nearest = Nearest(targets)
-
-    def assigned(encoded: Encoded) -> IntArray:
-        points = _projected(encoded, steps)
-        if isinstance(points, np.ndarray):
-            return nearest(points)
+    targets = whole(centers)
+    points = project(encoded, projection)
+    if not isinstance(points, np.ndarray):
         labels: IntArray = (points @ (2 * targets.T) - np.square(targets).sum(axis=1)).argmax(axis=1)
         return labels
-
-    return assigned
+    return nearest(points, targets)
 
 
 def squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
@@ -139,14 +107,15 @@ def scaled_points(encoded: Encoded, scales: FloatArray) -> Any:
     """Return the points, each times its scale and rounded."""
     if not isinstance(encoded, np.ndarray):
         return encoded.scaled(scales)
-    return np.rint(encoded * scales[:, None])
+    scaled: FloatArray = encoded * scales[:, None]
+    return np.rint(scaled, out=scaled)
 
 
 def squared_norms(encoded: Encoded) -> FloatArray:
     """Return the squared norm of each point."""
     if not isinstance(encoded, np.ndarray):
         return encoded.squared_norms()
-    squares: FloatArray = np.square(encoded).sum(axis=1)
+    squares: FloatArray = np.einsum("ij,ij->i", encoded, encoded)
     return squares
 
 
@@ -154,7 +123,11 @@ def products_with(encoded: Encoded, vectors: FloatArray, labels: IntArray) -> Fl
     """Return the product of each point with the vector of its label."""
     if not isinstance(encoded, np.ndarray):
         return encoded.products_with(vectors, labels)
-    products: FloatArray = (encoded * vectors[labels]).sum(axis=1)
+    if compiled(encoded.size):
+        from feddp_kmeans.algorithm.statistics import kernels
+
+        return kernels.products_with(np.ascontiguousarray(encoded), np.ascontiguousarray(vectors), labels)
+    products: FloatArray = np.einsum("ij,ij->i", encoded, vectors[labels])
     return products
 
 
@@ -162,6 +135,10 @@ def weighted_sums(encoded: Encoded, weights: FloatArray, labels: IntArray, k: in
     """Return the weighted sum of the points with each label."""
     if not isinstance(encoded, np.ndarray):
         return encoded.weighted_sums(weights, labels, k)
+    if compiled(encoded.size):
+        from feddp_kmeans.algorithm.statistics import kernels
+
+        return kernels.weighted_sums(np.ascontiguousarray(encoded), weights, labels, k)
     chosen = np.zeros((len(labels), k))
     chosen[np.arange(len(labels)), labels] = weights
     sums: FloatArray = chosen.T @ encoded
@@ -181,10 +158,6 @@ def gram(encoded: Encoded) -> FloatArray:
 
 def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
     """Return the sum of the points with each label."""
-    if isinstance(encoded, np.ndarray) and compiled(encoded.size):
-        from feddp_kmeans.algorithm.statistics import kernels
-
-        return kernels.sums_by(np.ascontiguousarray(encoded, dtype=np.float64), labels, k)
     return weighted_sums(encoded, np.ones(len(labels)), labels, k)
 
 

@@ -1,4 +1,4 @@
-"""Compiled forms of the nearest center and of sums by label. Importing this starts numba.
+"""Compiled forms of the nearest center, and of products and sums by label. Importing this starts numba.
 
 Scores ``z c - |c|**2 / 2`` are computed in float32 first. Centers whose score is within twice the error bound of the best are candidates;
 a candidate that is alone is the nearest center, and among several the float64 scores decide, which are exact. See ``nearest``.
@@ -23,18 +23,35 @@ _NARROW_POINTS = 128
 
 
 @any_order
-def sums_by(encoded: FloatArray, labels: IntArray, k: int) -> FloatArray:
-    """Return the sum of the rows with each label."""
+def weighted_sums(encoded: FloatArray, weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the weighted sum of the rows with each label."""
     sums = np.zeros((k, encoded.shape[1]))
     for i in range(len(encoded)):
-        _add(sums[labels[i]], encoded[i])
+        _add(sums, labels[i], encoded, i, weights[i])
     return sums
 
 
 @any_order
-def _add(total: FloatArray, row: FloatArray) -> None:
-    for j in range(len(row)):
-        total[j] += row[j]
+def _add(sums: FloatArray, label: int, encoded: FloatArray, i: int, weight: float) -> None:
+    for j in range(encoded.shape[1]):
+        sums[label, j] += weight * encoded[i, j]
+
+
+@any_order
+def products_with(encoded: FloatArray, vectors: FloatArray, labels: IntArray) -> FloatArray:
+    """Return the product of each row with the vector of its label."""
+    products = np.empty(len(encoded))
+    for i in range(len(encoded)):
+        products[i] = _product(encoded, i, vectors, labels[i])
+    return products
+
+
+@any_order
+def _product(rows: FloatArray, i: int, others: FloatArray, r: int) -> float:
+    product = 0.0
+    for j in range(rows.shape[1]):
+        product += rows[i, j] * others[r, j]
+    return product
 
 
 @any_order
@@ -109,19 +126,10 @@ def _decided(points: FloatArray, at: int, targets: FloatArray, offsets: FloatArr
     best, label = -np.inf, 0
     for r in range(len(targets)):
         if scores[i, r] >= least:
-            score = _score(points, at, targets, offsets, r)
+            score = 2 * _product(points, at, targets, r) - offsets[r]
             if score > best:
                 best, label = score, r
     return label
-
-
-@any_order
-def _score(points: FloatArray, at: int, targets: FloatArray, offsets: FloatArray, r: int) -> float:
-    product = 0.0
-    for j in range(points.shape[1]):
-        product += points[at, j] * targets[r, j]
-    score: float = 2 * product - offsets[r]
-    return score
 
 
 @any_order
@@ -182,7 +190,7 @@ def _scores_of_four(tile: Array, coarse: Array, halves: Array, r: int, s0: Array
 @any_order
 def _keep_best(best: Array, s0: Array, s1: Array, s2: Array, s3: Array) -> None:
     for i in range(_NARROW_POINTS):
-        best[i] = max(best[i], max(max(s0[i], s1[i]), max(s2[i], s3[i])))  # noqa: PLW3301 - a tree, for the vector unit
+        best[i] = max(best[i], s0[i], s1[i], s2[i], s3[i])
 
 
 @any_order
@@ -209,7 +217,7 @@ def _decided_in_groups(
     for g in range(first, last):
         if groups[g, i] >= least:
             for r in range(g * GROUP, min(len(targets), (g + 1) * GROUP)):
-                score = _score(points, at, targets, offsets, r)
+                score = 2 * _product(points, at, targets, r) - offsets[r]
                 if score > best:
                     best, label = score, r
     return label

@@ -1,7 +1,6 @@
 """The statistics of the paper: of points, each clipped to the ball; and of clients, each clipped to a bound of its own."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +10,8 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import (
     Encoded,
     assign,
-    assignment,
     dense,
-    encoded_blocks,
+    encoded_points,
     gram,
     joint_sums,
     outer_product_norms,
@@ -32,29 +30,19 @@ MEAN_STEPS = 1 << 8
 COUNT_STEPS = 1 << 16
 """Integer steps of one count where a client's counts are scaled down to a bound."""
 
-_GRAM_ROWS = 8
-"""Points a coordinate that an outer product takes at once, so that adding up the d x d results costs little beside the products."""
-
 
 def _outer_product(batch: ClientBatch, *, center: FloatArray, radius: float) -> IntArray:
-    total = np.zeros((len(center), len(center)))
-    for encoded in encoded_blocks(batch, center, radius, least_rows=_GRAM_ROWS * len(center)):
-        total += gram(encoded)
-    return _upper_triangle(total)
+    return _upper_triangle(gram(encoded_points(batch, center, radius)))
 
 
-def _cluster_counts(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> IntArray:
-    counts = np.zeros(len(centers), dtype=np.int64)
-    for _, labels in _assigned_blocks(batch, centers=centers, **where):
-        counts += np.bincount(labels, minlength=len(centers))
-    return counts
+def _cluster_counts(batch: ClientBatch, **where: Any) -> IntArray:
+    found = _assigned(batch, **where)
+    return np.bincount(found.labels, minlength=found.k).astype(np.int64)
 
 
-def _cluster_sums(batch: ClientBatch, *, center: FloatArray, centers: FloatArray, **where: Any) -> IntArray:
-    sums = np.zeros((len(centers), len(center)))
-    for encoded, labels in _assigned_blocks(batch, center=center, centers=centers, **where):
-        sums += sums_by(encoded, labels, len(centers))
-    return sums.astype(np.int64).ravel()
+def _cluster_sums(batch: ClientBatch, **where: Any) -> IntArray:
+    found = _assigned(batch, **where)
+    return sums_by(found.encoded, found.labels, found.k).astype(np.int64).ravel()
 
 
 def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
@@ -157,15 +145,6 @@ def _assigned(
     ball = Ball(center, float(radius))
     encoded = ball.encode_any(batch.points)
     return _Assigned(ball, encoded, assign(encoded, centers, projection), len(centers))
-
-
-def _assigned_blocks(
-    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
-) -> Iterator[tuple[Encoded, IntArray]]:
-    """Yield encoded points and the cluster of each, block by block: for statistics that need no client whole."""
-    assigned = assignment(centers, projection)
-    for encoded in encoded_blocks(batch, center, radius):
-        yield encoded, assigned(encoded)
 
 
 def _counts_by_client(batch: ClientBatch, found: _Assigned) -> FloatArray:

@@ -1,0 +1,59 @@
+"""Compiled kernels and numpy give the same bits, statistic by statistic."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feddp_kmeans.privacy.engine import Engine, using
+from feddp_kmeans.privacy.fixed_point import Ball
+from tests.algorithm.test_statistics import ALL_CASES, names
+from tests.strategies import batches
+
+pytest.importorskip("numba", reason="numba is an extra")
+
+
+@pytest.mark.parametrize("case", ALL_CASES, ids=names(ALL_CASES))
+@settings(max_examples=15)
+@given(batch=batches(4))
+def test_every_statistic_has_the_same_bits(case, batch):
+    statistic, public, *_ = case
+    with using(Engine.NUMPY):
+        expected = statistic(batch, **public)
+    with using(Engine.NUMBA):
+        assert np.array_equal(statistic(batch, **public), expected)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.sampled_from([np.float32, np.float64, np.int64]))
+def test_points_are_encoded_alike(seed, dimension, dtype):
+    rng = np.random.default_rng(seed)
+    ball = Ball(rng.standard_normal(dimension), 10.0 ** rng.integers(-3, 4))
+    points = (rng.standard_normal((30, dimension)) * 10.0 ** rng.integers(-5, 6, (30, 1))).astype(dtype)
+    points[::3] = points[::3][:, ::-1]
+    for given_points in (points, np.asfortranarray(points), points[::2]):
+        with using(Engine.NUMPY):
+            expected = ball.encode(given_points)
+        with using(Engine.NUMBA):
+            found = ball.encode(given_points)
+        assert np.array_equal(found, expected)
+        assert np.square(found).sum(axis=1).max(initial=0) <= 2.0**32
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.sampled_from([1, 2, 3, 17, 130, 1020]))
+def test_the_nearest_center_is_the_same_and_the_first_of_several(seed, dimension, k):
+    from feddp_kmeans.algorithm.statistics.arithmetic import assign
+
+    rng = np.random.default_rng(seed)
+    spread = rng.choice([2, 50, 2**16])
+    points = rng.integers(-spread, spread + 1, (300, dimension)).astype(np.float64)
+    centers = rng.integers(-spread, spread + 1, (k, dimension)).astype(np.float64)
+    exact = np.array([[sum(int(a - b) ** 2 for a, b in zip(p, c, strict=True)) for c in centers] for p in points[:20]], dtype=object)
+    for engine in Engine:
+        with using(engine):
+            labels = assign(points, centers)
+        assert np.array_equal(labels[:20], [int(np.argmin(row)) for row in exact])
+        if engine is Engine.NUMPY:
+            expected = labels
+    assert np.array_equal(labels, expected)
