@@ -13,6 +13,7 @@ from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.data.mixture import gaussian_mixture
 from feddp_kmeans.experiments.machine import machine_facts, peak_megabytes
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.privacy.engine import Engine, available, using
 
 METHODS = (MethodName.PAPER.value, MethodName.REFINED.value)
 
@@ -41,7 +42,7 @@ class Case:
     @property
     def name(self) -> str:
         """Return the problem in words."""
-        return f"{self.n_clients:,} x {self.client_size:,} x {self.dimension}, k = {self.k}, {self.unit}"
+        return f"{self.n_clients:,} x {self.client_size:,} x {self.dimension}, k {self.k}, {self.unit}"
 
 
 PAPER = (
@@ -81,9 +82,11 @@ def bench(cases: Sequence[Case], on_case: Callable[[Case, str], None] = lambda *
 def measure(case: Case, method: str) -> dict[str, Any]:
     """Return the seconds of one whole private run, from the plan to the centers, and the memory that it took beside the data.
 
-    A small run comes first, so that no import is timed.
+    Small runs come first, so that neither an import nor a compiler's start is timed.
     """
-    _private_run(replace(case, n_clients=20, client_size=20, dimension=10), method)
+    for engine in (Engine.NUMPY, Engine.NUMBA) if available() else (Engine.NUMPY,):
+        with using(engine):
+            _private_run(replace(case, n_clients=20, client_size=20, dimension=10), method)
     data = gaussian_mixture(0, n_clients=case.n_clients, client_size=case.client_size, k=case.k, dimension=case.dimension)
     data_megabytes = peak_megabytes()
     wall, cpu = time.perf_counter(), time.process_time()

@@ -41,7 +41,7 @@ def _paper(axes: Any, runs: list[dict[str, Any]]) -> None:
     recorded = [next(r["recorded"] for r in runs if r["name"] == name) for name in names]
     axes.bar([i + 0.27 for i in range(len(names))], recorded, 0.25, label="paper's code,\nrecorded elsewhere", color="#999999", hatch="//")
     axes.set(ylabel="CPU seconds of a whole run", title="the paper's mixtures")
-    axes.set_xticks(range(len(names)), [name.split(", k")[0] for name in names], fontsize=7)
+    axes.set_xticks(range(len(names)), [name.split(", k")[0].replace(" x ", " x\n") for name in names], fontsize=8)
     axes.legend(frameon=False)
 
 
@@ -51,4 +51,16 @@ def _growth(axes: Any, runs: list[dict[str, Any]], what: str) -> None:
         colour, marker, _ = STYLES[method]
         axes.plot(*zip(*own, strict=True), color=colour, marker=marker, label=method)
     axes.set(xscale="log", yscale="log", xlabel=_AXES[what], title=f"growth in {what}")
+    _plain(axes, sorted({r[GROWS[what]] for r in runs if r["what"] == what}))
     axes.grid(alpha=0.3)
+
+
+def _plain(axes: Any, measured: list[int]) -> None:
+    """Label what was measured below, and seconds without powers at the side."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set_xticks(measured, [f"{value:,}" for value in measured], rotation=30)
+    axes.set_xticks([], minor=True)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
