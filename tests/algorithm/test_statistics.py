@@ -313,7 +313,7 @@ def test_ties_go_to_the_first_center_and_assignment_ignores_other_rows(rng):
 
 
 def test_a_clients_norm_ignores_other_clients_to_the_last_bit(rng, monkeypatch):
-    monkeypatch.setattr(arithmetic, "_LARGEST_PADDED", 64)
+    monkeypatch.setattr(arithmetic, "_LARGEST_TOGETHER", 64)
     sizes = np.array([3, 0, 1, 17, 30, 2, 100, 31, 65, 4])
     batch = ClientBatch(np.zeros((sizes.sum(), 0)), np.concatenate([[0], np.cumsum(sizes)]))
     encoded = np.rint(rng.standard_normal((sizes.sum(), 50)) * 9000)

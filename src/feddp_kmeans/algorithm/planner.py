@@ -24,8 +24,8 @@ DEFAULT_STEPS = 1
 
 CANDIDATES = (0, 1, 2)
 
-_SIMULATED_UNITS = 1000
-_LARGEST_UNIT = 32
+_SIMULATED_UNITS = 500
+_LARGEST_UNIT = 16
 """Points of a made-up client at most, so that planning for large clients stays cheap."""
 
 _MARGIN = 0.005

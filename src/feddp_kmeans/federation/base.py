@@ -2,8 +2,8 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,27 @@ class ClientBatch:
 
     points: Points
     starts: IntArray
+    _held: dict[str, tuple[Hashable, Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    def remembered(self, what: str, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return what ``compute`` makes of the points, remembered until it is asked for under another key.
+
+        Most queries of a run encode points alike. What is remembered must depend on points and key alone, and nobody may change it.
+        """
+        held = self._held.get(what)
+        if held is None or held[0] != key:
+            held = self._held[what] = (key, compute())
+        return held[1]
+
+    @property
+    def remembers(self) -> bool:
+        """Return whether something was remembered."""
+        return bool(self._held)
+
+    @property
+    def single_points(self) -> "ClientBatch":
+        """Return the same points, each a client of its own."""
+        return replace(self, starts=np.arange(self.n_points + 1))
 
     @property
     def n_points(self) -> int:

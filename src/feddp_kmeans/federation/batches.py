@@ -3,7 +3,7 @@
 Points stay in the array or file they are in, and in its precision, until a statistic looks at them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -96,6 +96,38 @@ class SourceClients:
         """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
         chosen = self._sources if cohort is None else [source for source, taken in zip(self._sources, cohort, strict=True) if taken]
         return _gathered((as_floats(source.read()) for source in chosen), batch_rows(self.dimension))
+
+
+class KeptClients:
+    """Clients in memory whose batches are made once a run: small ones are copied together once, and a batch remembers its encoding."""
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+        self._kept: dict[str, list[ClientBatch]] = {}
+        self.dimension = clients.dimension
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._clients)
+
+    def points(self) -> Iterator[ClientBatch]:
+        """Yield all points in batches that do not tell the clients apart."""
+        return self._once("points", self._clients.points)
+
+    def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
+        """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
+        return self._once("whole", lambda: self._clients.whole(None)) if cohort is None else self._clients.whole(cohort)
+
+    def forget(self) -> None:
+        """Give the memory back."""
+        self._kept.clear()
+
+    def _once(self, name: str, batches: Callable[[], Iterator[ClientBatch]]) -> Iterator[ClientBatch]:
+        if name not in self._kept:
+            self._kept[name] = list(batches())
+        return iter(self._kept[name])
 
 
 def batch_rows(dimension: int) -> int:

@@ -9,9 +9,12 @@ from scipy import sparse
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import BoolArray, IntArray, Points
 from feddp_kmeans.federation.base import ClientBatch
-from feddp_kmeans.federation.batches import SourceClients, as_floats, batch_rows, finite_batch
+from feddp_kmeans.federation.batches import Clients, KeptClients, SourceClients, as_floats, batch_rows, finite_batch
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.federation.pages import ReadPages
+
+_KEPT_NUMBERS = 1 << 25
+"""Numbers that are kept in batches during a run: 256 MiB, and as much again encoded."""
 
 
 class ArraySource:
@@ -55,6 +58,11 @@ class TableClients:
     def __len__(self) -> int:
         return len(self._starts) - 1
 
+    @property
+    def numbers(self) -> int:
+        """Return how many numbers the table holds; of a sparse one, how many are stored."""
+        return int(self._table.size)
+
     def __iter__(self) -> Iterator[Any]:
         return (self._rows(int(start), int(end)) for start, end in zip(self._starts[:-1], self._starts[1:], strict=True))
 
@@ -94,9 +102,13 @@ class InMemoryFederation(LocalFederation):
 
     def __init__(self, clients: Sequence[Any] | TableClients) -> None:
         if isinstance(clients, TableClients):
-            super().__init__(clients)
+            held: Clients = clients
+            numbers = clients.numbers
         else:
-            super().__init__(SourceClients([ArraySource(as_points(c, f"client {i}")) for i, c in enumerate(clients)]))
+            arrays = [as_points(c, f"client {i}") for i, c in enumerate(clients)]
+            held = SourceClients([ArraySource(array) for array in arrays])
+            numbers = sum(array.size for array in arrays)
+        super().__init__(KeptClients(held) if numbers <= _KEPT_NUMBERS else held)
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "InMemoryFederation":

@@ -1,15 +1,16 @@
 """A federation in this process: clients are arrays in memory, or files that are read when they are needed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
-from feddp_kmeans.federation.batches import Clients
+from feddp_kmeans.federation.batches import Clients, KeptClients
 from feddp_kmeans.federation.threads import add_batches
 from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.plan import Plan
 
 
 class LocalFederation(Federation):
@@ -30,12 +31,24 @@ class LocalFederation(Federation):
         """Return the number of coordinates of a point."""
         return self._clients.dimension
 
+    def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
+        """Fix the plan of a run; points are looked at afresh."""
+        self._forget()
+        super().begin(plan, seed, on_release)
+
     def nonprivate_clients(self) -> Iterator[Any]:
         """Yield each client's raw points. Only a federation on this machine can; only comparisons that are not private may."""
         return iter(self._clients)
 
     def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
-        return release.noisy(exact_sum(self._clients, statistic, public, cohort), self._streams.stream(release.name))
+        total = exact_sum(self._clients, statistic, public, cohort)
+        if self.ledger.is_complete:
+            self._forget()
+        return release.noisy(total, self._streams.stream(release.name))
+
+    def _forget(self) -> None:
+        if isinstance(self._clients, KeptClients):
+            self._clients.forget()
 
 
 def exact_sum(clients: Clients, statistic: Statistic, public: dict[str, Any], cohort: BoolArray | None = None) -> IntArray:

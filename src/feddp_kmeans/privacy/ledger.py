@@ -27,6 +27,11 @@ class Ledger:
         self._booked[release] = count + 1
 
     @property
+    def is_complete(self) -> bool:
+        """Return whether every release of the plan was made as often as planned."""
+        return all(self._booked.get(release) == release.times for release in self.plan.releases)
+
+    @property
     def epsilon_so_far(self) -> float:
         """Return the epsilon of what was booked up to now: never more than the plan's."""
         made = [replace(release, times=count) for release, count in self._booked.items()]

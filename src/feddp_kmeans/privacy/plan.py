@@ -119,9 +119,9 @@ def _tight_factor(requests: Sequence[Release], epsilon: float, delta: float, sam
     if sampling_rate == 1.0 and all(r.mechanism is Mechanism.GAUSSIAN for r in requests):
         return math.sqrt(sum(r.times / r.noise_multiplier**2 for r in requests)) / gaussian_mu(target, delta)
 
-    def epsilon_at(factor: float) -> float:
+    def epsilon_at(factor: float, coarseness: float) -> float:
         scaled = [replace(r, noise_multiplier=r.noise_multiplier * factor) for r in requests]
-        return composed_epsilon(scaled, delta, sampling_rate)
+        return composed_epsilon(scaled, delta, sampling_rate, coarseness)
 
     return calibrate_scale(epsilon_at, target)
 

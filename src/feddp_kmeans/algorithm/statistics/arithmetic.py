@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
@@ -21,7 +22,7 @@ _FARTHEST = 2.0**24
 
 _BOUNDS = (1e-100, 1e100)
 
-_LARGEST_PADDED = 1 << 12
+_LARGEST_TOGETHER = 1 << 12
 """Clients of more points than this are multiplied one by one."""
 
 
@@ -31,7 +32,18 @@ Encoded: TypeAlias = "FloatArray | SparsePoints"
 
 def encoded_points(batch: ClientBatch, center: FloatArray, radius: float) -> Encoded:
     """Return the batch's points in the integer coordinates of a ball."""
-    return Ball(center, float(radius)).encode_any(batch.points)
+    key = (float(radius), center.tobytes())
+    encoded: Encoded = batch.remembered("encoded", key, lambda: Ball(center, float(radius)).encode_any(batch.points))
+    return encoded
+
+
+def projected_points(batch: ClientBatch, center: FloatArray, radius: float, projection: FloatArray | None) -> Any:
+    """Return the batch's points in integer coordinates of a ball and a subspace; of the ball alone without a projection."""
+    encoded = encoded_points(batch, center, radius)
+    if projection is None:
+        return encoded
+    key = (float(radius), center.tobytes(), projection.tobytes())
+    return batch.remembered("projected", key, lambda: project(encoded, projection))
 
 
 def dense(encoded: Encoded) -> FloatArray:
@@ -49,7 +61,8 @@ def project(encoded: Any, projection: FloatArray | None) -> Any:
         return encoded
     if not bool((np.square(projection).sum(axis=0) <= _WIDEST).all()):
         raise FedDPError("projection must have columns of norm at most 1.")
-    projected: FloatArray = encoded @ np.rint(projection * _PROJECTION_STEPS)
+    # Columns one after the other: twice as fast a product as rows.
+    projected: FloatArray = encoded @ np.asfortranarray(np.rint(projection * _PROJECTION_STEPS))
     projected /= _PROJECTION_STEPS
     return np.rint(projected, out=projected)
 
@@ -72,15 +85,28 @@ def assign(encoded: Encoded, centers: FloatArray, projection: FloatArray | None 
     return nearest(points, targets)
 
 
-def nearest_sums(batch: ClientBatch, ball: Ball, centers: FloatArray, projection: FloatArray | None) -> FloatArray:
-    """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can."""
+def encoded_and_labels(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> tuple[Encoded, IntArray]:
+    """Return the batch's points in the integer coordinates of a ball, and the nearest center of each."""
+    projected = projected_points(batch, center, radius, projection)
+    key = (float(radius), *(None if array is None else array.tobytes() for array in (center, projection, centers)))
+    labels: IntArray = batch.remembered("labels", key, lambda: assign(projected, centers))
+    return encoded_points(batch, center, radius), labels
+
+
+def nearest_sums(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> FloatArray:
+    """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can and nothing is encoded yet."""
     targets = whole(centers)
-    if projection is None and not batch.is_sparse and not is_narrow(targets) and compiled(batch.points.size):
+    fresh = projection is None and not batch.is_sparse and not batch.remembers
+    if fresh and not is_narrow(targets) and compiled(batch.points.size):
         from feddp_kmeans.algorithm.statistics import kernels
 
-        return kernels.nearest_sums(*ball.kernel_arguments(batch.points), *kernel_arguments(targets))
-    encoded = ball.encode_any(batch.points)
-    return sums_by(encoded, assign(encoded, centers, projection), len(centers))
+        return kernels.nearest_sums(*Ball(center, float(radius)).kernel_arguments(batch.points), *kernel_arguments(targets))
+    encoded, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
+    return sums_by(encoded, labels, len(centers))
 
 
 def squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
@@ -191,43 +217,37 @@ def joint_sums(
         ones = np.full((len(labels), 1), count_weight)
         return np.arange(len(labels)), labels, np.concatenate([residuals, ones], axis=1)
     cells = batch.owners * k + labels
-    order = np.argsort(cells, kind="stable")
-    present, firsts, counts = np.unique(cells[order], return_index=True, return_counts=True)
+    counts = np.bincount(cells, minlength=batch.n_clients * k)
+    present = np.flatnonzero(counts)
     values = np.empty((len(present), residuals.shape[1] + 1))
-    values[:, -1] = count_weight * counts
-    if len(present):
-        values[:, :-1] = np.add.reduceat(residuals[order], firsts, axis=0)
+    values[:, -1] = count_weight * counts[present]
+    # A product with a sparse matrix of ones: a third of the time of numpy's sums over runs of sorted rows.
+    starts = np.concatenate([[0], np.cumsum(counts[present])])
+    members = sparse.csr_matrix((np.ones(len(cells)), np.argsort(cells, kind="stable"), starts), shape=(len(present), len(cells)))
+    values[:, :-1] = members @ residuals
     return present // k, present % k, values
 
 
 def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
     """Return ``|Z_j^T Z_j|_F`` of every client.
 
-    Small clients go through batched products, padded with zero points to a power of two. The width depends on a client's own size
-    alone: the squares below are not exact, and the order they are added in must not depend on other clients.
+    Clients of one size go through products together. The squares below are not exact, and the order they are added in depends on a
+    client's own size alone, not on other clients.
     """
     if batch.is_single_points:
-        squares: FloatArray = np.square(encoded).sum(axis=1)
-        return squares
-    sizes = batch.sizes
+        return squared_norms(encoded)
+    dimension = encoded.shape[1]
     norms = np.zeros(batch.n_clients)
-    classes = np.ceil(np.log2(np.maximum(sizes, 1))).astype(int)
-    for size_class in np.unique(classes[sizes > 0]):
-        members = np.flatnonzero((classes == size_class) & (sizes > 0))
-        width = 1 << int(size_class)
-        if width > _LARGEST_PADDED:
+    for size in np.unique(batch.sizes[batch.sizes > 0]):
+        members = np.flatnonzero(batch.sizes == size)
+        if size > _LARGEST_TOGETHER:
             for index in members:
                 norms[index] = np.sqrt(np.square(gram(encoded[batch.starts[index] : batch.starts[index + 1]])).sum())
             continue
-        # |Z^T Z|_F = |Z Z^T|_F: form whichever is smaller, a few clients at a time.
-        cells = width * encoded.shape[1] + min(width, encoded.shape[1]) ** 2
-        step = max(1, (1 << 22) // cells)
-        for start in range(0, len(members), step):
-            some = members[start : start + step]
-            rows = batch.starts[some, None] + np.arange(width)
-            inside = np.arange(width) < sizes[some, None]
-            padded = encoded[np.where(inside, rows, 0)] * inside[:, :, None]
-            transposed: Array = padded.transpose(0, 2, 1)
-            products = padded @ transposed if width < encoded.shape[1] else transposed @ padded
-            norms[some] = np.sqrt(np.square(products).reshape(len(some), -1).sum(axis=1))
+        together = encoded if len(members) == batch.n_clients else encoded[(batch.starts[members, None] + np.arange(size)).ravel()]
+        points = together.reshape(len(members), size, dimension)
+        # |Z^T Z|_F = |Z Z^T|_F: form whichever is smaller.
+        transposed: Array = points.transpose(0, 2, 1)
+        products = (points @ transposed if size < dimension else transposed @ points).reshape(len(members), -1)
+        norms[members] = np.sqrt(np.einsum("ij,ij->i", products, products))
     return norms

@@ -9,11 +9,11 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.statistics.arithmetic import dense, encoded_points
 from feddp_kmeans.algorithm.statistics.paper import ONE
 from feddp_kmeans.algorithm.statistics.refined import each_point, residual_vectors, second_moment_norms
 from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.clipping import row_norms, within_range
-from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -51,7 +51,7 @@ def _residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> I
 
 
 def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edges: FloatArray) -> IntArray:
-    norms, _ = second_moment_norms(Ball(center, float(radius)).encode(batch.dense), batch)
+    norms, _ = second_moment_norms(dense(encoded_points(batch, center, radius)), batch)
     return _histogram(norms, edges, batch.sizes)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import (
     Encoded,
-    assign,
     dense,
+    encoded_and_labels,
     encoded_points,
     gram,
     joint_sums,
@@ -40,18 +40,15 @@ def _cluster_counts(batch: ClientBatch, **where: Any) -> IntArray:
     return np.bincount(found.labels, minlength=found.k).astype(np.int64)
 
 
-def _cluster_sums(
-    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
-) -> IntArray:
-    return nearest_sums(batch, Ball(center, float(radius)), centers, projection).astype(np.int64).ravel()
+def _cluster_sums(batch: ClientBatch, **where: Any) -> IntArray:
+    return nearest_sums(batch, **where).astype(np.int64).ravel()
 
 
 def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     ball = Ball(center, float(radius))
-    encoded = ball.encode(batch.dense)
-    shrink = _outer_product_shrink(encoded, batch, positive(bound) / ball.grid**2)
-    scaled = np.where(shrink < 1, np.rint(encoded * np.minimum(shrink, 1)), encoded)
-    return _upper_triangle(gram(scaled))
+    encoded = dense(encoded_points(batch, center, radius))
+    scaled = encoded * _outer_product_shrink(encoded, batch, positive(bound) / ball.grid**2)
+    return _upper_triangle(gram(np.rint(scaled, out=scaled)))
 
 
 def _client_cluster_counts(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
@@ -140,12 +137,9 @@ class _Assigned:
     k: int
 
 
-def _assigned(
-    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
-) -> _Assigned:
-    ball = Ball(center, float(radius))
-    encoded = ball.encode_any(batch.points)
-    return _Assigned(ball, encoded, assign(encoded, centers, projection), len(centers))
+def _assigned(batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, **projection: Any) -> _Assigned:
+    encoded, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, **projection)
+    return _Assigned(Ball(center, float(radius)), encoded, labels, len(centers))
 
 
 def _counts_by_client(batch: ClientBatch, found: _Assigned) -> FloatArray:
@@ -197,5 +191,5 @@ def _outer_product_shrink(encoded: FloatArray, batch: ClientBatch, bound: float)
     slack = np.sqrt(batch.sizes * encoded.shape[1]) / 2 + 1
     with np.errstate(divide="ignore", invalid="ignore"):
         shrink = np.maximum(0.0, np.sqrt(bound) - slack) / np.sqrt(norms)
-    factors = np.where(norms <= bound * (1 - 2.0**-32), 1.0, shrink)
+    factors = np.where(norms <= bound * (1 - 2.0**-32), 1.0, np.minimum(shrink, 1.0))
     return np.repeat(factors, batch.sizes)[:, None]

@@ -11,17 +11,16 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import (
-    Encoded,
-    assign,
     check_rows,
     dense,
+    encoded_and_labels,
     encoded_points,
     gram,
     joint_sums,
     outer_product_norms,
     positive,
     products_with,
-    project,
+    projected_points,
     scaled_points,
     squared_norms,
     sums_by,
@@ -31,7 +30,6 @@ from feddp_kmeans.algorithm.statistics.arithmetic import (
 )
 from feddp_kmeans.algorithm.statistics.paper import ONE
 from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
-from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -62,7 +60,7 @@ def each_point(compute: Callable[..., IntArray]) -> Callable[..., IntArray]:
     """Return the statistic in which every point is a client of its own: the point-level form of a statistic of clients."""
 
     def compute_each(batch: ClientBatch, **public: Any) -> IntArray:
-        return compute(ClientBatch(batch.points, np.arange(batch.n_points + 1)), **public)
+        return compute(batch.single_points, **public)
 
     return compute_each
 
@@ -88,7 +86,7 @@ def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: floa
 
 
 def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
-    encoded = Ball(center, float(radius)).encode(batch.dense)
+    encoded = dense(encoded_points(batch, center, radius))
     scaled = np.rint(encoded * np.repeat(_moment_scales(encoded, batch, positive(bound)), batch.sizes)[:, None])
     dimension = encoded.shape[1]
     off_diagonal = 2 * gram(scaled)[np.triu_indices(dimension, 1)]
@@ -97,16 +95,6 @@ def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: fl
     traceless = np.trunc(np.sqrt(2) * (diagonals - traces / dimension)).sum(axis=0)
     trace = np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).sum(axis=0)
     return np.concatenate([off_diagonal, traceless, trace]).astype(np.int64)
-
-
-def _placed(
-    encoded: Encoded, centers: FloatArray, projection: FloatArray | None, residual_projection: FloatArray | None
-) -> tuple[Any, IntArray]:
-    """Return the points' coordinates that residuals are taken in, and the cluster of each; the two projections are often the same."""
-    coordinates = project(encoded, residual_projection)
-    if projection is not None and residual_projection is not None and np.array_equal(projection, residual_projection):
-        return coordinates, assign(coordinates, centers)
-    return coordinates, assign(encoded, centers, projection)
 
 
 def residual_vectors(
@@ -122,9 +110,8 @@ def residual_vectors(
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
     check_rows("origins", origins, "centers", centers)
-    encoded = Ball(center, float(radius)).encode(batch.dense)
-    coordinates, labels = _placed(encoded, centers, projection, residual_projection)
-    residuals = coordinates - whole(origins)[labels]
+    _, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
+    residuals = dense(projected_points(batch, center, radius, residual_projection)) - whole(origins)[labels]
     units, clusters, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
     return units, clusters, values, norms
@@ -151,8 +138,8 @@ def _point_residuals(
 ) -> IntArray:
     check_rows("origins", origins, "centers", centers)
     k, starts, weight = len(centers), whole(origins), float(count_weight)
-    encoded = encoded_points(batch, center, radius)
-    coordinates, labels = _placed(encoded, centers, projection, residual_projection)
+    _, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
+    coordinates = projected_points(batch, center, radius, residual_projection)
     squares = squared_norms(coordinates) - 2 * products_with(coordinates, starts, labels) + np.square(starts).sum(axis=1)[labels]
     lengths = np.sqrt(squares + weight**2)
     factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(positive(bound), lengths))
