@@ -8,10 +8,15 @@ import pytest
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.federation import batches
+from feddp_kmeans.federation import batches, threads
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.threads import THREADS, add_batches, n_threads
+
+
+@pytest.fixture(autouse=True)
+def threads_start_early(monkeypatch):
+    monkeypatch.setattr(threads, "_ALONE", 4)
 
 
 def made_up(n):
@@ -24,8 +29,8 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, rng, unit):
     clients = [rng.standard_normal((n, 3)) for n in (500, 7, 0, 200)] * 5
     prepared = prepare(Settings(2, 1.0, privacy_unit=unit, client_size=100), rng.standard_normal((40, 3)), 20)
     found = []
-    for threads in ("1", "2", "5"):
-        monkeypatch.setenv(THREADS, threads)
+    for number in ("1", "2", "5"):
+        monkeypatch.setenv(THREADS, number)
         found.append(run(InMemoryFederation(clients), prepared, seed=1).centers)
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
@@ -33,15 +38,17 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, rng, unit):
 
 def test_many_batches_are_done_at_the_same_time(monkeypatch):
     monkeypatch.setenv(THREADS, "2")
-    total, together = np.zeros(1, dtype=np.int64), threading.Barrier(2, timeout=60)
+    total, together, seen = np.zeros(1, dtype=np.int64), threading.Barrier(2, timeout=60), set()
 
     def compute(batch):
         if threading.current_thread() is not threading.main_thread():
+            seen.add(threading.current_thread())
             together.wait()
         return batch.points.sum(axis=0).astype(np.int64)
 
     add_batches(total, made_up(12), compute)
     assert total == [66]
+    assert len(seen) == 2
 
 
 def test_few_batches_start_no_thread(monkeypatch):
