@@ -7,6 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from feddp_kmeans.cli import bench as command
+from feddp_kmeans.experiments.pass_speed import Pass
 from feddp_kmeans.experiments.speed import GROWTH, METHODS, PAPER, Case, growth
 from feddp_kmeans.experiments.speed_figure import draw_speed
 from tests.cli.command import feddp
@@ -17,6 +18,7 @@ SMALL = (Case("paper", 3, 30, 4, 2, recorded=6.4),)
 def test_a_bench_writes_json_and_a_picture_and_names_what_was_recorded_elsewhere(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="pictures need the extra 'plots'")
     monkeypatch.setattr(command, "QUICK", SMALL)
+    monkeypatch.setattr(command, "QUICK_PASSES", (Pass("A", 500, 20, 3), Pass("C", 500, 4, 60)))
     done = feddp("bench", "--quick", "--out", tmp_path / "bench")
     assert done.returncode == 0, done.stderr
     assert "recorded on another machine" in done.stdout
@@ -26,6 +28,11 @@ def test_a_bench_writes_json_and_a_picture_and_names_what_was_recorded_elsewhere
     assert all(0 < row["plan_cpu_seconds"] < row["cpu_seconds"] for row in found["runs"])
     assert all(10 < row["data_mb"] <= row["peak_mb"] for row in found["runs"])
     assert set(found["machine"]) == {"processor", "cores", "threads", "system", "blas", "versions"}
+    whos = {row["who"] for row in found["passes"]}
+    assert {"scikit-learn's inner loop", "ours, numpy"} <= whos
+    for what in {row["what"] for row in found["passes"]}:
+        (peer,) = [row for row in found["passes"] if row["what"] == what and row["is_peer"]]
+        assert peer["ratio"] == peer["least"] == peer["greatest"] == 1
     assert (tmp_path / "bench" / "bench.svg").read_text().startswith("<?xml")
 
 

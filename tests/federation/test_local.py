@@ -7,12 +7,12 @@ import pytest
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_SUMS, MEAN_STEPS
-from feddp_kmeans.federation import batches
+from feddp_kmeans.federation import batches, in_memory
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.privacy.fixed_point import RESOLUTION
+from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
 
 
 def batches_of(clients, *, whole_clients=True):
@@ -157,3 +157,39 @@ def test_offsets_that_do_not_fit_are_refused(offsets, message):
 def test_a_table_without_rows_has_no_clients():
     with pytest.raises(FedDPError, match="clients must be at least one"):
         InMemoryFederation.from_groups(np.ones((0, 2)), [])
+
+
+def counted_run(federation, prepared, monkeypatch):
+    """Run, and return the centers and how many numbers were encoded."""
+    seen = []
+    encode = Ball.encode
+    monkeypatch.setattr(Ball, "encode", lambda ball, points: (seen.append(points.size), encode(ball, points))[1])
+    centers = run(federation, prepared, seed=1).centers
+    monkeypatch.undo()
+    return centers, sum(seen)
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+def test_points_in_memory_are_encoded_once_a_run(rng, monkeypatch, unit):
+    clients = [rng.standard_normal((n, 3)) for n in (40, 7, 0, 200)]
+    prepared = prepare(Settings(2, 1.0, method="paper", privacy_unit=unit, client_size=60), rng.standard_normal((40, 3)), 4)
+    once, numbers = counted_run(InMemoryFederation(clients), prepared, monkeypatch)
+    monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 0)
+    again, more = counted_run(InMemoryFederation(clients), prepared, monkeypatch)
+    server = 40 * 3
+    assert numbers - server <= 247 * 3 < more - server
+    assert np.array_equal(once, again)
+
+
+def test_what_was_kept_is_given_back_at_the_end_of_a_run_and_before_the_next(rng):
+    points = rng.standard_normal((100, 3))
+    federation = InMemoryFederation([points])
+    prepared = prepare(Settings(2, math.inf, method="paper"), rng.standard_normal((40, 3)), 1)
+    first = run(federation, prepared, seed=1).centers
+    assert federation._clients._kept == {}
+    points += 5.0
+    assert not np.array_equal(first, run(federation, prepared, seed=1).centers)
+    federation.begin(prepared.plan, seed=1)
+    list(federation._clients.points())
+    points -= 5.0
+    assert np.array_equal(first, run(federation, prepared, seed=1).centers)

@@ -7,6 +7,7 @@ from dp_accounting.pld import PLDAccountant
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.privacy.accounting import (
+    calibrate_scale,
     check_budget,
     composed_epsilon,
     gaussian_delta,
@@ -78,3 +79,22 @@ def test_epsilon_out_of_range_is_refused(epsilon):
 def test_delta_out_of_range_is_refused(delta):
     with pytest.raises(FedDPError, match="delta must be between 0 and 1, got"):
         check_budget(1.0, delta)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.5])
+def test_a_calibrated_scale_is_the_smallest_that_is_private(power):
+    asked = []
+
+    def epsilon_at(factor, coarseness):
+        asked.append(coarseness)
+        return 3 * factor**-power * (1 + 1e-4 * coarseness)
+
+    found = calibrate_scale(epsilon_at, 0.5)
+    assert 0.5 * (1 - 1e-4) < epsilon_at(found, 1) <= 0.5
+    assert sum(coarseness == 1 for coarseness in asked) < 8
+
+
+def test_equal_mechanisms_are_one_made_several_times():
+    one = made(Mechanism.LAPLACE, 3.0)
+    assert composed_epsilon([one, one], 1e-6) == composed_epsilon([made(Mechanism.LAPLACE, 3.0, times=2)], 1e-6)
+    assert composed_epsilon([one, one], 1e-6) > composed_epsilon([one], 1e-6)

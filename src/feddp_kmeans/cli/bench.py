@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from feddp_kmeans._files import write_whole
+from feddp_kmeans.experiments.pass_speed import PASSES, QUICK_PASSES
 from feddp_kmeans.experiments.speed import GROWTH, PAPER, QUICK, bench
 from feddp_kmeans.experiments.speed_figure import draw_speed
 from feddp_kmeans.report.result import check_folder
@@ -17,8 +18,8 @@ def run_bench(folder: Path, *, quick: bool, console: Console) -> tuple[dict[str,
     """Measure, write bench.json and bench.svg, and return what was found and the files."""
     check_folder(folder, force=True)
     folder.mkdir(parents=True, exist_ok=True)
-    cases = QUICK if quick else (*PAPER, *GROWTH)
-    found = bench(cases, lambda case, method: console.print(f"{case.name}: {method} ...", highlight=False))
+    cases, passes = (QUICK, QUICK_PASSES) if quick else ((*PAPER, *GROWTH), PASSES)
+    found = bench(cases, passes, lambda what: console.print(f"{what} ...", highlight=False))
     paths = [folder / "bench.json", folder / "bench.svg"]
     write_whole(paths[0], (json.dumps(found, indent=2) + "\n").encode())
     draw_speed(found, paths[1])
@@ -45,4 +46,19 @@ def show_bench(found: dict[str, Any], console: Console) -> None:
         console.print(
             f"CPU seconds of {row['method']} grow as {row['what']}^{row['power']:.2f} ({row['from']:,} to {row['to']:,}).", highlight=False
         )
+    show_passes(found["passes"], console)
     console.print(f"* CPU seconds of the paper's published code, {found['recorded']}.", highlight=False)
+
+
+def show_passes(rows: list[dict[str, Any]], console: Console) -> None:
+    """Print exact passes beside the inexact ones of others."""
+    title = "One pass over the points on one core: ours are exact, the others' are not"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("pass", no_wrap=True)
+    table.add_column("who")
+    for name in ("CPU s", "times the fastest peer", "spread"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        spread = "" if row["is_peer"] else f"{row['least']:.2f} to {row['greatest']:.2f}"
+        table.add_row(row["what"], row["who"], f"{row['cpu_seconds']:.3f}", f"{row['ratio']:.2f}", spread)
+    console.print(table)

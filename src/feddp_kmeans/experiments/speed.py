@@ -12,6 +12,7 @@ from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.data.mixture import gaussian_mixture
 from feddp_kmeans.experiments.machine import machine_facts, peak_megabytes
+from feddp_kmeans.experiments.pass_speed import Pass, measure_passes
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.engine import Engine, available, using
 
@@ -68,15 +69,24 @@ GROWTH = (
 QUICK = tuple(case for case in PAPER if case.n_clients <= 1000)
 
 
-def bench(cases: Sequence[Case], on_case: Callable[[Case, str], None] = lambda *_: None) -> dict[str, Any]:
-    """Return the machine's facts and a row for every case and method."""
+def bench(cases: Sequence[Case], passes: Sequence[Pass], on_case: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Return the machine's facts, a row for every case and method, and the passes beside their peers."""
     rows = []
     for case in cases:
         for method in METHODS:
-            on_case(case, method)
-            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-                rows.append(pool.submit(measure, case, method).result())
-    return {"machine": machine_facts(), "recorded": RECORDED_ELSEWHERE, "runs": rows, "growth": growth(rows)}
+            on_case(f"{case.name}: {method}")
+            rows.append(_alone(measure, case, method))
+    compared = []
+    for one in passes:
+        on_case(one.what)
+        compared += _alone(measure_passes, [one])
+    return {"machine": machine_facts(), "recorded": RECORDED_ELSEWHERE, "runs": rows, "growth": growth(rows), "passes": compared}
+
+
+def _alone(job: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what the job returns, in a process of its own."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(job, *arguments).result()
 
 
 def measure(case: Case, method: str) -> dict[str, Any]:
