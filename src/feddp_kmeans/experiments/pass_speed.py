@@ -96,11 +96,12 @@ def _lloyd(one: Pass) -> dict[str, Job]:
             piece = points[start : start + rows]
             REGISTRY["cluster-sums"](ClientBatch(piece, np.array([0, len(piece)])), **public)
 
-    return {
+    jobs: dict[str, Job] = {
         f"{LIMIT}: one read of the points": points.sum,
         "scikit-learn's inner loop": lambda: lloyd_iter_chunked_dense(points, weights, centers, moved, counts, labels, shifts, 1),
         "numpy in chunks": lambda: _chunked_numpy(points, centers),
-    } | _engines(ours)
+    }
+    return jobs | _engines(ours)
 
 
 def _lookup(one: Pass) -> dict[str, Job]:
