@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 # Build requirements are pinned too.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: help demo test lint unit docs paper format clean
+.PHONY: help demo test lint unit docs paper mutants format clean
 # The documentation's builder advertises its successor; that is no warning of ours.
 export NO_MKDOCS_2_WARNING := 1
 
@@ -17,6 +17,7 @@ help:
 	@echo "make test    lint, types, import contract and all tests (under ten minutes)"
 	@echo "make docs    build the documentation into site/, warnings are errors"
 	@echo "make paper   the longer statistical claims (minutes)"
+	@echo "make mutants plant bugs in a copy of the source; a test must catch each (an hour)"
 	@echo "make format  format the code"
 
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -47,6 +48,9 @@ docs: $(VENV)/.dev
 
 paper: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+mutants: $(VENV)/.dev
+	$(BIN)/python -m tests.mutation
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

@@ -1,0 +1,428 @@
+"""The planted bugs: most break the guarantee without breaking a result, so nobody would notice them by using the software."""
+
+from dataclasses import dataclass
+
+PRIVACY = ("tests/privacy", "tests/audit", "tests/algorithm/test_statistics.py")
+STATISTICS = ("tests/algorithm/test_statistics.py", "tests/conformance/test_engines.py", "tests/audit")
+FEDERATION = ("tests/federation", "tests/audit", "tests/algorithm/test_feddp_kmeans.py", "tests/conformance/test_remote.py")
+METHODS = ("tests/algorithm", "tests/audit", "tests/conformance/test_federations.py")
+FACE = ("tests/cli", "tests/report", "tests/test_estimator.py")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One bug: in ``file``, ``before`` (which occurs once) becomes ``after``; ``tests`` are where it should show first."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
+
+def _in(file: str, tests: tuple[str, ...], *bugs: tuple[str, str, str]) -> list[Mutant]:
+    return [Mutant(name, file, before, after, tests) for name, before, after in bugs]
+
+
+MUTANTS = [
+    *_in(
+        "privacy/noise.py",
+        PRIVACY,
+        ("gaussian of half the variance", "** 2 / (2 * sigma**2), dtype", "** 2 / (sigma**2), dtype"),
+        ("laplace of half the scale", "1 + _geometric(stream, scale, count)", "1 + _geometric(stream, max(1, scale // 2), count)"),
+        ("a constant key", "return os.urandom(32)", "return bytes(32)"),
+        ("no new key after a fork", "(self.secure and self._pid != os.getpid())", "False"),
+        ("noise of one sign", "return bits[:count].astype(bool)", "return np.zeros(count, dtype=bool)"),
+        ("a seed that passes for secure", "return self._seed is None", "return True"),
+        ("the same noise for a label asked again", 'f"{label}/{count}"', 'f"{label}"'),
+        (
+            "one noise for all labels",
+            'self._material = f"feddp-kmeans/{seed}/{label}".encode()',
+            'self._material = f"feddp-kmeans/{seed}".encode()',
+        ),
+        ("coarse acceptances", "scaled = np.exp(-exponent) * 2.0**64", "scaled = np.round(np.exp(-exponent), 2) * 2.0**64"),
+        ("no tail", "running = running[_bernoulli_exp(stream, np.ones(len(running)))]", "running = running[:0]"),
+        ("a sampler without error", "SAMPLER_LOG_ERROR = 2.0**-41", "SAMPLER_LOG_ERROR = 0.0"),
+        ("a key stream used for ever", "self._used > _REKEY_BYTES or", "False or"),
+    ),
+    *_in(
+        "privacy/mechanism.py",
+        PRIVACY,
+        (
+            "noise on all values but the last",
+            "+ noise.reshape(part.shape)",
+            "+ noise.reshape(part.shape) * (np.arange(part.size) < max(1, part.size - 1)).reshape(part.shape)",
+        ),
+        ("noise where the sum is not zero", "+ noise.reshape(part.shape)", "+ np.where(part == 0, 0, noise.reshape(part.shape))"),
+        (
+            "noise in the data's units on integer sums",
+            "fine = self.noise_multiplier * self.integer_sensitivity",
+            "fine = self.noise_multiplier * self.sensitivity",
+        ),
+        ("shares that are too small", "scale = fine / math.sqrt(shares)", "scale = fine / shares"),
+        ("laplace scale rounded down and halved", "math.ceil(fine)", "max(1, int(fine / 2))"),
+        ("a coarse grid", "return max(0, math.ceil(math.log2(_FINEST_SCALE", "return 0 * max(0, math.ceil(math.log2(_FINEST_SCALE"),
+        ("any number of values", "if size > self.values:", "if False:"),
+        (
+            "an event made once",
+            "dp_event.SelfComposedDpEvent(kind(self.noise_multiplier), self.times)",
+            "dp_event.SelfComposedDpEvent(kind(self.noise_multiplier), 1)",
+        ),
+        ("the sampler's error counted once", "return 2.0 * SAMPLER_LOG_ERROR * self.values * self.times", "return 2.0 * SAMPLER_LOG_ERROR"),
+        ("laplace noise scaled by an L2 bound", "return self.l1 if mechanism is Mechanism.LAPLACE else self.l2", "return self.l2"),
+        (
+            "one noise for all values",
+            "self._share_scale(fine, shares), part.size)",
+            "self._share_scale(fine, shares), 1).repeat(part.size)",
+        ),
+    ),
+    *_in(
+        "privacy/accounting.py",
+        PRIVACY,
+        (
+            "gaussians composed without squares",
+            "mu = math.sqrt(sum(times / multiplier**2 for",
+            "mu = math.sqrt(sum(times / multiplier**3 for",
+        ),
+        ("repetitions forgotten", "numbers[mechanism, multiplier, rate] += times", "numbers[mechanism, multiplier, rate] += 1"),
+        ("equal releases counted once", "numbers[mechanism, multiplier, rate] += times", "numbers[mechanism, multiplier, rate] = times"),
+        ("too much amplification", "sampling_prob=rate)", "sampling_prob=rate**1.2)"),
+        ("a larger delta", "total.get_epsilon_for_delta(delta)", "total.get_epsilon_for_delta(2 * delta)"),
+        ("the search ends on the wrong side", "while epsilon_at(factor, 1.0) > epsilon:", "while epsilon_at(factor, 1.0) > 1.1 * epsilon:"),
+        ("half of mu", "return gaussian_epsilon(mu, delta)", "return gaussian_epsilon(mu / 1.02, delta)"),
+        (
+            "delta without its second half",
+            "return float(math.exp(upper) * -math.expm1(min(0.0, lower - upper)))",
+            "return float(math.exp(upper) * -math.expm1(min(0.0, 1.1 * (lower - upper))))",
+        ),
+        ("no noise is free", "return math.inf\n    plain", "return 0.0\n    plain"),
+    ),
+    *_in(
+        "privacy/plan.py",
+        PRIVACY,
+        (
+            "a little less noise",
+            "noise_multiplier=r.noise_multiplier * factor) for r in requests)\n    return Plan",
+            "noise_multiplier=r.noise_multiplier * factor * 0.97) for r in requests)\n    return Plan",
+        ),
+        ("amplification of points", "if sampling_rate < 1 and unit is PrivacyUnit.POINT:", "if False:"),
+        ("reserve on the wrong side", "target = epsilon * (1 - _DISCRETISATION)", "target = epsilon * (1 + _DISCRETISATION)"),
+        (
+            "the last release forgotten",
+            "return composed_epsilon(scaled, delta, sampling_rate, coarseness)",
+            "return composed_epsilon(scaled[:-1], delta, sampling_rate, coarseness)",
+        ),
+        (
+            "the last gaussian forgotten",
+            "return math.sqrt(sum(r.times / r.noise_multiplier**2 for r in requests))",
+            "return math.sqrt(sum(r.times / r.noise_multiplier**2 for r in requests[:-1]))",
+        ),
+        (
+            "lloyd steps counted once",
+            "return math.sqrt(sum(r.times / r.noise_multiplier**2 for r in requests))",
+            "return math.sqrt(sum(1 / r.noise_multiplier**2 for r in requests))",
+        ),
+        ("samplers' error not spent", "return spent + sum(r.sampler_epsilon for r in self.releases)", "return spent"),
+        ("a classical gaussian beyond epsilon 1", "return max(classical, 1.0 / gaussian_mu(epsilon, delta))", "return classical"),
+    ),
+    *_in(
+        "privacy/ledger.py",
+        PRIVACY,
+        ("one release too many", "if count >= release.times:", "if count > release.times:"),
+        ("releases outside the plan", "if release not in self.plan.releases:", "if False:"),
+        ("a simulation called private", "if not self.secure:", "if False:"),
+        ("no noise called private", 'if self.epsilon == float("inf"):', "if False:"),
+        ("what was booked is forgotten", "self._booked[release] = count + 1", "self._booked[release] = 1"),
+    ),
+    *_in(
+        "privacy/odometer.py",
+        ("tests/privacy/test_odometer.py", "tests/cli"),
+        (
+            "only the last run",
+            "epsilon = runs_epsilon([(e.releases, e.sampling_rate) for e in entries], delta)",
+            "epsilon = runs_epsilon([(e.releases, e.sampling_rate) for e in entries[-1:]], delta)",
+        ),
+        (
+            "runs for points protect clients",
+            "narrower = [e for e in entries if unit is PrivacyUnit.CLIENT and e.unit is PrivacyUnit.POINT]",
+            "narrower = []",
+        ),
+        ("runs without noise are free", "open_runs = [e for e in entries if not e.private]", "open_runs = []"),
+        (
+            "a run of another plan goes on",
+            'if not any(booked.to_dict()["releases"] == releases for booked in self.entries()):',
+            "if False:",
+        ),
+    ),
+    *_in(
+        "privacy/fixed_point.py",
+        STATISTICS,
+        (
+            "a ball twice as large",
+            'outside = np.einsum("ij,ij->i", encoded, encoded) > RESOLUTION**2',
+            'outside = np.einsum("ij,ij->i", encoded, encoded) > (2 * RESOLUTION) ** 2',
+        ),
+        ("rounding beyond the ball", "np.where(beyond[:, None], np.trunc(scaled), rounded)", "rounded"),
+        (
+            "the center ignored",
+            "encoded: FloatArray = np.subtract(points, center, dtype=np.float64)",
+            "encoded: FloatArray = np.subtract(points, 0 * center, dtype=np.float64)",
+        ),
+        (
+            "coordinates clipped one by one",
+            "encoded[outside] = _shortened(np.subtract(points[outside], center, dtype=np.float64))",
+            "encoded[outside] = np.clip(encoded[outside], -RESOLUTION, RESOLUTION)",
+        ),
+        ("no least radius", "self.radius >= _LEAST_RADIUS", "self.radius > 0"),
+    ),
+    *_in(
+        "privacy/kernels.py",
+        ("tests/conformance/test_engines.py", "tests/privacy/test_engine.py"),
+        ("compiled: a ball twice as large", "if square > resolution * resolution:", "if square > 4 * resolution * resolution:"),
+        ("compiled: rounding beyond the ball", "np.trunc(shortened) if beyond else np.rint(shortened)", "np.rint(shortened)"),
+    ),
+    *_in(
+        "algorithm/statistics/paper.py",
+        STATISTICS,
+        (
+            "Delta for Delta squared",
+            "constant(Sensitivity(l1=None, l2=float(RESOLUTION) ** 2))",
+            "constant(Sensitivity(l1=None, l2=float(RESOLUTION)))",
+        ),
+        (
+            "counts of clients not bounded",
+            "factor = COUNT_STEPS * np.where(totals <= bound, 1.0, bound * (1 - 2.0**-40) / np.maximum(totals, 1.0))",
+            "factor = COUNT_STEPS * np.ones(len(totals))",
+        ),
+        (
+            "counts bounded one by one",
+            "factor = COUNT_STEPS * np.where(totals <= bound, 1.0, bound * (1 - 2.0**-40) / np.maximum(totals, 1.0))",
+            "counts = np.minimum(counts, bound)\n    factor = COUNT_STEPS * np.ones(len(totals))",
+        ),
+        (
+            "sums of clients bounded at twice the bound",
+            "np.minimum(1.0, bound * (1 - 2.0**-32) / norms)",
+            "np.minimum(1.0, 2 * bound * (1 - 2.0**-32) / norms)",
+        ),
+        ("sums of clients rounded up", "np.trunc(values * factor[:, None]).sum(axis=0)", "np.ceil(values * factor[:, None]).sum(axis=0)"),
+        (
+            "presence counts points",
+            "_sum_bounded_l1((counts > 0).astype(np.float64), positive(bound))",
+            "_sum_bounded_l1(counts * (counts < 3), 3 * positive(bound))",
+        ),
+        (
+            "outer product shrunk by the square root",
+            "shrink = np.maximum(0.0, np.sqrt(bound) - slack) / np.sqrt(norms)",
+            "shrink = np.sqrt(np.maximum(0.0, np.sqrt(bound) - slack) / np.sqrt(norms))",
+        ),
+        ("rounding of outer products forgotten", "slack = np.sqrt(batch.sizes * encoded.shape[1]) / 2 + 1", "slack = 0.0"),
+        (
+            "presence claims too little",
+            "l2=min(positive(bound), math.sqrt(positive(bound))) * COUNT_STEPS)",
+            "l2=math.sqrt(positive(bound)) / 2 * COUNT_STEPS)",
+        ),
+        (
+            "sums of clients claim too little",
+            "l2=positive(bound) * (MEAN_STEPS / (float(radius) / RESOLUTION)))",
+            "l2=positive(bound) * (1 / (float(radius) / RESOLUTION)))",
+        ),
+        (
+            "a point counted in its two clusters",
+            "return np.bincount(found.labels, minlength=found.k).astype(np.int64)",
+            "return 2 * np.bincount(found.labels, minlength=found.k).astype(np.int64)",
+        ),
+    ),
+    *_in(
+        "algorithm/statistics/refined.py",
+        STATISTICS,
+        (
+            "residuals of points not bounded",
+            "np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(positive(bound), lengths))",
+            "np.full(len(lengths), np.floor(BOUNDED_STEPS / positive(bound)))",
+        ),
+        ("counts outside the bound", "lengths = np.sqrt(squares + weight**2)", "lengths = np.sqrt(squares)"),
+        (
+            "residuals of clients not bounded",
+            "factors = BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(positive(bound), norms)",
+            "factors = BOUNDED_STEPS / positive(bound) + 0 * norms",
+        ),
+        (
+            "clusters of a client bounded one by one",
+            "norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))",
+            "norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients)) / np.sqrt(2)",
+        ),
+        (
+            "second moments claim too little",
+            "MOMENT_SENSITIVITY = math.sqrt(2.0) * MOMENT_STEPS",
+            "MOMENT_SENSITIVITY = 1.0 * MOMENT_STEPS",
+        ),
+        (
+            "rounding of second moments forgotten",
+            "linear = slack * np.sqrt(frobenius)\n    room = np.maximum(_MOMENT_LIMIT - slack**2, 0.0)",
+            "linear = 0 * slack\n    room = _MOMENT_LIMIT + 0 * slack",
+        ),
+        ("trace in full", "- (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]", "- np.square(traces) / encoded.shape[1]"),
+        (
+            "sizes in every class below",
+            "return np.bincount(classes, minlength=SIZE_CLASSES).astype(np.int64)",
+            "return np.bincount(classes, minlength=SIZE_CLASSES)[::-1].cumsum()[::-1].astype(np.int64)",
+        ),
+        ("scales of points rounded up", "np.maximum(np.ceil(_LEVELS", "np.maximum(np.floor(_LEVELS"),
+    ),
+    *_in(
+        "algorithm/statistics/norms.py",
+        STATISTICS,
+        (
+            "a client's distances counted point by point",
+            "(counts * SHARE_STEPS // sizes).sum(axis=0)",
+            "(counts * SHARE_STEPS).sum(axis=0)",
+        ),
+        ("edges in any order", "if not (np.diff(edges) >= 0).all():", "if False:"),
+    ),
+    *_in(
+        "algorithm/statistics/arithmetic.py",
+        STATISTICS,
+        ("any projection", "if not bool((np.square(projection).sum(axis=0) <= _WIDEST).all()):", "if False:"),
+        ("any center", "if not bool((np.square(centers).sum(axis=1) <= _FARTHEST**2).all()):", "if False:"),
+        ("any bound", "if not _BOUNDS[0] <= (value := float(bound)) <= _BOUNDS[1]:", "if (value := float(bound)) is None:"),
+        (
+            "an encoding remembered under another radius",
+            "key = (float(radius), center.tobytes())\n    encoded",
+            'key = ("encoded",)\n    encoded',
+        ),
+        ("labels remembered under other centers", "for array in (center, projection, centers)))", "for array in (center, projection)))"),
+    ),
+    *_in(
+        "algorithm/statistics/nearest.py",
+        STATISTICS,
+        ("labels by float32 alone", "if unsure.any():", "if False:"),
+    ),
+    *_in(
+        "federation/base.py",
+        FEDERATION,
+        ("a more sensitive statistic", "if not stated <= release.integer_sensitivity * (1 + _TOLERANCE):", "if False:"),
+        ("a statistic of another unit", "if statistic.unit is not unit:", "if False:"),
+        (
+            "a cohort twice as large",
+            "cohort: BoolArray = bits < np.uint64(int(rate * 2.0**64))",
+            "cohort: BoolArray = bits < np.uint64(int(min(rate * 2, 0.999) * 2.0**64))",
+        ),
+        (
+            "one cohort for all releases",
+            'bits: Array = self._streams.stream(f"cohort/{label}").uint64(self.n_clients)',
+            "bits: Array = np.uint64(2) * np.random.default_rng(1).integers(0, 2**63, self.n_clients, dtype=np.uint64)",
+        ),
+        ("a release that is not booked", "self.ledger.book(release)\n        if self._on_release", "if self._on_release"),
+        ("points sampled with their clients", "if rate < 1 and not statistic.whole_clients:", "if False:"),
+        ("sums of clients in pieces", "return self.unit is PrivacyUnit.CLIENT", "return False"),
+    ),
+    *_in(
+        "federation/local.py",
+        FEDERATION,
+        (
+            "everybody in every cohort",
+            "batches = clients.whole(cohort) if statistic.whole_clients",
+            "batches = clients.whole(None) if statistic.whole_clients",
+        ),
+        (
+            "one stream for all releases",
+            "self._streams.stream(release.name))",
+            'self._streams.__class__(1 if self._streams._seed is not None else None).stream("noise"))',
+        ),
+        ("no noise", "return release.noisy(total, self._streams.stream(release.name))", "return release.from_steps(total)"),
+        ("points of the last run", "self._forget()\n        super().begin", "super().begin"),
+    ),
+    *_in(
+        "federation/batches.py",
+        FEDERATION,
+        ("rows that are not numbers", "if not _all_finite(points):", "if False:"),
+        ("rows dropped, sizes kept", "sizes = np.bincount(owners[finite], minlength=len(sizes))", "sizes = sizes * 1"),
+    ),
+    *_in(
+        "federation/participant.py",
+        ("tests/federation/test_participant.py", "tests/conformance/test_remote.py", "tests/federation"),
+        ("agreed to and not booked", "self._policy.book(terms, self._odometer)", "pass"),
+        ("any terms", "self._policy.check(terms)", "pass"),
+        ("terms that change", "elif not hmac.compare_digest(state.digest, terms.digest):", "elif False:"),
+        ("a query that changes", "if state.queries.setdefault(_label(asked), digest) != digest:", "if False:"),
+        ("a request answered twice", "if session.hex() != state.session or turn <= state.turn:", "if session.hex() != state.session:"),
+        ("a sum opened twice", "if label is None or label in state.opened:", "if label is None:"),
+        (
+            "masked without noise",
+            "part = release.with_noise(self._own_total(statistic, release, public), self._stream(asked, terms), terms.shares)",
+            "part = self._own_total(statistic, release, public)",
+        ),
+        ("more sensitive queries", "check_query(statistic, release, terms.plan.unit, public)", "pass"),
+        (
+            "arguments that are not finite",
+            "if value is not None and not np.isfinite(np.asarray(value, dtype=np.float64)).all():",
+            "if False:",
+        ),
+        ("a seed for everyone", "if terms.secure:\n            return SystemStream()", "if False:\n            return SystemStream()"),
+        ("a release asked for once more", 'if not 0 <= asked.get("number", int) < release.times:', "if False:"),
+        (
+            "errors told to the server",
+            'return pack("failed", reason="its data or its program failed; the reason is in its own log")',
+            'return pack("failed", reason=str(error))',
+        ),
+        ("exact sums for a server that is not trusted", "if terms.trust is not trust:", "if False:"),
+        ("an old session", "if session.hex() in state.sessions or", "if"),
+    ),
+    *_in(
+        "federation/terms.py",
+        ("tests/federation/test_terms.py", "tests/federation/test_participant.py", "tests/federation"),
+        ("noise shared between all", "return self.threshold - self.colluders if", "return self.threshold if"),
+        ("a plan that says less than it spends", "if self.epsilon_spent > self.plan.epsilon:", "if False:"),
+        ("any delta", "if plan.delta > self.delta:", "if False:"),
+        ("any epsilon", "if terms.epsilon_spent > self.epsilon:", "if False:"),
+        ("any trust", "if terms.trust is Trust.AGGREGATOR and not self.allow_aggregator:", "if False:"),
+        ("simulations for everyone", "if not terms.secure and not self.allow_simulation:", "if False:"),
+        ("no limit over runs", "limit=limit, delta=self.delta)", "limit=None, delta=self.delta)"),
+        ("the wrong unit", "if plan.unit is not self.unit:", "if False:"),
+    ),
+    *_in(
+        "federation/recorded.py",
+        ("tests/federation/test_recorded.py", "tests/cli/test_fit.py"),
+        ("fresh noise for what was released", "if path.exists():", "if False:"),
+        ("a lost release made again", 'if begun["kept"]:', "if False:"),
+        ("another query under an old label", 'if begun["query"] != query:', "if False:"),
+        ("a release seen before it is kept", "write_whole(path, npy_bytes(values))", "pass"),
+    ),
+    *_in(
+        "federation/secure_sum/terms.py",
+        ("tests/federation/secure_sum",),
+        ("half of the parties are enough", "if 2 * self.threshold <= n + self.colluders:", "if 2 * self.threshold <= n:"),
+        ("any threshold", "if 2 * self.threshold <= n + self.colluders:", "if False:"),
+    ),
+    *_in(
+        "algorithm/paper.py",
+        METHODS,
+        (
+            "Delta for Delta squared in the plan",
+            '_Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius**2)',
+            '_Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius)',
+        ),
+        (
+            "lloyd steps planned once",
+            'rows += [("lloyd sums", sums, k * dimension, steps), ("lloyd counts", counts, k, steps)]',
+            'rows += [("lloyd sums", sums, k * dimension, 1), ("lloyd counts", counts, k, 1)]',
+        ),
+    ),
+    *_in(
+        "cli/fit.py",
+        FACE,
+        ("a run that is not booked", "odometer_of(clients, odometer).book(entry, limit=limit)", "pass"),
+        (
+            "a limit that is ignored",
+            "odometer_of(clients, odometer).book(entry, limit=limit)",
+            "odometer_of(clients, odometer).book(entry)",
+        ),
+        (
+            "booked as secure",
+            "entry = Entry.of(prepared.plan, command_line(), secure=seed is None)",
+            "entry = Entry.of(prepared.plan, command_line(), secure=True)",
+        ),
+        ("resumed on other data", "odometer_of(clients, odometer).check_booked(entry)", "pass"),
+    ),
+]
+"""All of them. ``before`` is the very text of the source: a test says when one of them has moved."""
