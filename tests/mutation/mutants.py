@@ -247,7 +247,7 @@ MUTANTS = [
             "factors = BOUNDED_STEPS / positive(bound) + 0 * norms",
         ),
         (
-            "clusters of a client bounded one by one",
+            "lengths of clients understated",
             "norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))",
             "norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients)) / np.sqrt(2)",
         ),
