@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import feddp_kmeans
 from feddp_kmeans import FedDPError, FedDPKMeans, InMemoryFederation
+from feddp_kmeans._errors import BudgetError
+from feddp_kmeans.privacy.odometer import Odometer
 
 RNG = np.random.default_rng(11)
 TRUTH = np.array([[4.0, 0, 0], [0, 4, 0], [0, 0, 4]])
@@ -201,3 +204,22 @@ def test_the_public_names_are_those_of_the_module():
     assert feddp_kmeans.__all__ == sorted(feddp_kmeans.__all__)
     assert len(feddp_kmeans.__all__) <= 12
     assert all(hasattr(feddp_kmeans, name) for name in feddp_kmeans.__all__)
+
+
+def test_fits_are_written_on_the_odometer_before_their_first_release(rng, tmp_path):
+    books = tmp_path / "budget.jsonl"
+    points = rng.standard_normal((50, 2))
+    fitted = FedDPKMeans(2, epsilon=1.0, method="paper", odometer=books, limit=1.5).fit(points, server_data=points)
+    (entry,) = Odometer(books).entries()
+    assert entry.releases == tuple(replace(release, integer_sensitivity=1.0) for release in fitted.plan_.releases)
+    with pytest.raises(BudgetError, match="must stay within epsilon"):
+        fitted.fit(points, server_data=points)
+    assert len(Odometer(books).entries()) == 1
+    with pytest.raises(FedDPError, match="same number of columns"):
+        FedDPKMeans(2, odometer=books).fit([points, np.ones((3, 5))])
+    assert len(Odometer(books).entries()) == 1
+
+
+def test_a_limit_needs_an_odometer(rng):
+    with pytest.raises(FedDPError, match="odometer must be given for a limit"):
+        FedDPKMeans(2, limit=1.0).fit(rng.standard_normal((50, 2)))

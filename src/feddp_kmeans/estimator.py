@@ -1,6 +1,7 @@
 """FedDPKMeans, the scikit-learn face. Thin: it checks input, makes a plan, runs it."""
 
 from numbers import Integral
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from feddp_kmeans.baselines import BASELINES
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.batches import finite_rows
 from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points
+from feddp_kmeans.privacy.odometer import Odometer
 
 
 class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,6 +63,10 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         Largest number of clusters that is tried where ``n_clusters`` is "auto".
     random_state : int, optional
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
+    odometer : path, optional
+        File that every ``fit`` on the same data is written on before its first release, as the command line does; ``feddp budget`` adds up.
+    limit : float, optional
+        Largest epsilon of all runs on the odometer together; a ``fit`` beyond it is refused.
 
     Attributes
     ----------
@@ -93,6 +99,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         shares: tuple[float, float, float, float] | None = None,
         max_clusters: int = 20,
         random_state: int | None = None,
+        odometer: str | Path | None = None,
+        limit: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
@@ -112,6 +120,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.shares = shares
         self.max_clusters = max_clusters
         self.random_state = random_state
+        self.odometer = odometer
+        self.limit = limit
 
     def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:  # noqa: ARG002
         """Cluster the clients' points.
@@ -124,6 +134,10 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         settings = self._settings()
         seed = self._seed()
         federation = self._federation(X, groups)
+        if self.odometer is not None:
+            federation.book_runs(Odometer(Path(self.odometer)), self.limit)
+        elif self.limit is not None:
+            raise FedDPError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
         found = self._cluster(federation, settings, server_data, seed)
         self.cluster_centers_: FloatArray = found.centers
         self.cluster_counts_: FloatArray = found.counts

@@ -27,7 +27,7 @@ def _in(file: str, tests: tuple[str, ...], *bugs: tuple[str, str, str]) -> list[
 MUTANTS = [
     *_in(
         "privacy/noise.py",
-        PRIVACY,
+        ("tests/privacy/test_noise.py", "tests/privacy/test_mechanism.py", *PRIVACY),
         ("gaussian of half the variance", "** 2 / (2 * sigma**2), dtype", "** 2 / (sigma**2), dtype"),
         ("laplace of half the scale", "1 + _geometric(stream, scale, count)", "1 + _geometric(stream, max(1, scale // 2), count)"),
         ("a constant key", "return os.urandom(32)", "return bytes(32)"),
@@ -47,7 +47,7 @@ MUTANTS = [
     ),
     *_in(
         "privacy/mechanism.py",
-        PRIVACY,
+        ("tests/privacy/test_mechanism.py", "tests/privacy/test_noise.py", "tests/privacy/test_plan.py", *PRIVACY),
         (
             "noise on all values but the last",
             "+ noise.reshape(part.shape)",
@@ -78,7 +78,7 @@ MUTANTS = [
     ),
     *_in(
         "privacy/accounting.py",
-        PRIVACY,
+        ("tests/privacy/test_accounting.py", *PRIVACY),
         (
             "gaussians composed without squares",
             "mu = math.sqrt(sum(times / multiplier**2 for",
@@ -99,7 +99,7 @@ MUTANTS = [
     ),
     *_in(
         "privacy/plan.py",
-        PRIVACY,
+        ("tests/privacy/test_plan.py", "tests/privacy/test_accounting.py", *PRIVACY),
         (
             "a little less noise",
             "noise_multiplier=r.noise_multiplier * factor) for r in requests)\n    return Plan",
@@ -127,7 +127,7 @@ MUTANTS = [
     ),
     *_in(
         "privacy/ledger.py",
-        PRIVACY,
+        ("tests/privacy/test_plan.py", "tests/privacy/test_mechanism.py", *PRIVACY),
         ("one release too many", "if count >= release.times:", "if count > release.times:"),
         ("releases outside the plan", "if release not in self.plan.releases:", "if False:"),
         ("a simulation called private", "if not self.secure:", "if False:"),

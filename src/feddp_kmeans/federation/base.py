@@ -13,6 +13,7 @@ from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray, Points
 from feddp_kmeans.privacy.ledger import Ledger
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.noise import StreamFactory
+from feddp_kmeans.privacy.odometer import Entry, Odometer
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -156,6 +157,8 @@ class Federation(ABC):
     _ledger: Ledger | None = None
     _streams: StreamFactory
     _on_release: Callable[[str], None] | None = None
+    _odometer: Odometer | None = None
+    _limit: float | None = None
 
     @property
     @abstractmethod
@@ -193,8 +196,14 @@ class Federation(ABC):
         self._streams = StreamFactory(seed)
         self._on_release = on_release
 
+    def book_runs(self, odometer: Odometer, limit: float | None = None) -> None:
+        """Write every run on this odometer from now on, before its first release; refuse one that would take the total beyond the limit."""
+        self._odometer, self._limit = odometer, limit
+
     def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
         """Return the sum of the statistic over all clients, with the release's noise."""
+        if self._odometer is not None and not self.ledger.rows():
+            self._odometer.book(Entry.of(self.ledger.plan, "a run in Python", secure=self.secure), limit=self._limit)
         self.ledger.book(release)
         if self._on_release is not None:
             self._on_release(release.name)
