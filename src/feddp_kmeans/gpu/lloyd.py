@@ -1,101 +1,127 @@
-"""One Lloyd pass over float32 points on a GPU in a single sweep of its memory, in exact whole numbers. Needs Triton.
+"""One Lloyd pass over float32 points on a GPU in a single sweep of its memory, in exact whole numbers. The kernel is ``lloyd.cu``.
 
-Tensor cores multiply exactly where numbers are small. So an encoded coordinate (17 bits) is split into two parts of 8 and 9 bits, and a
-center's into three of 8: products of such parts add up in float32 without any rounding, over 128 coordinates and over 32,768 points.
+Why no bit differs from the CPU's, with R = 2**16 and d coordinates:
+
+- *Encoding* is the same three operations in float64: subtract, multiply, round (by adding 1.5 * 2**52, ties to even). A row is used
+  where its length, summed up in float32, is below R (1 - 2**-7): rounding moves that by less than R * 2**-10, so the row is not clipped.
+  The other rows are left to the caller.
+- *Sums*: z = 256 high + low with ``|high| <= 256``, ``|low| <= 128``, so 16 high and low / 16 are exact in float16, and what 2**16 rows
+  add up to is exact in float32, in which tensor cores add. Then it goes into 64-bit integers.
+- *Labels* are proved or computed again. A center over 128 is a sum of two float16 numbers, exactly, a large and a small one. A score
+  ``z c - |c|**2 / 2`` is off by the product of the low parts and the small numbers, which is left out, and by the rounding of sums: w
+  products of high parts and large numbers (w: d rounded up to 16), 2 w smaller ones, three last operations and four bits that give way
+  to the center's index. The order and the direction of a tensor core's rounding are not specified, only float32's precision: 2**-23 an
+  addition. ``_slack`` bounds twice all that. A row whose best score is not ahead by more is scored in float64, which is exact.
 """
 
+import math
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import torch
-import triton
-import triton.language as tl
 
+from feddp_kmeans.gpu.cuda import CudaError, Kernel
 from feddp_kmeans.privacy.fixed_point import RESOLUTION
 
 MOST_DIMENSIONS, MOST_CENTERS = 128, 16
-_ROWS, _LOOPS = 32, 1024
-"""Rows of a tile, and tiles of a program: 2**15 rows, whose parts of 9 bits add up below 2**24."""
+_WARPS, _STAGES, _BLOCKS = 4, 2, 3
+"""Warps of a block, tiles that it holds, and blocks of a multiprocessor: found by measurement."""
 
 _SURE = (1 - 2.0**-7) ** 2
-"""Rows of a squared norm below this part of R**2 are not clipped; the others are left to the caller."""
+"""Rows of a squared length below this part of R**2 are not clipped."""
 
 _FARTHEST = 2.0**22
-"""Centers that three parts of 8 bits can tell."""
+"""Centers whose coordinates are two float16 numbers of 11 bits."""
 
-_ROUND = 6755399441055744.0
-"""1.5 * 2**52: a number added to it is rounded to the nearest whole one, which stands in its last 32 bits."""
+_MOST_SHIFT = 2.0**8
+"""Radii that the ball's center may be away from zero, for lengths in float32."""
 
+_LONGEST_RADIUS = 2.0**80
+"""Scales and lengths in float32 stay far from its ends."""
 
-@triton.jit
-def _sweep(
-    points, center, scales, targets, offsets, sums, counts, left, n, largest,  # noqa: ANN001
-    d: tl.constexpr, ROWS: tl.constexpr, LOOPS: tl.constexpr, D: tl.constexpr, K: tl.constexpr, ROUND: tl.constexpr,
-) -> None:  # fmt: skip
-    columns, ks = tl.arange(0, D), tl.arange(0, K)
-    inside = columns < d
-    scale = tl.load(scales)
-    middle = tl.load(center + columns, mask=inside, other=0.0)
-    # Side by side the centers' low, middle and high parts, and a fourth of zeros.
-    parts = tl.load(targets + columns[:, None] * (4 * K) + tl.arange(0, 4 * K)[None, :])
-    which = tl.arange(0, 4 * K) // K
-    weights = tl.where(which == 0, 2.0, tl.where(which == 1, 512.0, tl.where(which == 2, 131072.0, 0.0))).to(tl.float64)
-    offset = tl.load(offsets + ks)
-    sum_low = tl.zeros((D, K), dtype=tl.float32)
-    sum_high = tl.zeros((D, K), dtype=tl.float32)
-    count = tl.zeros((K,), dtype=tl.int32)
-    first = tl.program_id(0).to(tl.int64) * (ROWS * LOOPS)
-    for loop in tl.range(0, LOOPS, num_stages=1):
-        rows = first + loop * ROWS + tl.arange(0, ROWS)
-        there = rows < n
-        x = tl.load(points + rows[:, None] * d + columns[None, :], mask=there[:, None] & inside[None, :], other=0.0)
-        shifted = (x.to(tl.float64) - middle[None, :]) * scale + ROUND
-        z = tl.where(inside[None, :], shifted.to(tl.int64, bitcast=True).to(tl.int32), 0)
-        exact = z.to(tl.float32)
-        norms = tl.sum(exact * exact, axis=1)
-        sure = there & (norms < largest)
-        tl.store(left + rows, (there & (norms >= largest)).to(tl.int8), mask=there)
-        upper = (z + 128) >> 8
-        z_high = upper.to(tl.bfloat16)
-        z_low = (z - (upper << 8)).to(tl.bfloat16)
-        products = tl.dot(z_low, parts).to(tl.float64) + 256.0 * tl.dot(z_high, parts).to(tl.float64)
-        scores = tl.sum(tl.reshape(products * weights[None, :], (ROWS, 4, K)), axis=1) - offset[None, :]
-        label = tl.argmax(scores, axis=1, tie_break_left=True)
-        chosen = (label[:, None] == ks[None, :]) & sure[:, None]
-        count += tl.sum(chosen.to(tl.int32), axis=0)
-        marked = chosen.to(tl.bfloat16)
-        sum_low = tl.dot(tl.trans(z_low), marked, sum_low)
-        sum_high = tl.dot(tl.trans(z_high), marked, sum_high)
-    total = sum_low.to(tl.int64) + 256 * sum_high.to(tl.int64)
-    tl.atomic_add(sums + ks[None, :] * D + columns[:, None], total)
-    tl.atomic_add(counts + ks, count.to(tl.int64))
+_UNREACHABLE = 3e38
+"""Half the square of a center that no point is near to: it fills up the 16."""
+
+_TENSOR_ROUNDOFF = 2.0**-23
+_TO_SPARE = 1.01
+"""For the rounding of the bounds themselves, of what is compared with them, and of a length's root."""
 
 
-def fits(points: Any, targets: Any) -> bool:
+def fits(points: Any, center: Any, radius: float, targets: Any) -> bool:
     """Return whether a pass over these points can be made by the one sweep."""
-    in_reach = points.shape[1] <= MOST_DIMENSIONS and len(targets) <= MOST_CENTERS and bool(targets.abs().max() < _FARTHEST)
-    return in_reach and bool(points.is_cuda and points.dtype == torch.float32 and points.is_contiguous())
+    if not points.is_cuda or points.dtype != torch.float32 or not points.is_contiguous() or points.data_ptr() % 16:
+        return False
+    small = 1 <= points.shape[1] <= MOST_DIMENSIONS and 1 <= len(targets) <= MOST_CENTERS
+    if not small or not len(points) or not 1 / _LONGEST_RADIUS < radius < _LONGEST_RADIUS:
+        return False
+    in_reach = bool(targets.abs().max() < _FARTHEST) and bool(center.abs().max() <= _MOST_SHIFT * radius)
+    return in_reach and _kernel(points.shape[1], points.device) is not None
 
 
 def lloyd_pass(points: Any, center: Any, radius: float, targets: Any) -> tuple[Any, Any, Any]:
-    """Return sums and counts of the points nearest to each integer target, and the rows that may have to be clipped, left out of both."""
-    n, d = points.shape
-    k, device = len(targets), points.device
-    wide = torch.zeros((MOST_DIMENSIONS, MOST_CENTERS), dtype=torch.int64, device=device)
-    wide[:d, :k] = targets.T.to(torch.int64)
-    low = ((wide + 128) & 255) - 128
-    rest = (wide - low) >> 8
-    mid = ((rest + 128) & 255) - 128
-    parts = torch.cat([low, mid, (rest - mid) >> 8, torch.zeros_like(low)], dim=1).to(torch.bfloat16).contiguous()
-    offsets = torch.full((MOST_CENTERS,), float("inf"), dtype=torch.float64, device=device)
-    offsets[:k] = targets.to(torch.float64).square().sum(dim=1)
-    sums = torch.zeros((MOST_CENTERS, MOST_DIMENSIONS), dtype=torch.int64, device=device)
+    """Return sums and counts of the points nearest to each integer target, and which rows may have to be clipped, left out of both."""
+    (n, d), k, device = points.shape, len(targets), points.device
+    kernel = _kernel(d, device)
+    assert kernel is not None
+    given = _public(center.cpu(), RESOLUTION / radius, targets.cpu()).to(device)
+    sums = torch.zeros((MOST_CENTERS, d), dtype=torch.int64, device=device)
     counts = torch.zeros(MOST_CENTERS, dtype=torch.int64, device=device)
-    left = torch.empty(n, dtype=torch.int8, device=device)
-    # A number given to a kernel is float32; this one must be float64.
-    scales = torch.full((1,), RESOLUTION / radius, dtype=torch.float64, device=device)
-    grid = (triton.cdiv(n, _ROWS * _LOOPS),)
-    _sweep[grid](
-        points, center.to(torch.float64), scales, parts, offsets, sums, counts, left, n, RESOLUTION**2 * _SURE,
-        d=d, ROWS=_ROWS, LOOPS=_LOOPS, D=MOST_DIMENSIONS, K=MOST_CENTERS, ROUND=_ROUND, num_warps=2,
-    )  # fmt: skip
-    return sums[:k, :d], counts[:k], left.bool()
+    left = torch.zeros(n, dtype=torch.bool, device=device)
+    with torch.cuda.device(device):
+        kernel(min(-(-n // (16 * _WARPS)), kernel.blocks), points, n, given, sums, counts, left)
+    return sums[:k], counts[:k], left
+
+
+@cache
+def _kernel(d: int, device: Any) -> Kernel | None:
+    """Return the kernel for points of d coordinates, None where it cannot be compiled."""
+    rows, chunks, steps = 16 * _WARPS, -(-d // 4), -(-d // 16)
+    shared = _STAGES * rows * 16 * (chunks | 1) + 2 * rows * 48 + steps * 1024 + 64
+    constants = {"D": d, "WARPS": _WARPS, "STAGES": _STAGES, "BLOCKS": _BLOCKS}
+    source = (files("feddp_kmeans.gpu") / "lloyd.cu").read_text()
+    try:
+        with torch.cuda.device(device):
+            return Kernel(source, "lloyd", constants, shared, 32 * _WARPS)
+    except (OSError, CudaError):
+        return None
+
+
+def _public(center: Any, scale: float, targets: Any) -> Any:
+    """Return everything but the points, in the bytes of the kernel's ``Public``."""
+    k, d = targets.shape
+    wide = torch.zeros((MOST_CENTERS, -(-d // 16) * 16), dtype=torch.float64)
+    wide[:k, :d] = targets
+    squares = torch.full((MOST_CENTERS,), math.inf, dtype=torch.float64)
+    squares[:k] = targets.square().sum(dim=1)
+    middle = torch.zeros(wide.shape[1], dtype=torch.float64)
+    middle[:d] = center
+    numbers = torch.tensor([scale, RESOLUTION**2 * _SURE, *_slack(wide)], dtype=torch.float64)
+    halves = (squares / 4096).clamp(max=_UNREACHABLE)  # Scores are in units of 2048: a center over 128, a point over 16.
+    exact = torch.cat([numbers[:1], squares, middle, wide.T.ravel()])
+    coarse = torch.cat([numbers, halves, middle * scale]).to(torch.float32)
+    return torch.cat([piece.contiguous().view(torch.uint8).ravel() for piece in (_parts(wide), exact, coarse)])
+
+
+def _slack(wide: Any) -> tuple[float, float]:
+    """Return how far the best score must be ahead to be the best: a number, and what is added to it for each unit of a point's length."""
+    width, longest = wide.shape[1], float(wide.norm(dim=1).max())
+    small = 128 * float(_halves(wide)[1].to(torch.float64).norm(dim=1).max())
+    low, last = 128 * math.sqrt(width), 2.0**-18
+    high_sum, low_sum = width * _TENSOR_ROUNDOFF, 2 * width * _TENSOR_ROUNDOFF
+    of_length = longest * (high_sum + low_sum / 1024 + last)
+    fixed = of_length * (low + RESOLUTION / 1024) + longest * (low_sum * low + last * (low + longest / 2)) + low * small
+    unit = _TO_SPARE**2 * 2 / 2048
+    return unit * fixed + 1e-30, unit * of_length
+
+
+def _halves(wide: Any) -> Any:
+    """Return the centers over 128 as two float16 numbers each, the large and the small one, whose sum they are."""
+    large = (wide / 128).to(torch.float16)
+    return torch.stack([large, (wide / 128 - large).to(torch.float16)])
+
+
+def _parts(wide: Any) -> Any:
+    """Return those numbers in the order in which the lanes of a warp take them."""
+    both = _halves(wide).reshape(2, 2, 8, -1, 4, 2, 2)  # part, half, group, step, lane of the group, pair, coordinate
+    return both.permute(3, 0, 2, 4, 5, 1, 6)

@@ -11,6 +11,7 @@ import torch
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.statistics import refined
+from feddp_kmeans.gpu import lloyd
 from feddp_kmeans.privacy.clipping import LARGEST
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, spare_bits
 
@@ -23,12 +24,12 @@ def total_of(name: str, points: Any, public: Mapping[str, Any]) -> Any:
     if name not in STATISTICS:
         raise FedDPError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
     given = {key: _tensor(value, points.device) for key, value in public.items()}
-    if name in _LLOYD and points.is_cuda and given.get("projection") is None and (swept := _swept(name, points, given)) is not None:
-        return swept
-    rows = max(1, _CHUNK_VALUES // points.shape[1])
-    total = STATISTICS[name](points[:0], **given)
-    for start in range(0, len(points), rows):
-        total += STATISTICS[name](points[start : start + rows], **given)
+    swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
+    total, left = swept or (STATISTICS[name](points[:0], **given), None)
+    count, rows = len(points) if left is None else len(left), max(1, _CHUNK_VALUES // points.shape[1])
+    for start in range(0, count, rows):
+        chunk = slice(start, start + rows)
+        total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
     return total
 
 
@@ -130,18 +131,13 @@ def _point_second_moment(points: Any, *, center: Any, radius: float, bound: floa
     return torch.cat([2 * _gram(scaled)[upper[0], upper[1]], traceless, trace]).to(torch.int64)
 
 
-def _swept(name: str, points: Any, given: Mapping[str, Any]) -> Any:
-    """Return a Lloyd pass made in one sweep of the GPU's memory, and the few rows at the edge by themselves; None where it does not fit."""
-    try:
-        from feddp_kmeans.gpu import lloyd
-    except ImportError:
+def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return a Lloyd pass made in one sweep of the GPU's memory, and the few rows it leaves, at the edge; None where it cannot be made."""
+    arguments = points, given["center"], given["radius"], given["centers"].round()
+    if not lloyd.fits(*arguments):
         return None
-    centers = given["centers"].round()
-    if not lloyd.fits(points, centers):
-        return None
-    sums, counts, left = lloyd.lloyd_pass(points, given["center"], given["radius"], centers)
-    total = sums.ravel() if name == "cluster-sums" else counts
-    return total + STATISTICS[name](points[left], **given)
+    sums, counts, left = lloyd.lloyd_pass(*arguments)
+    return sums.ravel() if name == "cluster-sums" else counts, left.nonzero().ravel()
 
 
 def _tensor(value: Any, device: Any) -> Any:

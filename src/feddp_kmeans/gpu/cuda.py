@@ -1,0 +1,64 @@
+"""CUDA C compiled when it is needed, by the compiler that comes with torch (NVRTC), and launched by the driver: their C interfaces only."""
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+_ATTRIBUTE_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+class CudaError(RuntimeError):
+    """A kernel could not be compiled or launched."""
+
+
+class Kernel:
+    """One compiled kernel on the current device."""
+
+    def __init__(self, source: str, name: str, constants: Mapping[str, int], shared: int, threads: int) -> None:
+        self._driver, self._shared, self._threads = ctypes.CDLL("libcuda.so.1"), shared, threads
+        self._image, self._module, self._function = _compiled(source, constants), ctypes.c_void_p(), ctypes.c_void_p()
+        torch.cuda.current_stream().synchronize()  # Makes the device's context this thread's, for the driver.
+        _check("load", self._driver.cuModuleLoadData(ctypes.byref(self._module), self._image))
+        _check("find", self._driver.cuModuleGetFunction(ctypes.byref(self._function), self._module, name.encode()))
+        _check("size", self._driver.cuFuncSetAttribute(self._function, _ATTRIBUTE_SHARED, shared))
+        blocks = ctypes.c_int()
+        counted = self._driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            ctypes.byref(blocks), self._function, threads, ctypes.c_size_t(shared)
+        )
+        _check("count", counted)
+        self.blocks = blocks.value * torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
+
+    def __call__(self, blocks: int, *arguments: Any) -> None:
+        """Launch this many blocks on the current stream. Tensors are passed as their addresses, integers as 64 bits."""
+        values = [ctypes.c_int64(argument if isinstance(argument, int) else argument.data_ptr()) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        launched = self._driver.cuLaunchKernel(self._function, blocks, 1, 1, self._threads, 1, 1, self._shared, stream, pointers, None)
+        _check("launch", launched)
+
+
+def _compiled(source: str, constants: Mapping[str, int]) -> bytes:
+    major, minor = torch.cuda.get_device_capability()
+    compiler = ctypes.CDLL(f"libnvrtc.so.{(torch.version.cuda or '').split('.')[0]}")
+    options = [b"--std=c++17", f"--gpu-architecture=sm_{major}{minor}".encode()]
+    options += [f"-D{name}={value}".encode() for name, value in constants.items()]
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    _check("read", compiler.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None))
+    code = compiler.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    if code:
+        compiler.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        compiler.nvrtcGetProgramLog(program, log)
+        raise CudaError(log.value.decode())
+    _check("measure", compiler.nvrtcGetCUBINSize(program, ctypes.byref(size)))
+    image = ctypes.create_string_buffer(size.value)
+    _check("give", compiler.nvrtcGetCUBIN(program, image))
+    compiler.nvrtcDestroyProgram(ctypes.byref(program))
+    return image.raw
+
+
+def _check(what: str, code: int) -> None:
+    if code:
+        raise CudaError(f"could not {what} a kernel, code {code}")
