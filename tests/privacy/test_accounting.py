@@ -1,5 +1,7 @@
 """Epsilon from noise: against closed forms and against dp-accounting."""
 
+import math
+
 import dp_accounting
 import numpy as np
 import pytest
@@ -98,3 +100,10 @@ def test_equal_mechanisms_are_one_made_several_times():
     one = made(Mechanism.LAPLACE, 3.0)
     assert composed_epsilon([one, one], 1e-6) == composed_epsilon([made(Mechanism.LAPLACE, 3.0, times=2)], 1e-6)
     assert composed_epsilon([one, one], 1e-6) > composed_epsilon([one], 1e-6)
+
+
+def test_a_calibrated_scale_is_private_where_epsilon_jumps():
+    def epsilon_at(factor, coarseness):
+        return 0.3 * math.ceil(3 / factor / 0.3) * (1 + 1e-4 * coarseness)
+
+    assert epsilon_at(calibrate_scale(epsilon_at, 0.5), 1) <= 0.5

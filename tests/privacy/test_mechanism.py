@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.mechanism import Mechanism, Release, Sensitivity
 from feddp_kmeans.privacy.noise import SeededStream
 
 
@@ -94,3 +94,10 @@ def test_two_releases_of_one_run_are_independent():
     first = made.noisy(np.zeros(5000, dtype=np.int64), SeededStream(0, "sums"))
     second = made.noisy(np.zeros(5000, dtype=np.int64), SeededStream(0, "counts"))
     assert abs(np.corrcoef(first, second)[0, 1]) < 6 / np.sqrt(5000)
+
+
+def test_each_noise_is_scaled_by_its_own_norm():
+    bound = Sensitivity(l1=4.0, l2=2.0)
+    assert bound.under(Mechanism.LAPLACE) == 4.0
+    assert bound.under(Mechanism.GAUSSIAN) == 2.0
+    assert Sensitivity(l1=None, l2=2.0).under(Mechanism.LAPLACE) is None

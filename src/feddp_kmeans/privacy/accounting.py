@@ -141,6 +141,7 @@ def calibrate_scale(epsilon_at: Callable[[float, float], float], epsilon: float)
             slope = min(_STEEPEST, max(1 / _STEEPEST, (before[1] - here[1]) / (here[0] - before[0])))
         before = here
         factor *= math.exp((here[1] - math.log(epsilon * (1 - _TOLERANCE / 2))) / slope)
+    step = _TOLERANCE
     while epsilon_at(factor, 1.0) > epsilon:
-        factor *= 1 + _TOLERANCE
+        factor, step = factor * (1 + step), 2 * step
     return factor
