@@ -12,6 +12,9 @@ from feddp_kmeans.privacy.fixed_point import Ball
 DEFAULT_CLIENT_SIZE = 50
 """Public typical number of points of a client where none is given: that of the paper's cross-device mixture."""
 
+_RESTARTS = 5
+"""Restarts of server k-means, whose clusters need be no better than typical here."""
+
 _SIMULATED_CLIENTS = 200
 _QUANTILE = 0.9
 
@@ -51,7 +54,7 @@ def simulated_bounds(server_points: FloatArray, ball: Ball, k: int, client_size:
     from feddp_kmeans.algorithm.server import weighted_kmeans
 
     points = ball.clip(server_points) - ball.center
-    centers = weighted_kmeans(points, np.ones(len(points)), k, seed=0)
+    centers = weighted_kmeans(points, np.ones(len(points)), k, seed=0, restarts=_RESTARTS)
     labels = np.argmin(np.square(centers).sum(axis=1) - 2 * points @ centers.T, axis=1)
     rng = np.random.default_rng(0)
     simulated = [_simulate(points, labels, k, rng.integers(len(points), size=client_size)) for _ in range(_SIMULATED_CLIENTS)]

@@ -49,7 +49,7 @@ def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatA
     return credible
 
 
-def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int) -> FloatArray:
+def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, restarts: int | None = None) -> FloatArray:
     """Return k centers of the weighted points, the best of many restarts; a point of weight zero has no say."""
     from sklearn.cluster import KMeans
 
@@ -63,7 +63,7 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int) 
     relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = KMeans(k, n_init=_restarts(k), random_state=seed).fit(points, sample_weight=relative)
+        model = KMeans(k, n_init=restarts or _restarts(k), random_state=seed).fit(points, sample_weight=relative)
     found: FloatArray = model.cluster_centers_
     return found
 

@@ -13,8 +13,8 @@ import numpy as np
 from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.privacy.engine import compiled
 
-_SCORES = 1 << 16
-"""Scores held at once without compiled kernels: 256 KiB, which stay in cache."""
+_SCORES = 1 << 18
+"""Scores held at once without compiled kernels: 1 MiB, which stay in cache."""
 
 _UNIT_ROUNDOFF = 2.0**-24
 _TO_SPARE = 1.01
