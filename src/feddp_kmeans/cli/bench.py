@@ -52,13 +52,14 @@ def show_bench(found: dict[str, Any], console: Console) -> None:
 
 def show_passes(rows: list[dict[str, Any]], console: Console) -> None:
     """Print exact passes beside the inexact ones of others."""
-    title = "One pass over the points on one core: ours are exact, the others' are not"
+    title = "One pass over the points, one core; ours are exact, the others' are not"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("pass", no_wrap=True)
-    table.add_column("who")
-    for name in ("CPU s", "times the fastest peer", "spread"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        spread = "" if row["is_peer"] else f"{row['least']:.2f} to {row['greatest']:.2f}"
-        table.add_row(row["what"], row["who"], f"{row['cpu_seconds']:.3f}", f"{row['ratio']:.2f}", spread)
+    table.add_column("who", no_wrap=True)
+    for name in ("CPU s", "times peer", "spread"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for what in dict.fromkeys(row["what"] for row in rows):
+        table.add_row(what, style="bold")
+        for row in (row for row in rows if row["what"] == what):
+            spread = "" if row["is_peer"] else f"{row['least']:.2f} to {row['greatest']:.2f}"
+            table.add_row(f"  {row['who']}", f"{row['cpu_seconds']:.3f}", f"{row['ratio']:.2f}", spread)
     console.print(table)
