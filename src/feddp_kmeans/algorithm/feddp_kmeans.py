@@ -22,6 +22,7 @@ from feddp_kmeans.algorithm.serverless import LLOYD_STEPS, ServerlessMethod
 from feddp_kmeans.algorithm.serverless import REASONS as SERVERLESS_REASONS
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.threads import one_blas_thread
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
@@ -146,6 +147,7 @@ def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Pr
     return Prepared(settings, None, plan, method, steps)
 
 
+@one_blas_thread()
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
     """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
     server_points = _checked(settings, server_points)
@@ -164,6 +166,7 @@ def prepare_lloyds(settings: Settings, server_points: FloatArray, n_clients: int
     return _prepare_paper(replace(settings, lloyd_steps=steps), _checked(settings, server_points), n_clients, start)
 
 
+@one_blas_thread()
 def run(
     federation: Federation,
     prepared: Prepared,
@@ -210,6 +213,7 @@ def run(
     )
 
 
+@one_blas_thread()
 def choose_k(
     federation: Federation, prepared: Prepared, *, seed: int | None = None, on_release: Callable[[str], None] | None = None
 ) -> Elbow:

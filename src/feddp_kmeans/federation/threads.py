@@ -7,6 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -33,12 +34,9 @@ def n_threads() -> int:
 
 
 def add_batches(total: IntArray, batches: Iterator[ClientBatch], compute: Callable[[ClientBatch], IntArray]) -> None:
-    """Add what ``compute`` makes of every batch to the total; few batches are held at once.
-
-    BLAS gets one thread for each of ours: by default each product of small matrices would wake all cores, and cost many times its work.
-    """
+    """Add what ``compute`` makes of every batch to the total; few batches are held at once, and BLAS gets one thread for each of ours."""
     threads = n_threads()
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         for batch in batches if threads == 1 else islice(batches, _ALONE):
             total += compute(batch)
         following = next(batches, None)
@@ -59,8 +57,16 @@ def _add_in_threads(
         total += part.result()
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Give BLAS one thread: by default each product of small matrices would wake all cores, and cost up to twice its work."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
 @cache
 def _blas() -> Any:
+    import scipy.linalg  # noqa: F401 - it brings a BLAS of its own, which must be there to be found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

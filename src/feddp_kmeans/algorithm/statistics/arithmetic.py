@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
@@ -216,6 +215,8 @@ def joint_sums(
     if batch.is_single_points:
         ones = np.full((len(labels), 1), count_weight)
         return np.arange(len(labels)), labels, np.concatenate([residuals, ones], axis=1)
+    from scipy import sparse
+
     cells = batch.owners * k + labels
     counts = np.bincount(cells, minlength=batch.n_clients * k)
     present = np.flatnonzero(counts)
