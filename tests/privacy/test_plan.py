@@ -10,6 +10,7 @@ from dp_accounting.pld import PLDAccountant
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.ledger import Ledger, PrivacyReport
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Composition, calibrated_plan, epsilon_share_multiplier
@@ -40,6 +41,14 @@ def test_the_ledger_recomputed_from_outside_meets_the_budget(unit, method, steps
     spent = recomputed(plan.ledger_rows(), plan.delta)
     assert 0.98 * epsilon <= spent <= epsilon
     assert plan.epsilon_spent <= epsilon
+
+
+@pytest.mark.parametrize("method", ["paper", "refined"])
+def test_what_is_spent_includes_the_samplers_error(method):
+    plan = prepare(Settings(3, 1.0, method=method), SERVER, 500).plan
+    error = sum(release.sampler_epsilon for release in plan.releases)
+    assert error > 0
+    assert plan.epsilon_spent == composed_epsilon(plan.releases, plan.delta) + error
 
 
 def test_step_one_is_noised_by_delta_squared():
