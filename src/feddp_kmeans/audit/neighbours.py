@@ -1,0 +1,138 @@
+"""The worst unit for a query: the one that moves its exact sum most. Built from what the query makes public, not drawn at random.
+
+One moved farther than the release's noise is made for refutes the release by itself, and no run is needed.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.audit.case import Case, Clients
+from feddp_kmeans.audit.watch import Known, Query
+from feddp_kmeans.privacy.audit import Finding
+from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.privacy.mechanism import Mechanism
+
+_REPEATS = (1, 2, 30, 10_000)
+"""How often a client repeats a point."""
+
+_TOO_MANY = 200_000
+"""Rows of a client that no batch holds."""
+
+_REACHES = (0.0, 0.5, 1.0, 1.5, 1e6, 1e200)
+"""Distances from the ball's center, in radii."""
+
+_RANDOM = 12
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The unit that moves a query most."""
+
+    query: Query
+    unit: FloatArray
+    reach: float
+    """How far it moves the exact sum, in parts of what the release's noise is made for: above 1 the release is refuted."""
+
+    def finding(self, about: str) -> Finding:
+        """Return what the search found."""
+        n_rows = len(self.unit)
+        what = f"a unit of {n_rows} point{'s' * (n_rows != 1)} moves the exact sum by {self.reach:.4f} of the stated sensitivity"
+        return Finding("no unit moves the sum beyond its sensitivity", about, what, self.reach > 1 + _TOLERANCE)
+
+
+def worst_unit(case: Case, query: Query) -> Worst:
+    """Return the unit that moves the query's sum most, alone or in company."""
+    best = Worst(query, np.zeros((1, case.dimension)), -1.0)
+    for others in (case.nobody, case.company):
+        before = case.known(case.clients(others, None)).total(query)
+        for unit in units(case, query):
+            reach = _reach(query, case.known(case.clients(others, unit)), before)
+            if reach > best.reach:
+                best = Worst(query, unit, reach)
+    return best
+
+
+def reach_of(case: Case, query: Query, others: Clients, unit: FloatArray) -> float:
+    """Return how far a unit moves the query's exact sum, in parts of the stated sensitivity."""
+    before = case.known(case.clients(others, None)).total(query)
+    return _reach(query, case.known(case.clients(others, unit)), before)
+
+
+def worst_for_all(case: Case) -> FloatArray:
+    """Return the unit that an attacker on a whole run learns most of: noise multipliers and times counted, releases added up."""
+    scored = []
+    for unit in (row for query in case.queries[:1] for row in _whole_run_units(case, query)):
+        losses = [(reach_of(case, query, case.nobody, unit) / query.release.noise_multiplier) ** 2 for query in case.queries]
+        scored.append((sum(losses), unit))
+    return max(scored, key=lambda pair: pair[0])[1]
+
+
+def units(case: Case, query: Query) -> Iterator[FloatArray]:
+    """Yield units that may move this query most: at the edge, far out, on axes and diagonals, at centers, repeated and spread out."""
+    spots = _spots(query, case.dimension)
+    yield np.full((1, case.dimension), np.nan)
+    if case.is_point_level:
+        yield from (spot[None] for spot in spots)
+        return
+    yield from (np.repeat(spot[None], times, axis=0) for spot in spots for times in _REPEATS[:3])
+    edge = spots[np.argsort(np.linalg.norm(spots, axis=1))[len(spots) // 2]]
+    places = _lifted(query)
+    for spread in (spots, *((places,) if places is not None else ())):
+        yield from (np.tile(spread, (times, 1)) for times in (1, 30))
+    yield np.repeat(edge[None], _REPEATS[-1], axis=0)
+    yield np.repeat(edge[None], _TOO_MANY, axis=0)
+
+
+def _whole_run_units(case: Case, query: Query) -> Iterator[FloatArray]:
+    center, radius = _ball(query.public, case.dimension)
+    for direction in (np.eye(case.dimension)[0], -np.eye(case.dimension)[-1]):
+        spot = center + 1.0000001 * radius * direction
+        yield from (np.repeat(spot[None], times, axis=0) for times in ((1,) if case.is_point_level else (1, 30)))
+
+
+def _reach(query: Query, known: Known, before: FloatArray) -> float:
+    release = query.release
+    moved = np.rint((known.total(query) - before) / release.grid)
+    norm = np.abs(moved).sum() if release.mechanism is Mechanism.LAPLACE else math.sqrt(np.square(moved).sum())
+    return float(norm / release.integer_sensitivity)
+
+
+def _spots(query: Query, dimension: int) -> FloatArray:
+    """Return single points worth trying for a query."""
+    rng = np.random.default_rng(2)
+    center, radius = _ball(query.public, dimension)
+    axes = np.eye(dimension)
+    drawn = rng.standard_normal((_RANDOM, dimension))
+    directions = np.concatenate([axes, -axes[:1], np.ones((1, dimension)) / math.sqrt(dimension), drawn / np.linalg.norm(drawn, axis=1)[:, None]])
+    spots = [center + radius * reach * direction for reach in _REACHES for direction in directions]
+    places = _lifted(query)
+    if places is not None:
+        spots += [place for place in places[:8]] + [place + radius * axes[0] for place in places[:4]]
+    return np.array(spots)
+
+
+def _ball(public: dict[str, Any], dimension: int) -> tuple[FloatArray, float]:
+    """Return the ball that a query clips to; for a query without one, a ball that its edges or its box span."""
+    if "low" in public:
+        low, high = np.asarray(public["low"]), np.asarray(public["high"])
+        return (low + high) / 2, float(np.linalg.norm(high - low) / 2)
+    center = np.asarray(public.get("center", np.zeros(dimension)), dtype=np.float64)
+    if "radius" in public:
+        return center, float(public["radius"])
+    return center, float(np.asarray(public.get("edges", [1.0]))[-1])
+
+
+def _lifted(query: Query) -> FloatArray | None:
+    """Return the query's cluster centers as points of the data's own space; None where it has none."""
+    public = query.public
+    if "centers" not in public or "radius" not in public:
+        return None
+    centers, projection = np.asarray(public["centers"], dtype=np.float64), public.get("projection")
+    whole = centers if projection is None else centers @ np.asarray(projection).T
+    return Ball(np.asarray(public["center"]), float(public["radius"])).decode(whole)
