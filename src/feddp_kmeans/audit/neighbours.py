@@ -4,8 +4,8 @@ One moved farther than the release's noise is made for refutes the release by it
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,14 @@ from feddp_kmeans.privacy.audit import Finding
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism
 
-_REPEATS = (1, 2, 30, 10_000)
+_REPEATS = (1, 30, 10_000)
 """How often a client repeats a point."""
 
 _TOO_MANY = 200_000
 """Rows of a client that no batch holds."""
+
+_NEAR, _LEAST_BOUND = 0.9, 1e-6
+"""Reach from which a bound is met, and the least part of a bound that is tried instead."""
 
 _REACHES = (0.0, 0.5, 1.0, 1.5, 1e6, 1e200)
 """Distances from the ball's center, in radii."""
@@ -47,15 +50,37 @@ class Worst:
 
 
 def worst_unit(case: Case, query: Query) -> Worst:
-    """Return the unit that moves the query's sum most, alone or in company."""
+    """Return the unit that moves the query's sum most, alone or in company.
+
+    Where no unit comes near the stated sensitivity because the query's bound is larger than any client, the query is tried with a bound
+    that clients do reach: a release must be private whatever public numbers it is asked with.
+    """
+    best = _search(case, query)
+    hard_to_reach = best.reach < _NEAR or len(best.unit) >= _REPEATS[-1]
+    if hard_to_reach and best.reach <= 1 and "bound" in query.public:
+        easier = query.public["bound"] * max(best.reach, _LEAST_BOUND) / len(best.unit)
+        best = max(best, _search(case, replace(query, public=query.public | {"bound": easier})), key=_use)
+    return best
+
+
+def _use(found: Worst) -> tuple[bool, bool, int]:
+    """Return how much an auditor likes a unit: one that refutes, one that comes near, one that is small."""
+    return found.reach > 1 + _TOLERANCE, found.reach >= _NEAR, -len(found.unit)
+
+
+def _search(case: Case, query: Query) -> Worst:
     best = Worst(query, np.zeros((1, case.dimension)), -1.0)
-    for others in (case.nobody, case.company):
+    for others, tried in ((case.nobody, list(units(case, query))), (case.company, None)):
         before = case.known(case.clients(others, None)).total(query)
-        for unit in units(case, query):
+        for unit in tried or _small(units(case, query)):
             reach = _reach(query, case.known(case.clients(others, unit)), before)
             if reach > best.reach:
                 best = Worst(query, unit, reach)
     return best
+
+
+def _small(tried: Iterable[FloatArray]) -> Iterator[FloatArray]:
+    return (unit for unit in tried if len(unit) < _REPEATS[-1])
 
 
 def reach_of(case: Case, query: Query, others: Clients, unit: FloatArray) -> float:
@@ -80,13 +105,13 @@ def units(case: Case, query: Query) -> Iterator[FloatArray]:
     if case.is_point_level:
         yield from (spot[None] for spot in spots)
         return
-    yield from (np.repeat(spot[None], times, axis=0) for spot in spots for times in _REPEATS[:3])
-    edge = spots[np.argsort(np.linalg.norm(spots, axis=1))[len(spots) // 2]]
+    yield from (np.repeat(spot[None], times, axis=0) for spot in spots for times in _REPEATS[:-1])
     places = _lifted(query)
     for spread in (spots, *((places,) if places is not None else ())):
         yield from (np.tile(spread, (times, 1)) for times in (1, 30))
-    yield np.repeat(edge[None], _REPEATS[-1], axis=0)
-    yield np.repeat(edge[None], _TOO_MANY, axis=0)
+    center, radius = _ball(query.public, case.dimension)
+    edge = center + radius * np.eye(case.dimension)[:1]
+    yield from (np.repeat(edge, times, axis=0) for times in (_REPEATS[-1], _TOO_MANY))
 
 
 def _whole_run_units(case: Case, query: Query) -> Iterator[FloatArray]:
@@ -108,12 +133,13 @@ def _spots(query: Query, dimension: int) -> FloatArray:
     rng = np.random.default_rng(2)
     center, radius = _ball(query.public, dimension)
     axes = np.eye(dimension)
+    directions = np.concatenate([axes, -axes[:1], np.ones((1, dimension)) / math.sqrt(dimension)])
     drawn = rng.standard_normal((_RANDOM, dimension))
-    directions = np.concatenate([axes, -axes[:1], np.ones((1, dimension)) / math.sqrt(dimension), drawn / np.linalg.norm(drawn, axis=1)[:, None]])
     spots = [center + radius * reach * direction for reach in _REACHES for direction in directions]
+    spots += [center + radius * row / np.linalg.norm(row) for row in drawn]
     places = _lifted(query)
     if places is not None:
-        spots += [place for place in places[:8]] + [place + radius * axes[0] for place in places[:4]]
+        spots += [*places[:8], *(places[:4] + radius * axes[0])]
     return np.array(spots)
 
 

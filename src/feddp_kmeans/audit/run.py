@@ -14,7 +14,7 @@ from feddp_kmeans.audit import cohorts, releases, whole
 from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import Case
 from feddp_kmeans.audit.neighbours import worst_for_all
-from feddp_kmeans.audit.whole import WholeRuns, judge, whole_runs
+from feddp_kmeans.audit.whole import WHOLE, WholeRuns, judge, whole_runs
 from feddp_kmeans.federation.threads import THREADS
 from feddp_kmeans.privacy.audit import FAILURE_CHANCE, Finding, Verdict
 from feddp_kmeans.privacy.noise_audit import law_checks, law_findings
@@ -24,9 +24,6 @@ RUNS = 1000
 
 _CHUNK = 50
 """Whole runs that are done at once."""
-
-WHOLE = "whole runs"
-
 
 @dataclass(frozen=True)
 class Audit:

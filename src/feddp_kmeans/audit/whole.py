@@ -4,14 +4,14 @@ Queries depend on earlier releases. So at each release the attacker works out wh
 adds up the log-likelihood ratios: what no other attack on the transcript can beat, if the noise is what it is said to be.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.case import Case, Clients
-from feddp_kmeans.audit.watch import Watch
+from feddp_kmeans.audit.case import Case
 from feddp_kmeans.privacy.audit import Finding, Verdict, likelihood_score, sampled_score, verdict_on
 from feddp_kmeans.privacy.claims import claim_of
 from feddp_kmeans.privacy.mechanism import Release
@@ -23,8 +23,7 @@ _KEPT = 48
 _COLUMNS = 3
 """Numbers of each release whose noise is compared with that of every other release."""
 
-_CROWD = 50
-"""Points that the client of a sampled point holds beside it: they tell whether it was drawn."""
+WHOLE = "whole runs"
 
 
 @dataclass
@@ -48,7 +47,7 @@ class WholeRuns:
 
 def whole_runs(case: Case, unit: FloatArray, numbers: Iterable[int]) -> WholeRuns:
     """Return what runs of these numbers give, each once with the unit and once without it."""
-    others = case.company if case.prepared.plan.sampling_rate == 1 else _alone(case)
+    others = case.company if case.prepared.plan.sampling_rate == 1 else case.nobody
     pair = [case.clients(others, unit), case.clients(others, None)]
     known = [case.known(clients) for clients in pair]
     absent = case.known(case.clients(case.nobody, None))
@@ -59,8 +58,8 @@ def whole_runs(case: Case, unit: FloatArray, numbers: Iterable[int]) -> WholeRun
             watch, _ = case.run(pair[side], 2 * number + side)
             score, kept = 0.0, []
             for answered in watch.seen:
-                release, nothing = answered.query.release, absent.total(answered.query)
-                totals = [one.total(answered.query) for one in known]
+                release, totals = answered.query.release, [one.total(answered.query) for one in known]
+                nothing = totals[1] if rate == 1 else absent.total(answered.query)
                 score += sampled_score(rate, *(likelihood_score(release, answered.values, total, nothing) for total in totals))
                 kept.append((release, answered.values.ravel()[:_KEPT], totals[side].ravel()[:_KEPT]))
             scores.append(score)
@@ -81,16 +80,8 @@ def judge(case: Case, runs: WholeRuns, chance: float) -> tuple[Verdict, list[Fin
         made[query.release] = made.get(query.release, 0) + 1
     claim = claim_of(list(made.items()), case.settings.delta, case.settings.sampling_rate, case.settings.epsilon)
     verdict = verdict_on(claim, np.array(runs.with_unit), np.array(runs.without), score="likelihood", failure_chance=chance)
-    findings = [verdict.finding("whole runs"), _fresh_bits(runs.drawn)]
+    findings = [verdict.finding(WHOLE), _fresh_bits(runs.drawn)]
     return verdict, findings + (_noise(runs, chance) if runs.noise else [])
-
-
-def _alone(case: Case) -> Clients:
-    """Return the others where clients are sampled: nobody; and at point level a crowd that shares the unit's client."""
-    others = case.nobody
-    if case.is_point_level:
-        others[0] = np.zeros((_CROWD, case.dimension)) + 0.1
-    return others
 
 
 def _fresh_bits(drawn: list[tuple[str, bytes]]) -> Finding:
@@ -102,33 +93,22 @@ def _fresh_bits(drawn: list[tuple[str, bytes]]) -> Finding:
             twice = f": {first[words]!r} and {label!r} had the same"
         first.setdefault(words, label)
     told = f"{len(drawn)} streams of random bits, {len(first)} different ones{twice}"
-    return Finding("every release draws fresh random bits", "whole runs", told, len(first) < len(drawn))
+    return Finding("every release draws fresh random bits", WHOLE, told, len(first) < len(drawn))
 
 
 def _noise(runs: WholeRuns, chance: float) -> list[Finding]:
+    """Return what the noise of each release shows, every one of its times by itself: it may come in another turn from run to run."""
+    by_name: dict[str, list[tuple[Release, FloatArray, FloatArray]]] = {}
+    for run in runs.noise:
+        times: Counter[str] = Counter()
+        for row in run:
+            times[row[0].name] += 1
+            by_name.setdefault(f"{row[0].name} {times[row[0].name]}", []).append(row)
     findings, columns = [], []
-    for turn, name in _turns(runs):
-        rows = [run[turn] for run in runs.noise if len(run) > turn]
+    for name, rows in by_name.items():
         release, width = rows[0][0], min(len(released) for _, released, _ in rows)
-        about = f"{name}, in whole runs"
-        if any(row[0] != release for row in rows):
-            findings.append(Finding("runs make the planned releases in order", about, "another release came in its turn", refuted=True))
-            continue
         noise = Noise(release, np.array([row[1][:width] for row in rows]), np.array([row[2][:width] for row in rows]))
-        findings += noise_findings(noise, about, chance)
-        columns.append((name, noise.normal[:, :_COLUMNS]))
-    return [*findings, independence_finding(columns, "whole runs", chance)]
-
-
-def _turns(runs: WholeRuns) -> list[tuple[int, str]]:
-    """Return the place of every release in a run, and a name for it."""
-    names: list[str] = []
-    for release, _, _ in runs.noise[0]:
-        earlier = sum(name.split(" #")[0] == release.name for name in names)
-        names.append(f"{release.name} #{earlier + 1}" if release.times > 1 else release.name)
-    return list(enumerate(names))
-
-
-def watched(case: Case, number: int = 0) -> Watch:
-    """Return one watched run in ordinary company."""
-    return case.run(case.clients(case.company, None), number)[0]
+        findings += noise_findings(noise, f"{name}, in whole runs", chance)
+        if len(rows) == len(runs.noise):
+            columns.append((name, noise.normal[:, :_COLUMNS]))
+    return [*findings, independence_finding(columns, WHOLE, chance)]
