@@ -1,8 +1,9 @@
 """What is audited: settings, and a small made-up problem that they are run on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,10 @@ class Case:
             raise FedDPError(f"epsilon must be finite to be audited, got {self.settings.epsilon}.")
         if self.dimension < 1:
             raise FedDPError(f"dimension must be at least 1, got {self.dimension}.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: the fields, and nothing that was worked out from them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
     def server_points(self) -> FloatArray | None:

@@ -98,6 +98,7 @@ class Verdict:
             "runs": self.runs,
             "score": self.score,
             "failure_chance": self.failure_chance,
+            "allowed": self.claim.boundary(),
             "roc": [{"fpr": p.fpr, "tpr": p.tpr, "fpr_high": p.fpr_high, "tpr_low": p.tpr_low} for p in self.roc],
         }
 

@@ -45,6 +45,11 @@ class Claim:
         largest: FloatArray = np.clip(np.minimum(accuse, deny), 0.0, 1.0)
         return largest
 
+    def boundary(self) -> list[list[float]]:
+        """Return the curve of rates that no attacker can pass, as pairs of false and largest true positive rate."""
+        fpr = np.concatenate([np.geomspace(1e-4, 0.05, 12), np.linspace(0.06, 1.0, 48)])
+        return [[0.0, self.delta], *([float(x), float(y)] for x, y in zip(fpr, self.largest_tpr(fpr), strict=True))]
+
 
 def claim_of(made: Sequence[tuple[Release, int]], delta: float, sampling_rate: float = 1.0, epsilon: float | None = None) -> Claim:
     """Return the claim that releases imply, each made so many times; ``epsilon`` is the one that was promised, if it is not theirs."""
