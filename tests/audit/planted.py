@@ -97,8 +97,7 @@ def a_client_that_repeats_itself(patch):
     patch.setattr(
         paper_statistics,
         "_sum_bounded_l1",
-        lambda counts, bound: (np.minimum(counts, bound) * paper_statistics.COUNT_STEPS).sum(axis=0).astype(np.int64)
-        * len(counts.shape),
+        lambda counts, bound: (np.minimum(counts, bound) * paper_statistics.COUNT_STEPS).sum(axis=0).astype(np.int64) * len(counts.shape),
     )
 
 
@@ -164,7 +163,9 @@ def counts_are_bounded_and_sums_are_not(patch):
 @planted("refined client", "second moment", SENSITIVITY)
 def moments_bounded_by_their_trace(patch):
     honest = refined_statistics.second_moment_norms
-    patch.setattr(refined_statistics, "second_moment_norms", lambda encoded, batch: [x / max(1, 0.5 * len(encoded)) for x in honest(encoded, batch)])
+    patch.setattr(
+        refined_statistics, "second_moment_norms", lambda encoded, batch: [x / max(1, 0.5 * len(encoded)) for x in honest(encoded, batch)]
+    )
 
 
 @planted("paper client", "counts", SENSITIVITY)
@@ -245,7 +246,9 @@ def noise_kept_for_the_next_step(patch):
 
 @planted("refined point", "cells", "each number has the stated noise")
 def no_noise_on_the_last_number(patch):
-    noise_made_by(patch, lambda release, fine, drawn: np.where(np.arange(fine.size).reshape(fine.shape) == fine.size - 1, drawn // 3, drawn))
+    noise_made_by(
+        patch, lambda release, fine, drawn: np.where(np.arange(fine.size).reshape(fine.shape) == fine.size - 1, drawn // 3, drawn)
+    )
 
 
 @planted("refined point", "sums", LAW)
@@ -309,7 +312,9 @@ def a_lloyd_step_is_not_paid_for(patch):
 
     def quieter(*rest, **more):
         made = calibrate(*rest, **more)
-        return replace(made, releases=tuple(replace(r, noise_multiplier=r.noise_multiplier * (0.7 if r.times > 1 else 1)) for r in made.releases))
+        return replace(
+            made, releases=tuple(replace(r, noise_multiplier=r.noise_multiplier * (0.7 if r.times > 1 else 1)) for r in made.releases)
+        )
 
     patch.setattr(refined.RefinedMethod, "requests", requests)
     patch.setattr(feddp_kmeans, "calibrated_plan", quieter)

@@ -1,9 +1,7 @@
 """The auditor refutes every planted bug, for the right reason, and lets the code as it is pass."""
 
-import numpy as np
 import pytest
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm import feddp_kmeans
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.books import book_findings

@@ -1,4 +1,4 @@
-"""Checks that need no chance: do the books tell what was done, does it add up, and does anything leave a run beside its releases?"""
+"""Checks that need no chance: that the books tell what was done, that it adds up, and that nothing leaves a run beside its releases."""
 
 from collections import Counter
 from typing import Any
@@ -38,7 +38,7 @@ def book_findings(case: Case) -> list[Finding]:
 
 
 def _promise(case: Case, found: Clustering) -> Finding:
-    """The report must promise what was asked for, no less."""
+    """Return whether the report promises what was asked for, no less."""
     asked, told = case.settings, found.privacy
     right = (
         told.epsilon == found.plan.epsilon == asked.epsilon
@@ -56,7 +56,7 @@ def _promise(case: Case, found: Clustering) -> Finding:
 
 
 def _ledger(case: Case, watch: Watch, found: Clustering) -> Finding:
-    """What was seen, what was booked, what was planned and what is reported are one list."""
+    """Return whether what was seen, what was booked, what was planned and what is reported are one list."""
     seen = Counter(answered.query.release for answered in watch.seen)
     rows = [release.to_dict() | {"times": times} for release, times in seen.items()]
     planned = case.prepared.plan.ledger_rows()
@@ -66,7 +66,7 @@ def _ledger(case: Case, watch: Watch, found: Clustering) -> Finding:
 
 
 def _adds_up(case: Case, watch: Watch) -> Finding:
-    """A second accountant adds up what was seen; client sampling counts only where the unit is a client."""
+    """Return what a second accountant makes of all that was seen; sampling counts only where the unit is a client."""
     rate = 1.0 if case.is_point_level else case.settings.sampling_rate
     spent = second_epsilon(list(Counter(a.query.release for a in watch.seen).items()), case.settings.delta, rate)
     over = spent > case.settings.epsilon * (1 + _ROUNDING)
@@ -74,7 +74,7 @@ def _adds_up(case: Case, watch: Watch) -> Finding:
 
 
 def _odometer(case: Case, watch: Watch) -> Finding:
-    """The odometer must book no less than was spent."""
+    """Return whether the odometer books no less than was spent, in one run and in two."""
     plan = case.prepared.plan
     entry = Entry.from_dict(Entry.of(plan, "audit", secure=True).to_dict())
     booked = total_for(plan.unit, [entry], plan.delta).epsilon
@@ -86,7 +86,7 @@ def _odometer(case: Case, watch: Watch) -> Finding:
 
 
 def _queries(case: Case, watch: Watch) -> Finding:
-    """Every query states its own sensitivity: it must be that of the unit, and within the release's."""
+    """Return whether every query bounds the right unit, and states a sensitivity within its release's."""
     for answered in watch.seen:
         query = answered.query
         try:
@@ -97,7 +97,7 @@ def _queries(case: Case, watch: Watch) -> Finding:
 
 
 def _drew(watch: Watch) -> Finding:
-    """Where this process adds the noise, every release must draw random bits of its own."""
+    """Return whether every release drew random bits of its own, where this process adds the noise."""
     drew = Counter(label for label, _ in watch.drawn)
     asked = Counter(answered.query.release.name for answered in watch.seen)
     dry = [name for name, times in asked.items() if drew[name] < times] if watch.trust == "aggregator" else []
@@ -106,7 +106,7 @@ def _drew(watch: Watch) -> Finding:
 
 
 def _nothing_else(case: Case, watch: Watch, found: Clustering) -> Finding:
-    """The same releases, given to a run that has no clients at all, must lead to the same outcome, bit by bit."""
+    """Return whether the same releases, given to a run that has no clients at all, lead to the same outcome, bit by bit."""
     check = "the outcome follows from the releases alone"
     try:
         again = run(Replay(watch), case.prepared, seed=0)
@@ -123,7 +123,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _secret(case: Case) -> Finding:
-    """Without a seed, no two runs may have the same random bits or the same releases."""
+    """Return whether runs without a seed have random bits and releases of their own."""
     secret = Case(case.settings, case.dimension, case.with_server, None, case.federation)
     clients = case.clients(case.company, None)
     watches = [secret.run(clients)[0] for _ in range(_SECRET_RUNS)]

@@ -46,7 +46,7 @@ def audit_release(case: Case, name: str, *, runs: int, chance: float) -> Release
         verdicts += attacked
         findings += [found for drawn in noise for found in noise_findings(drawn, about, chance)]
         findings += [verdict.finding(about) for verdict in attacked]
-    sharpest = max(verdicts, key=lambda verdict: (verdict.refuted, verdict.excess))
+    sharpest = max(verdicts, key=lambda verdict: (verdict.refuted, verdict.epsilon_if_gaussian, verdict.score == "likelihood"))
     return ReleaseAudit(name, sharpest, tuple(findings))
 
 
@@ -68,8 +68,7 @@ def _attack(case: Case, worst: Worst, others: Clients, claim: Claim, runs: int, 
         )
         exact.append((drawn.released == exact_with).sum(axis=1) - (drawn.released == exact_without).sum(axis=1).astype(np.float64))
     verdicts = [
-        verdict_on(claim, *scores, score=name, failure_chance=chance)
-        for name, scores in (("likelihood", likely), ("exact numbers", exact))
+        verdict_on(claim, *scores, score=name, failure_chance=chance) for name, scores in (("likelihood", likely), ("exact numbers", exact))
     ]
     known = both if rate == 1 else []
     return verdicts, [Noise(release, drawn.released, drawn.exact[None]) for drawn in known]

@@ -1,4 +1,4 @@
-"""Federations for the auditor: one that notes all that is asked and answered, one that gives old answers, and exact sums of known points."""
+"""Federations for the auditor: one that notes what is asked and answered, one that gives old answers, and exact sums of known points."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -99,6 +99,7 @@ class Watch(Federation):
         return values
 
     def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+        del statistic, cohort, public
         raise FedDPError(f"release {release.name!r} must be asked for by noisy_sum: it was asked for beside the ledger.")
 
 

@@ -20,9 +20,7 @@ _SHOWN = 12
 """Refuting findings that are printed; all are in the file."""
 
 
-def run_audit(
-    case: Case, folder: Path, *, runs: int, names: Sequence[str], jobs: int, console: Console
-) -> tuple[Audit, list[Path]]:
+def run_audit(case: Case, folder: Path, *, runs: int, names: Sequence[str], jobs: int, console: Console) -> tuple[Audit, list[Path]]:
     """Audit, write audit.json and roc.svg, and return what was found and the files."""
     check_folder(folder, force=True)
     with _progress(console) as on_part:
@@ -49,8 +47,8 @@ def show_audit(found: Audit, console: Console) -> None:
     else:
         console.print(f"Not refuted: {claim}.", style="bold", highlight=False)
     console.print(
-        f"An audit can refute a guarantee, never prove one: the proofs are in the code, beside each statistic. Code that is right is refuted "
-        f"with a chance of {found.failure_chance:.1g}.",
+        "An audit can refute a guarantee, never prove one: the proofs are in the code, beside each statistic. Code that is right is "
+        f"refuted with a chance of {found.failure_chance:.1g}.",
         highlight=False,
     )
 

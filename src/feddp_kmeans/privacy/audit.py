@@ -20,8 +20,11 @@ FAILURE_CHANCE = 1e-4
 """Chance that an audit refutes code that is right, all its checks together."""
 
 _THRESHOLDS = np.linspace(0.01, 0.99, 99)
-_TESTS = 2
-"""Thresholds that a verdict tries on fresh runs: the best for the claimed pair, and the best for the whole curve."""
+_TESTS = 3
+"""Thresholds that a verdict tries on fresh runs: the best for the claimed pair, for the whole curve, and for Gaussian noise."""
+
+_CHOOSING = 4
+"""One run in so many only serves to choose thresholds."""
 
 
 @dataclass(frozen=True)
@@ -108,27 +111,27 @@ def verdict_on(
 ) -> Verdict:
     """Return the verdict on a claim, from scores of runs with and without the unit; it is wrong with ``failure_chance`` at most.
 
-    An attacker says "with" above a threshold. Thresholds are chosen on the first half of the scores; on the other half the attacker's
-    true and false positive rates are bounded by Clopper and Pearson.
+    An attacker says "with" above a threshold. Thresholds are chosen on the first scores; on the others the attacker's true and false
+    positive rates are bounded by Clopper and Pearson.
     """
-    half = min(len(scores_with), len(scores_without)) // 2
-    if half < 10:
-        raise FedDPError(f"an audit must have at least 20 runs of each kind, got {2 * half}.")
-    sign = 1.0 if scores_with[:half].mean() >= scores_without[:half].mean() else -1.0
+    runs = min(len(scores_with), len(scores_without))
+    if runs < 20:
+        raise FedDPError(f"an audit must have at least 20 runs of each kind, got {runs}.")
+    first = runs // _CHOOSING
+    sign = 1.0 if scores_with[:first].mean() >= scores_without[:first].mean() else -1.0
     chance = failure_chance / (2 * _TESTS)
-    first, second = ((sign * scores_with[part], sign * scores_without[part]) for part in (slice(half), slice(half, 2 * half)))
-    thresholds = np.quantile(np.concatenate(first), _THRESHOLDS)
-    low, high = _rates(*first, thresholds, chance)
-    for_pair = thresholds[int(np.argmax(_epsilons(low, high, claim.delta)))]
-    for_curve = thresholds[int(np.argmax(low - claim.largest_tpr(high)))]
-    low, high = _rates(*second, np.array([for_pair, for_curve]), chance)
-    gaussian = _gaussian_epsilon(float(low[1]), float(high[1]), claim.delta)
+    choosing, trying = ((sign * scores_with[part], sign * scores_without[part]) for part in (slice(first), slice(first, runs)))
+    thresholds = np.quantile(np.concatenate(choosing), _THRESHOLDS)
+    low, high = _rates(*choosing, thresholds, chance)
+    chosen = [int(np.argmax(bound)) for bound in (_epsilons(low, high, claim.delta), low - claim.largest_tpr(high), _shifts(low, high))]
+    low, high = _rates(*trying, thresholds[chosen], chance)
+    shift = float(_shifts(low, high)[2])
     return Verdict(
         claim=claim,
-        epsilon_lower_bound=max(0.0, float(_epsilons(low, high, claim.delta)[0])),
-        epsilon_if_gaussian=gaussian,
-        excess=float((low - claim.largest_tpr(high))[1]),
-        runs=2 * half,
+        epsilon_lower_bound=float(_epsilons(low, high, claim.delta)[0]),
+        epsilon_if_gaussian=gaussian_epsilon(shift, claim.delta) if shift > 0 else 0.0,
+        excess=float((low - claim.largest_tpr(high))[1:].max()),
+        runs=runs,
         score=score,
         failure_chance=failure_chance,
         roc=_roc(sign * scores_with, sign * scores_without, chance),
@@ -172,11 +175,11 @@ def _epsilons(low: FloatArray, high: FloatArray, delta: float) -> FloatArray:
     return proved
 
 
-def _gaussian_epsilon(low: float, high: float, delta: float) -> float:
+def _shifts(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return by how many standard deviations Gaussian noise must be shifted at least to give each pair of rates."""
     from scipy import special
 
-    mu = float(special.ndtri(low) - special.ndtri(high))
-    return gaussian_epsilon(mu, delta) if math.isfinite(mu) and mu > 0 else 0.0
+    return np.asarray(special.ndtri(np.clip(low, 1e-12, 1.0)) - special.ndtri(np.clip(high, 0.0, 1 - 1e-12)))
 
 
 def _roc(positive: FloatArray, negative: FloatArray, chance: float) -> tuple[RocPoint, ...]:

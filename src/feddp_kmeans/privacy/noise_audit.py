@@ -1,4 +1,4 @@
-"""Audits of the noise itself: is what was added to a known total drawn afresh, on the fine grid, from the law that the release states?
+"""Audits of the noise itself: whether what was added to a known total is fresh, on the fine grid, and has the law that is stated.
 
 Knows releases and residuals (a released number less the exact one), and nothing of what was summed.
 """
@@ -109,7 +109,7 @@ def _steps(noise: Noise) -> FloatArray:
 
 
 def _every_number(noise: Noise, about: str, chance: float) -> Finding:
-    """Noise has at least 2**27 steps a scale, so that a number hardly ever comes out exact."""
+    """Return whether numbers came out exact: noise has at least 2**27 steps a scale, so hardly any can."""
     from scipy import stats
 
     exact = int((noise.released == noise.exact).sum())
@@ -126,7 +126,7 @@ def _on_grid(noise: Noise, about: str) -> Finding:
 
 
 def _low_bits(noise: Noise, about: str, chance: float) -> Finding:
-    """On a coarser grid than stated, or with a preferred parity, the lowest bits of the exact sum would shine through."""
+    """Return whether the lowest bits of the noise are uniform: else those of the exact sum would shine through."""
     from scipy import stats
 
     low = np.rint((noise.released - noise.exact) / noise.release.fine_step).astype(np.int64) & ((1 << _LOW_BITS) - 1)
@@ -137,7 +137,7 @@ def _low_bits(noise: Noise, about: str, chance: float) -> Finding:
 
 
 def _each_place(normal: FloatArray, about: str, chance: float) -> Finding:
-    """Every number by itself: one that has less noise than the others would be lost among them."""
+    """Return whether every number by itself has the stated noise: one that has less would be lost among the others."""
     from scipy import stats
 
     runs, places = normal.shape
@@ -149,7 +149,7 @@ def _each_place(normal: FloatArray, about: str, chance: float) -> Finding:
 
 
 def _law(normal: FloatArray, about: str, chance: float) -> Finding:
-    """The whole distribution, and its variance by itself: a distribution that is only too narrow shows there first."""
+    """Return whether the draws have the stated law, and its variance: a law that is only too narrow shows there first."""
     from scipy import stats
 
     values = normal.ravel()
@@ -170,7 +170,7 @@ def _tails(normal: FloatArray, about: str, chance: float, beyond: float = _TAIL)
 
 
 def _runs_differ(normal: FloatArray, about: str, chance: float) -> Finding:
-    """Noise of one run must tell nothing of the next one's."""
+    """Return whether the noise of one run tells nothing of the next one's."""
     if len(normal) < 2:
         return Finding("runs differ", about, "one run", refuted=False)
     products = (normal[:-1] * normal[1:]).sum() / np.sqrt(normal[1:].size)

@@ -54,10 +54,10 @@ def _panel(name: str, verdict: dict[str, Any]) -> str:
     pair = " ".join(_place(x, y) for x, y in ((0.0, delta), _corner(epsilon, delta), (1.0, 1.0)))
     measured = [(0.0, 0.0), *sorted((p["fpr"], p["tpr"]) for p in verdict["roc"]), (1.0, 1.0)]
     sure = sorted((p["fpr_high"], p["tpr_low"]) for p in verdict["roc"])
-    told = f"epsilon &gt;= {number(verdict['epsilon_if_gaussian'])}, claimed {number(epsilon)}"
+    told = f"epsilon at least {verdict['epsilon_if_gaussian']:.2f}, claimed {epsilon:.2f}; {verdict['runs']} runs of each kind"
     word = '<tspan class="bad">refuted</tspan>' if verdict["refuted"] else "not refuted"
     return (
-        f'<text class="name" y="-28">{words(name)}: {word}</text><text class="small" y="-10">{told}, {verdict["runs"]} runs of each kind</text>'
+        f'<text class="name" y="-28">{words(name)}: {word}</text><text class="small" y="-10">{told}</text>'
         f'<rect class="frame" width="{_PANEL}" height="{_PANEL}"/><polygon class="allowed" points="{allowed}"/>'
         f'<line class="guess" x1="0" y1="{_PANEL}" x2="{_PANEL}" y2="0"/><polyline class="pair" points="{pair}"/>'
         f'<polyline class="measured" points="{" ".join(_place(x, y) for x, y in measured)}"/>'
