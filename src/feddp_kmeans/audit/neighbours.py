@@ -4,14 +4,14 @@ One moved farther than the release's noise is made for refutes the release by it
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.case import Case, Clients
+from feddp_kmeans.audit.case import Case
 from feddp_kmeans.audit.watch import Known, Query
 from feddp_kmeans.privacy.audit import Finding
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -19,6 +19,9 @@ from feddp_kmeans.privacy.mechanism import Mechanism
 
 _REPEATS = (1, 30, 10_000)
 """How often a client repeats a point."""
+
+_MORE_REPEATS = (2, 3, 4, 5, 6, 8, 11, 16, 23, 45, 64, 91, 128, 512)
+"""The same for two points alone: bounds that are missed by a small factor are missed by clients just beyond them."""
 
 _TOO_MANY = 200_000
 """Rows of a client that no batch holds."""
@@ -28,6 +31,9 @@ _NEAR, _LEAST_BOUND = 0.9, 1e-6
 
 _REACHES = (0.0, 0.5, 1.0, 1.5, 1e6, 1e200)
 """Distances from the ball's center, in radii."""
+
+_STEPS = np.geomspace(1e-4, 10.0, 33)
+"""The same on one axis alone, and around one cluster's center."""
 
 _RANDOM = 12
 _TOLERANCE = 1e-9
@@ -45,7 +51,7 @@ class Worst:
     def finding(self, about: str) -> Finding:
         """Return what the search found."""
         n_rows = len(self.unit)
-        what = f"a unit of {n_rows} point{'s' * (n_rows != 1)} moves the exact sum by {self.reach:.4f} of the stated sensitivity"
+        what = f"a unit of {n_rows} point{'s' * (n_rows != 1)} moves the exact sum by {self.reach:.9g} of the stated sensitivity"
         return Finding("no unit moves the sum beyond its sensitivity", about, what, self.reach > 1 + _TOLERANCE)
 
 
@@ -70,47 +76,58 @@ def _use(found: Worst) -> tuple[bool, bool, int]:
 
 def _search(case: Case, query: Query) -> Worst:
     best = Worst(query, np.zeros((1, case.dimension)), -1.0)
-    for others, tried in ((case.nobody, list(units(case, query))), (case.company, None)):
+    tried = list(units(case, query))
+    small = [unit for unit in tried if len(unit) < _REPEATS[-1]]
+    for others, some in ((case.nobody, tried), (case.company, small)):
         before = case.known(case.clients(others, None)).total(query)
-        for unit in tried or _small(units(case, query)):
+        for unit in some:
             reach = _reach(query, case.known(case.clients(others, unit)), before)
             if reach > best.reach:
                 best = Worst(query, unit, reach)
-    return best
+    return max(best, _search_sparse(case, query), key=lambda found: found.reach)
 
 
-def _small(tried: Iterable[FloatArray]) -> Iterator[FloatArray]:
-    return (unit for unit in tried if len(unit) < _REPEATS[-1])
+def _search_sparse(case: Case, query: Query) -> Worst:
+    """Return the worst of a few units whose clients hold sparse matrices: they have code of their own."""
+    from scipy import sparse
 
-
-def reach_of(case: Case, query: Query, others: Clients, unit: FloatArray) -> float:
-    """Return how far a unit moves the query's exact sum, in parts of the stated sensitivity."""
-    before = case.known(case.clients(others, None)).total(query)
-    return _reach(query, case.known(case.clients(others, unit)), before)
+    before = case.known(case.clients(case.nobody, None)).total(query)
+    found = Worst(query, np.zeros((1, case.dimension)), -1.0)
+    center, radius = _ball(query.public, case.dimension)
+    for reach, times in ((1.0, 1), (3.0, 1), (3.0, 30)):
+        unit = np.repeat(center + radius * reach * np.eye(case.dimension)[:1], 1 if case.is_point_level else times, axis=0)
+        known = case.known([sparse.csr_matrix(points) for points in case.clients(case.nobody, unit)])
+        found = max(found, Worst(query, unit, _reach(query, known, before)), key=lambda one: one.reach)
+    return found
 
 
 def worst_for_all(case: Case) -> FloatArray:
     """Return the unit that an attacker on a whole run learns most of: noise multipliers and times counted, releases added up."""
-    scored = []
-    for unit in (row for query in case.queries[:1] for row in _whole_run_units(case, query)):
-        losses = [(reach_of(case, query, case.nobody, unit) / query.release.noise_multiplier) ** 2 for query in case.queries]
-        scored.append((sum(losses), unit))
-    return max(scored, key=lambda pair: pair[0])[1]
+
+    def told(unit: FloatArray) -> float:
+        known = case.known(case.clients(case.nobody, unit))
+        return sum((_reach(query, known, absent.total(query)) / query.release.noise_multiplier) ** 2 for query in case.queries)
+
+    absent = case.known(case.clients(case.nobody, None))
+    return max(_whole_run_units(case, case.queries[0]), key=told)
 
 
 def units(case: Case, query: Query) -> Iterator[FloatArray]:
     """Yield units that may move this query most: at the edge, far out, on axes and diagonals, at centers, repeated and spread out."""
     spots = _spots(query, case.dimension)
+    center, radius = _ball(query.public, case.dimension)
+    edge = center + radius * np.eye(case.dimension)[:1]
+    middle = _at_a_center(query, center)
     yield np.full((1, case.dimension), np.nan)
+    yield from (start + step * (edge - center) for start in (center, middle) for step in _STEPS)
     if case.is_point_level:
         yield from (spot[None] for spot in spots)
         return
     yield from (np.repeat(spot[None], times, axis=0) for spot in spots for times in _REPEATS[:-1])
     places = _lifted(query)
+    yield from (np.repeat(spot, times, axis=0) for spot in (edge, middle) for times in _MORE_REPEATS)
     for spread in (spots, *((places,) if places is not None else ())):
         yield from (np.tile(spread, (times, 1)) for times in (1, 30))
-    center, radius = _ball(query.public, case.dimension)
-    edge = center + radius * np.eye(case.dimension)[:1]
     yield from (np.repeat(edge, times, axis=0) for times in (_REPEATS[-1], _TOO_MANY))
 
 
@@ -125,7 +142,7 @@ def _reach(query: Query, known: Known, before: FloatArray) -> float:
     release = query.release
     moved = np.rint((known.total(query) - before) / release.grid)
     norm = np.abs(moved).sum() if release.mechanism is Mechanism.LAPLACE else math.sqrt(np.square(moved).sum())
-    return float(norm / release.integer_sensitivity)
+    return float(norm / release.integer_sensitivity) if np.isfinite(norm) else math.inf
 
 
 def _spots(query: Query, dimension: int) -> FloatArray:
@@ -152,6 +169,12 @@ def _ball(public: dict[str, Any], dimension: int) -> tuple[FloatArray, float]:
     if "radius" in public:
         return center, float(public["radius"])
     return center, float(np.asarray(public.get("edges", [1.0]))[-1])
+
+
+def _at_a_center(query: Query, otherwise: FloatArray) -> FloatArray:
+    """Return the place of the query's first cluster, as one row; the given one where it has none."""
+    places = _lifted(query)
+    return otherwise[None] if places is None else places[:1]
 
 
 def _lifted(query: Query) -> FloatArray | None:
