@@ -337,7 +337,7 @@ def amplified_by_a_sampling_that_is_not_done(patch):
     patch.setattr(plan, "_tight_factor", lambda requests, epsilon, delta, rate: honest(requests, epsilon, delta, 0.5))
 
 
-@planted("paper point", "books", "ledger, plan and what was seen are the same")
+@planted("paper point", "books", "ledger, plan and what was seen agree")
 def a_release_that_is_not_booked(patch):
     honest = paper.PaperRun._noisy_sum
 

@@ -1,12 +1,13 @@
 """Checks that need no chance: that the books tell what was done, that it adds up, and that nothing leaves a run beside its releases."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering, run
+from feddp_kmeans.algorithm.feddp_kmeans import Clustering
 from feddp_kmeans.audit.case import Case
 from feddp_kmeans.audit.watch import Replay, Watch
 from feddp_kmeans.federation.base import check_query
@@ -32,7 +33,7 @@ def book_findings(case: Case) -> list[Finding]:
         _odometer(case, watch),
         _queries(case, watch),
         _drew(watch),
-        _nothing_else(case, watch, found),
+        _nothing_else(case),
         _secret(case),
     ]
 
@@ -56,13 +57,13 @@ def _promise(case: Case, found: Clustering) -> Finding:
 
 
 def _ledger(case: Case, watch: Watch, found: Clustering) -> Finding:
-    """Return whether what was seen, what was booked, what was planned and what is reported are one list."""
+    """Return whether what was seen, what was booked and what is reported are one list, and all of it was planned."""
     seen = Counter(answered.query.release for answered in watch.seen)
     rows = [release.to_dict() | {"times": times} for release, times in seen.items()]
-    planned = case.prepared.plan.ledger_rows()
-    same = rows == watch.ledger.rows() == planned == [dict(row) for row in found.privacy.ledger]
-    told = f"{sum(seen.values())} releases seen, {sum(row['times'] for row in planned)} planned"
-    return Finding("ledger, plan and what was seen are the same", "books", told, not same)
+    same = rows == watch.ledger.rows() == [dict(row) for row in found.privacy.ledger]
+    planned = all(release in case.plan.releases and times <= release.times for release, times in seen.items())
+    told = f"{sum(seen.values())} releases seen, {sum(release.times for release in case.plan.releases)} planned"
+    return Finding("ledger, plan and what was seen agree", "books", told, not (same and planned))
 
 
 def _adds_up(case: Case, watch: Watch) -> Finding:
@@ -75,7 +76,7 @@ def _adds_up(case: Case, watch: Watch) -> Finding:
 
 def _odometer(case: Case, watch: Watch) -> Finding:
     """Return whether the odometer books no less than was spent, in one run and in two."""
-    plan = case.prepared.plan
+    plan = case.plan
     entry = Entry.from_dict(Entry.of(plan, "audit", secure=True).to_dict())
     booked = total_for(plan.unit, [entry], plan.delta).epsilon
     twice = total_for(plan.unit, [entry, entry], plan.delta).epsilon
@@ -105,11 +106,12 @@ def _drew(watch: Watch) -> Finding:
     return Finding("every release draws random bits", "books", told, bool(dry))
 
 
-def _nothing_else(case: Case, watch: Watch, found: Clustering) -> Finding:
+def _nothing_else(case: Case) -> Finding:
     """Return whether the same releases, given to a run that has no clients at all, lead to the same outcome, bit by bit."""
-    check = "the outcome follows from the releases alone"
+    check, seeded = "the outcome follows from the releases alone", replace(case, seed=case.seed or 0)
     try:
-        again = run(Replay(watch), case.prepared, seed=0)
+        watch, found = seeded.run(case.clients(case.company, None))
+        again = seeded.outcome(Replay(watch), seeded.seed_of(0))
     except (FedDPError, BudgetError) as error:
         return Finding(check, "books", str(error), refuted=True)
     differ = [name for name in _OUTCOME if not _same(getattr(found, name), getattr(again, name))]
@@ -124,7 +126,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _secret(case: Case) -> Finding:
     """Return whether runs without a seed have random bits and releases of their own."""
-    secret = Case(case.settings, case.dimension, case.with_server, None, case.federation)
+    secret = replace(case, seed=None)
     clients = case.clients(case.company, None)
     watches = [secret.run(clients)[0] for _ in range(_SECRET_RUNS)]
     bits = [words for watch in watches for _, words in watch.drawn]

@@ -9,11 +9,12 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared, prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.feddp_kmeans import Clusterer, Clustering, Prepared, prepare, prepare_serverless, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.watch import Known, MakeFederation, Query, Watch
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _COMPANY, _POINTS = 4, 6
@@ -34,6 +35,8 @@ class Case:
     seed: int | None = None
     """Noise of the runs: cryptographic where it is None."""
     federation: MakeFederation = field(default=InMemoryFederation, repr=False)
+    clusterer: Clusterer | None = field(default=None, repr=False)
+    """Who makes the runs, where it is not the method of the settings: a rival, or the algorithm of the appendix."""
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.settings.epsilon):
@@ -60,6 +63,13 @@ class Case:
         if self.server_points is None:
             return prepare_serverless(self.settings, self.dimension, _COMPANY + 1)
         return prepare(self.settings, self.server_points, _COMPANY + 1)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Return the plan of every run: it is made from public facts alone."""
+        if self.clusterer is None:
+            return self.prepared.plan
+        return self.outcome(self.federation(self.clients(self.company, None)), seed=0).plan
 
     @property
     def is_point_level(self) -> bool:
@@ -90,16 +100,23 @@ class Case:
 
     def known(self, clients: Sequence[FloatArray]) -> Known:
         """Return the exact sums of these clients."""
-        return Known(self.federation(clients), self.prepared.plan)
+        return Known(self.federation(clients), self.plan)
 
     def run(self, clients: Sequence[FloatArray], number: int = 0) -> tuple[Watch, Clustering]:
         """Return one real run on these clients, and what was seen of it; every number has its own noise."""
         watch = Watch(self.federation(clients))
-        return watch, run(watch, self.prepared, seed=self.seed_of(number))
+        return watch, self.outcome(watch, self.seed_of(number))
+
+    def outcome(self, federation: Federation, seed: int | None) -> Clustering:
+        """Return what a run on this federation gives."""
+        if self.clusterer is None:
+            return run(federation, self.prepared, seed=seed)
+        assert self.server_points is not None
+        return self.clusterer(federation, self.settings, self.server_points, seed=seed)
 
     def begin(self, federation: Federation, number: int) -> None:
         """Begin a run, with the noise of this number."""
-        federation.begin(self.prepared.plan, self.seed_of(number))
+        federation.begin(self.plan, self.seed_of(number))
 
     def seed_of(self, number: int) -> int | None:
         """Return the seed of a run; None where noise is cryptographic."""

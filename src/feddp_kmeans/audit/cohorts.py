@@ -17,7 +17,7 @@ def cohort_findings(case: Case, unit: FloatArray, chance: float) -> list[Finding
     """Return whether the unit's client takes part as often as stated, and in each release by itself; nothing where none is sampled."""
     from scipy import stats
 
-    rate = case.prepared.plan.sampling_rate
+    rate = case.plan.sampling_rate
     if rate == 1:
         return []
     took_part = _took_part(case, unit)
@@ -46,7 +46,7 @@ def cohort_findings(case: Case, unit: FloatArray, chance: float) -> list[Finding
 
 def _took_part(case: Case, unit: FloatArray) -> BoolArray:
     """Return in which run and which release the only client with points took part."""
-    plan = case.prepared.plan
+    plan = case.plan
     silent = replace(plan, releases=tuple(replace(release, noise_multiplier=0.0) for release in plan.releases))
     absent = case.known(case.clients(case.nobody, None))
     nothing = [absent.total(query) for query in case.queries]

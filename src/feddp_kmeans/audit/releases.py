@@ -38,7 +38,7 @@ def audit_release(case: Case, name: str, *, runs: int, chance: float) -> Release
     """Return the audit of the release of this name; every statistical check refutes right code with ``chance`` at most."""
     asked = [query for query in case.queries if query.release.name == name]
     worst = max((worst_unit(case, query) for query in asked[:1] + asked[1:][-1:]), key=lambda found: found.reach)
-    claim = claim_of([(worst.query.release, 1)], case.settings.delta, case.prepared.plan.sampling_rate)
+    claim = claim_of([(worst.query.release, 1)], case.settings.delta, case.plan.sampling_rate)
     findings, verdicts = [worst.finding(name)], []
     for place, others in (("alone", case.nobody), ("in company", case.company)):
         about = f"{name}, {place}"
@@ -51,7 +51,7 @@ def audit_release(case: Case, name: str, *, runs: int, chance: float) -> Release
 
 
 def _attack(case: Case, worst: Worst, others: Clients, claim: Claim, runs: int, chance: float) -> tuple[list[Verdict], list[Noise]]:
-    query, release, rate = worst.query, worst.query.release, case.prepared.plan.sampling_rate
+    query, release, rate = worst.query, worst.query.release, case.plan.sampling_rate
     clients = [case.clients(others, unit) for unit in (worst.unit, None)]
     both = [_draw(case, query, some, runs, first) for some, first in zip(clients, (0, runs), strict=True)]
     absent = case.known(case.clients(case.nobody, None)).total(query)

@@ -91,12 +91,13 @@ def audit(
     """
     if runs < 20:
         raise FedDPError(f"runs must be at least 20, got {runs}.")
-    planned = [release.name for release in case.prepared.plan.releases]
+    planned = [release.name for release in case.plan.releases]
     for name in names:
         if name not in planned:
             raise FedDPError(f"release must be one of {planned}, got {name!r}.")
     try:
-        return _audit(case, runs, list(names) or planned, jobs, failure_chance, on_part, whole_too=not names)
+        made = {query.release.name for query in case.queries}
+        return _audit(case, runs, [name for name in names or planned if name in made], jobs, failure_chance, on_part, whole_too=not names)
     except (FedDPError, BudgetError, ArithmeticError, ValueError, TypeError, IndexError) as error:
         told = f"{type(error).__name__}: {error}"
         return Audit(case, (Finding("runs do not fail, whatever the points are", WHOLE, told, refuted=True),), {})
@@ -131,10 +132,7 @@ def _audit(
 
 def _statistical_checks(case: Case) -> int:
     return (
-        len(case.prepared.plan.releases) * releases.STATISTICAL_CHECKS
-        + whole.statistical_checks(case)
-        + cohorts.STATISTICAL_CHECKS
-        + law_checks()
+        len(case.plan.releases) * releases.STATISTICAL_CHECKS + whole.statistical_checks(case) + cohorts.STATISTICAL_CHECKS + law_checks()
     )
 
 

@@ -47,11 +47,11 @@ class WholeRuns:
 
 def whole_runs(case: Case, unit: FloatArray, numbers: Iterable[int]) -> WholeRuns:
     """Return what runs of these numbers give, each once with the unit and once without it."""
-    others = case.company if case.prepared.plan.sampling_rate == 1 else case.nobody
+    others = case.company if case.plan.sampling_rate == 1 else case.nobody
     pair = [case.clients(others, unit), case.clients(others, None)]
     known = [case.known(clients) for clients in pair]
     absent = case.known(case.clients(case.nobody, None))
-    rate = case.prepared.plan.sampling_rate
+    rate = case.plan.sampling_rate
     found = WholeRuns()
     for number in numbers:
         for side, scores in enumerate((found.with_unit, found.without)):
@@ -70,7 +70,7 @@ def whole_runs(case: Case, unit: FloatArray, numbers: Iterable[int]) -> WholeRun
 
 def statistical_checks(case: Case) -> int:
     """Return how many statistical checks ``judge`` makes at most."""
-    return 2 + CHECKS * len(case.queries)
+    return 2 + CHECKS * sum(release.times for release in case.plan.releases)
 
 
 def judge(case: Case, runs: WholeRuns, chance: float) -> tuple[Verdict, list[Finding]]:
