@@ -9,7 +9,7 @@ from feddp_kmeans._typing import BoolArray, FloatArray
 from feddp_kmeans.audit.case import Case
 from feddp_kmeans.privacy.audit import Finding
 
-_RUNS = 400
+_RUNS = 200
 STATISTICAL_CHECKS = 2
 
 

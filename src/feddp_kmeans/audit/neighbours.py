@@ -20,7 +20,7 @@ from feddp_kmeans.privacy.mechanism import Mechanism
 _REPEATS = (1, 30, 10_000)
 """How often a client repeats a point."""
 
-_MORE_REPEATS = (2, 3, 4, 5, 6, 8, 11, 16, 23, 45, 64, 91, 128, 512)
+_MORE_REPEATS = (2, 3, 4, 5, 6, 8, 11, 16, 23, 45, 64, 91, 128)
 """The same for two points alone: bounds that are missed by a small factor are missed by clients just beyond them."""
 
 _TOO_MANY = 200_000
@@ -32,10 +32,16 @@ _NEAR, _LEAST_BOUND = 0.9, 1e-6
 _REACHES = (0.0, 0.5, 1.0, 1.5, 1e6, 1e200)
 """Distances from the ball's center, in radii."""
 
-_STEPS = np.geomspace(1e-4, 10.0, 33)
+_STEPS = np.geomspace(1e-3, 10.0, 25)
 """The same on one axis alone, and around one cluster's center."""
 
+_IN_COMPANY = 3
+"""One unit in so many is tried in company too: a sum that others have a part in would show with most of them."""
+
 _RANDOM = 12
+_WORTH = 1e-3
+"""By how much farther a larger unit must move a sum to be taken for it: large ones are slow."""
+
 _TOLERANCE = 1e-9
 
 
@@ -77,12 +83,12 @@ def _use(found: Worst) -> tuple[bool, bool, int]:
 def _search(case: Case, query: Query) -> Worst:
     best = Worst(query, np.zeros((1, case.dimension)), -1.0)
     tried = list(units(case, query))
-    small = [unit for unit in tried if len(unit) < _REPEATS[-1]]
+    small = [unit for unit in tried if len(unit) < _REPEATS[-1]][::_IN_COMPANY]
     for others, some in ((case.nobody, tried), (case.company, small)):
         before = case.known(case.clients(others, None)).total(query)
         for unit in some:
             reach = _reach(query, case.known(case.clients(others, unit)), before)
-            if reach > best.reach:
+            if reach > best.reach and (reach > 1 + _TOLERANCE or reach > best.reach + _WORTH or len(unit) <= len(best.unit)):
                 best = Worst(query, unit, reach)
     return max(best, _search_sparse(case, query), key=lambda found: found.reach)
 
