@@ -21,7 +21,7 @@ from tests.audit.planted import PLANTED
 
 CHANCE = 1e-7
 CASES = {
-    "paper point": lambda: Case(Settings(2, 8.0, method="paper", lloyd_steps=1), seed=1),
+    "paper point": lambda: Case(Settings(2, 8.0, method="paper", lloyd_steps=2), seed=1),
     "paper client": lambda: Case(Settings(2, 8.0, method="paper", lloyd_steps=1, privacy_unit="client", client_size=3), seed=2),
     "refined point": lambda: Case(Settings(2, 8.0, lloyd_steps=1), seed=3),
     "refined client": lambda: Case(Settings(2, 8.0, lloyd_steps=1, privacy_unit="client"), seed=4),
