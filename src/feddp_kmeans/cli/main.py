@@ -263,12 +263,11 @@ def audit(
     folder: Annotated[Path, typer.Option("--out", help="Where audit.json and roc.svg go.")] = Path("audit"),
     as_json: options.Json = False,
 ) -> None:
-    """Try to refute the guarantee: many real runs on the worst neighbours, an attacker who knows both, and checks of noise and books.
+    """Try to refute the guarantee with real runs on the worst neighbours; it can refute, never prove.
 
-    Made-up points only; exit status 1 if the claim is refuted. Attacks see most at a large epsilon, and a mistake shows at any.
+    Made-up points only; exit status 1 if the claim is refuted.
 
     Examples:
-      feddp audit
       feddp audit --method paper --unit client --lloyd-steps 2 --jobs 4
       feddp audit --release "second moment" --runs 5000
 
