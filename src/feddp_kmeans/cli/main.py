@@ -250,6 +250,43 @@ def bench(
         out.print(str(path), highlight=False, soft_wrap=True)
 
 
+@app.command()
+@options.takes_settings(defaults={"clusters": "2", "epsilon": 8.0})
+def audit(
+    settings: Settings,
+    dimension: Annotated[int, typer.Option("--dimension", help="Number of coordinates of the made-up points.")] = 3,
+    without_server: Annotated[bool, typer.Option("--without-server", help="Audit the method without server data.")] = False,
+    release: Annotated[list[str] | None, typer.Option("--release", help="Attack this release only; may be given again.")] = None,
+    runs: Annotated[int, typer.Option("--runs", help="Runs with the worst unit, and as many without it.")] = 1000,
+    processes: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 2,
+    seed: Annotated[int | None, typer.Option("--seed", help="Reproducible noise. (default: cryptographic noise, as in real runs)")] = None,
+    folder: Annotated[Path, typer.Option("--out", help="Where audit.json and roc.svg go.")] = Path("audit"),
+    as_json: options.Json = False,
+) -> None:
+    """Try to refute the guarantee with real runs on the worst neighbours; it can refute, never prove.
+
+    Made-up points only; exit status 1 if the claim is refuted.
+
+    Examples:
+      feddp audit --method paper --unit client --lloyd-steps 2 --jobs 4
+      feddp audit --release "second moment" --runs 5000
+
+    """
+    from feddp_kmeans.audit.case import Case
+    from feddp_kmeans.cli.audit import run_audit, show_audit
+
+    case = Case(settings, dimension, not without_server, seed)
+    found, written = run_audit(case, folder, runs=runs, names=release or (), jobs=processes, console=err)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        show_audit(found, out)
+        for path in written:
+            out.print(str(path), highlight=False, soft_wrap=True)
+    if found.refuted:
+        raise typer.Exit(1)
+
+
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
     """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
     if server is not None:

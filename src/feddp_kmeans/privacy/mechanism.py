@@ -81,6 +81,11 @@ class Release:
         return self.sensitivity / self.integer_sensitivity
 
     @property
+    def fine_step(self) -> float:
+        """Return what one step of the noise stands for: the grid's step, refined as ``with_noise`` says."""
+        return self.grid * 2.0**-self._shift
+
+    @property
     def event(self) -> "dp_event.DpEvent":
         """Return the privacy cost as dp-accounting writes it, all ``times`` included."""
         from dp_accounting import dp_event
@@ -127,7 +132,7 @@ class Release:
 
     def from_steps(self, total: IntArray) -> FloatArray:
         """Return a noisy total of fine steps in the data's own units."""
-        return np.asarray(total * (self.grid * 2.0**-self._shift), dtype=np.float64)
+        return np.asarray(total * self.fine_step, dtype=np.float64)
 
     def _share_scale(self, fine: float, shares: int) -> float:
         scale = fine / math.sqrt(shares)

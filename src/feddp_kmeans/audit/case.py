@@ -1,0 +1,129 @@
+"""What is audited: settings, and a small made-up problem that they are run on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.feddp_kmeans import Clusterer, Clustering, Prepared, prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.audit.watch import Known, MakeFederation, Query, Watch
+from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+_COMPANY, _POINTS = 4, 6
+"""Clients beside the one that is looked at, and points of each."""
+
+_SPREAD = 3.0
+
+Clients = list[FloatArray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Settings on a made-up problem, whose points only their number and places matter of: the guarantee must hold for any."""
+
+    settings: Settings
+    dimension: int = 3
+    with_server: bool = True
+    seed: int | None = None
+    """Noise of the runs: cryptographic where it is None."""
+    federation: MakeFederation = field(default=InMemoryFederation, repr=False)
+    clusterer: Clusterer | None = field(default=None, repr=False)
+    """Who makes the runs, where it is not the method of the settings: a rival, or the algorithm of the appendix."""
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.settings.epsilon):
+            raise FedDPError(f"epsilon must be finite to be audited, got {self.settings.epsilon}.")
+        if self.dimension < 1:
+            raise FedDPError(f"dimension must be at least 1, got {self.dimension}.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: the fields, and nothing that was worked out from them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @cached_property
+    def server_points(self) -> FloatArray | None:
+        """Return as many public points as clusters; None where there are none."""
+        if not self.with_server:
+            return None
+        rng = np.random.default_rng(0)
+        points: FloatArray = _SPREAD * rng.standard_normal((self.settings.largest_k, self.dimension))
+        return points
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """Return the plan, made as for any run."""
+        if self.server_points is None:
+            return prepare_serverless(self.settings, self.dimension, _COMPANY + 1)
+        return prepare(self.settings, self.server_points, _COMPANY + 1)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Return the plan of every run: it is made from public facts alone."""
+        if self.clusterer is None:
+            return self.prepared.plan
+        return self.outcome(self.federation(self.clients(self.company, None)), seed=0).plan
+
+    @property
+    def is_point_level(self) -> bool:
+        """Return whether a unit is a point."""
+        return self.settings.unit is PrivacyUnit.POINT
+
+    @property
+    def company(self) -> Clients:
+        """Return ordinary clients, near the server points where there are any."""
+        rng = np.random.default_rng(1)
+        middles = np.zeros((1, self.dimension)) if self.server_points is None else self.server_points
+        return [middles[rng.integers(len(middles), size=_POINTS)] + rng.standard_normal((_POINTS, self.dimension)) for _ in range(_COMPANY)]
+
+    @property
+    def nobody(self) -> Clients:
+        """Return as many clients, none of whom holds a point."""
+        return [np.empty((0, self.dimension)) for _ in range(_COMPANY)]
+
+    def clients(self, others: Sequence[FloatArray], unit: FloatArray | None) -> Clients:
+        """Return all clients, the last of them with the unit or without it.
+
+        The last client holds the first others' points too where the unit is a point, and nothing else where it is a client.
+        """
+        own = np.empty((0, self.dimension)) if unit is None else np.asarray(unit)
+        if self.is_point_level:
+            return [np.empty((0, self.dimension)), *others[1:], np.concatenate([others[0], own])]
+        return [*others, own]
+
+    def known(self, clients: Sequence[FloatArray]) -> Known:
+        """Return the exact sums of these clients."""
+        return Known(self.federation(clients), self.plan)
+
+    def run(self, clients: Sequence[FloatArray], number: int = 0) -> tuple[Watch, Clustering]:
+        """Return one real run on these clients, and what was seen of it; every number has its own noise."""
+        watch = Watch(self.federation(clients))
+        return watch, self.outcome(watch, self.seed_of(number))
+
+    def outcome(self, federation: Federation, seed: int | None) -> Clustering:
+        """Return what a run on this federation gives."""
+        if self.clusterer is None:
+            return run(federation, self.prepared, seed=seed)
+        assert self.server_points is not None
+        return self.clusterer(federation, self.settings, self.server_points, seed=seed)
+
+    def begin(self, federation: Federation, number: int) -> None:
+        """Begin a run, with the noise of this number."""
+        federation.begin(self.plan, self.seed_of(number))
+
+    def seed_of(self, number: int) -> int | None:
+        """Return the seed of a run; None where noise is cryptographic."""
+        return None if self.seed is None else self.seed + number
+
+    @cached_property
+    def queries(self) -> list[Query]:
+        """Return what a real run in ordinary company asks, in order."""
+        watch, _ = self.run(self.clients(self.company, None))
+        return [answered.query for answered in watch.seen]

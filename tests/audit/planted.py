@@ -1,0 +1,417 @@
+"""A library of planted bugs: each breaks the real code in one place, as a mistake or a bad idea would."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm import feddp_kmeans, paper, refined
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.statistics import arithmetic
+from feddp_kmeans.algorithm.statistics import paper as paper_statistics
+from feddp_kmeans.algorithm.statistics import refined as refined_statistics
+from feddp_kmeans.federation import base, batches, local
+from feddp_kmeans.privacy import accounting, fixed_point, ledger, mechanism, noise, odometer, plan
+from feddp_kmeans.privacy.fixed_point import RESOLUTION
+from feddp_kmeans.privacy.mechanism import Release, Sensitivity
+
+PLANTED = {}
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A bug, the settings it is planted in, the part of the audit that must see it, and the check that must name it."""
+
+    plant: object
+    case: str
+    part: str
+    check: str
+
+
+def planted(case, part, check):
+    """Add a bug to the library under the name of the function that plants it."""
+
+    def add(plant):
+        PLANTED[plant.__name__] = Planted(plant, case, part, check)
+        return plant
+
+    return add
+
+
+SENSITIVITY = "no unit moves the sum beyond its sensitivity"
+LAW = "noise has the stated law"
+
+
+def with_sensitivity(statistic, l2, l1=None):
+    return replace(statistic, sensitivity=base.constant(Sensitivity(l1, l2)))
+
+
+def noise_made_by(patch, made_of):
+    """Replace the noise by what ``made_of`` makes of it, of its release and of the exact sum in fine steps."""
+    honest = Release.with_noise
+
+    def with_noise(self, part, stream, shares=1):
+        noisy = honest(self, part, stream, shares)
+        if self.noise_multiplier == 0:
+            return noisy
+        fine = part << np.int64(self._shift)
+        return fine + np.asarray(made_of(self, fine, noisy - fine), dtype=np.int64)
+
+    patch.setattr(Release, "with_noise", with_noise)
+
+
+# The eight of the published code and its kin.
+
+
+@planted("paper point", "outer product", SENSITIVITY)
+def delta_for_delta_squared(patch):
+    patch.setattr(paper_statistics, "OUTER_PRODUCT", with_sensitivity(paper_statistics.OUTER_PRODUCT, float(RESOLUTION)))
+
+
+@planted("paper point", "counts", "every number has noise")
+def no_noise_on_empty_clusters(patch):
+    noise_made_by(patch, lambda release, fine, drawn: np.where(fine == 0, 0, drawn))
+
+
+@planted("paper point", "whole", "every release draws fresh random bits")
+def one_seed_for_sums_and_counts(patch):
+    honest = noise.StreamFactory.stream
+    patch.setattr(noise.StreamFactory, "stream", lambda self, label: honest(noise.StreamFactory(self._seed), label.split()[-1][-1]))
+
+
+@planted("paper point", "lloyd sums", SENSITIVITY)
+def no_clipping_in_lloyds(patch):
+    def sums(batch, *, center, radius, centers, projection=None):
+        honest = paper_statistics._cluster_sums(batch, center=center, radius=radius, centers=centers, projection=projection)
+        if projection is not None:
+            return honest
+        points = np.rint(np.clip((batch.dense - center) * (RESOLUTION / radius), -1e12, 1e12))
+        labels = arithmetic.assign(arithmetic.encoded_points(batch, center, radius), centers)
+        return arithmetic.sums_by(points, labels, len(centers)).astype(np.int64).ravel()
+
+    patch.setattr(paper_statistics, "CLUSTER_SUMS", replace(paper_statistics.CLUSTER_SUMS, compute=sums))
+
+
+@planted("paper client", "weights", SENSITIVITY)
+def a_client_that_repeats_itself(patch):
+    patch.setattr(
+        paper_statistics,
+        "_sum_bounded_l1",
+        lambda counts, bound: (np.minimum(counts, bound) * paper_statistics.COUNT_STEPS).sum(axis=0).astype(np.int64) * len(counts.shape),
+    )
+
+
+@planted("refined point", "sums", "noise is whole steps on whole sums")
+def noise_on_floats(patch):
+    rng = np.random.default_rng(0)
+
+    def noisy(self, total, stream):
+        exact = total * self.grid
+        return exact + self.scale * rng.standard_normal(total.shape) if self.noise_multiplier else exact
+
+    patch.setattr(Release, "noisy", noisy)
+
+
+@planted("refined point", "books", "a second accountant finds no more")
+def composition_that_forgets_steps(patch):
+    honest = plan._tight_factor
+    patch.setattr(plan, "_tight_factor", lambda requests, *rest: honest([replace(r, times=1) for r in requests], *rest))
+
+
+@planted("sampled points", "books", "a second accountant finds no more")
+def amplification_claimed_for_points(patch):
+    patch.setattr(Settings, "__post_init__", lambda self: None)
+    patch.setattr(feddp_kmeans, "calibrated_plan", lambda unit, *rest, **more: replace(client_plan(*rest, **more), unit=unit))
+    patch.setattr(base.Statistic, "whole_clients", True)
+
+
+def client_plan(*rest, **more):
+    return plan.calibrated_plan(feddp_kmeans.PrivacyUnit.CLIENT, *rest, **more)
+
+
+# Sensitivities and clipping.
+
+
+@planted("paper point", "sums", SENSITIVITY)
+def clipping_at_twice_the_radius(patch):
+    honest = fixed_point._encode
+    patch.setattr(fixed_point, "_encode", lambda points, center, scale: 2 * honest(points, center, scale / 2))
+
+
+@planted("paper point", "outer product", SENSITIVITY)
+def long_rows_are_rounded_up(patch):
+    patch.setattr(fixed_point, "_shortened", lambda rows: np.rint(RESOLUTION * 1.001 * rows / np.linalg.norm(rows, axis=1)[:, None]))
+
+
+@planted("paper point", "sums", SENSITIVITY)
+def the_balls_center_is_forgotten(patch):
+    honest = fixed_point._encode
+    patch.setattr(fixed_point, "_encode", lambda points, center, scale: honest(points, center, scale) + np.rint(center * scale) + 7)
+
+
+@planted("refined client", "sums", SENSITIVITY)
+def counts_are_bounded_and_sums_are_not(patch):
+    def compute(batch, *, centers, bound, **where):
+        units, clusters, values, _ = refined_statistics.residual_vectors(batch, centers=centers, **where)
+        lengths = np.bincount(units, values[:, -1] ** 2, minlength=batch.n_clients) ** 0.5
+        factors = refined_statistics.BOUNDED_STEPS / np.maximum(bound, lengths)
+        return arithmetic.sums_by(np.trunc(values * factors[units, None]), clusters, len(centers)).astype(np.int64).ravel()
+
+    patch.setattr(refined_statistics, "CLIENT_RESIDUALS", replace(refined_statistics.CLIENT_RESIDUALS, compute=compute))
+
+
+@planted("refined client", "second moment", SENSITIVITY)
+def moments_bounded_by_their_trace(patch):
+    honest = refined_statistics.second_moment_norms
+    patch.setattr(
+        refined_statistics, "second_moment_norms", lambda encoded, batch: [x / max(1, 0.5 * len(encoded)) for x in honest(encoded, batch)]
+    )
+
+
+@planted("paper client", "counts", SENSITIVITY)
+def presence_in_the_wrong_norm(patch):
+    def stated(*, bound, **_):
+        return Sensitivity(np.sqrt(bound) * paper_statistics.COUNT_STEPS, np.sqrt(bound) * paper_statistics.COUNT_STEPS)
+
+    patch.setattr(paper_statistics, "CLIENT_PRESENCE", replace(paper_statistics.CLIENT_PRESENCE, sensitivity=stated))
+
+
+@planted("refined client", "sums", SENSITIVITY)
+def a_client_is_bounded_in_pieces(patch):
+    def whole(self, cohort):
+        return (batches.ClientBatch(b.points, np.arange(b.n_points + 1)) for b in self.points())
+
+    patch.setattr(batches.SourceClients, "whole", whole)
+
+
+@planted("paper point", "sums", SENSITIVITY)
+def points_are_centered_on_their_own_mean(patch):
+    def sums(batch, **where):
+        points = batch.dense
+        moved = points - (points.mean(axis=0) if len(points) else 0)
+        return paper_statistics._cluster_sums(base.ClientBatch(moved, batch.starts), **where)
+
+    patch.setattr(paper_statistics, "CLUSTER_SUMS", replace(paper_statistics.CLUSTER_SUMS, compute=sums))
+
+
+@planted("paper point", "weights", SENSITIVITY)
+def a_point_counts_for_two_clusters(patch):
+    def counts(batch, **where):
+        honest = paper_statistics._cluster_counts(batch, **where)
+        return honest + np.roll(honest, 1)
+
+    patch.setattr(paper_statistics, "CLUSTER_COUNTS", replace(paper_statistics.CLUSTER_COUNTS, compute=counts))
+
+
+# The noise.
+
+
+@planted("refined point", "sums", LAW)
+def variance_for_deviation(patch):
+    patch.setattr(mechanism, "discrete_gaussian", lambda stream, sigma, size: noise.discrete_gaussian(stream, sigma**0.5, size))
+
+
+@planted("refined point", "sums", LAW)
+def four_fifths_of_the_noise(patch):
+    patch.setattr(mechanism, "discrete_gaussian", lambda stream, sigma, size: noise.discrete_gaussian(stream, 0.8 * sigma, size))
+
+
+@planted("paper point", "counts", LAW)
+def laplace_noise_of_half_the_scale(patch):
+    patch.setattr(mechanism, "rounded_laplace", lambda stream, scale, size: noise.rounded_laplace(stream, scale // 2, size))
+
+
+@planted("refined point", "sums", LAW)
+def noise_of_the_first_release_for_all(patch):
+    honest = local.LocalFederation._noisy_sum
+
+    def noisy_sum(self, statistic, release, cohort, public):
+        quiet = 0.3 * release.noise_multiplier * (release.noise_multiplier > 0)
+        return honest(self, statistic, replace(release, noise_multiplier=quiet), cohort, public)
+
+    patch.setattr(local.LocalFederation, "_noisy_sum", noisy_sum)
+
+
+@planted("refined point", "whole", "noise is independent")
+def noise_kept_for_the_next_step(patch):
+    kept = {}
+
+    def keep(release, fine, drawn):
+        if release.name == "second moment":
+            kept.clear()
+        return kept.setdefault(drawn.shape, drawn)
+
+    noise_made_by(patch, keep)
+
+
+@planted("refined point", "cells", "each number has the stated noise")
+def no_noise_on_the_last_number(patch):
+    noise_made_by(
+        patch, lambda release, fine, drawn: np.where(np.arange(fine.size).reshape(fine.shape) == fine.size - 1, drawn // 3, drawn)
+    )
+
+
+@planted("refined point", "sums", LAW)
+def noise_of_one_sign(patch):
+    noise_made_by(patch, lambda release, fine, drawn: np.abs(drawn))
+
+
+@planted("refined point", "law", "noise is not cut off")
+def noise_cut_off_at_four_deviations(patch):
+    def cut(release, fine, drawn):
+        limit = int(4 * release.scale / release.fine_step)
+        return np.clip(drawn, -limit, limit)
+
+    noise_made_by(patch, cut)
+
+
+@planted("refined point", "law", LAW)
+def uniform_noise_of_the_same_variance(patch):
+    rng = np.random.default_rng(0)
+    noise_made_by(patch, lambda r, fine, drawn: (rng.random(drawn.shape) - 0.5) * (np.sqrt(12) * r.scale / r.fine_step))
+
+
+@planted("refined point", "sums", "lowest bits are uniform")
+def noise_on_a_coarser_grid(patch):
+    noise_made_by(patch, lambda release, fine, drawn: (drawn >> 10) << 10)
+
+
+@planted("refined point", "law", LAW)
+def no_noise_at_large_scales(patch):
+    honest = noise.discrete_gaussian
+    patch.setattr(mechanism, "discrete_gaussian", lambda s, sigma, size: honest(s, sigma, size) * (sigma < 2.0**33))
+
+
+@planted("refined point", "law", LAW)
+def shares_of_too_little_noise(patch):
+    patch.setattr(Release, "_share_scale", lambda self, fine, shares: fine / shares)
+
+
+@planted("refined point", "books", "without a seed no two runs are alike")
+def the_same_key_in_every_run(patch):
+    patch.setattr(noise.SystemStream, "_new_key", lambda self: bytes(32))
+
+
+@planted("refined point", "books", "every release draws random bits")
+def noise_from_elsewhere(patch):
+    rng = np.random.default_rng()
+    patch.setattr(mechanism, "discrete_gaussian", lambda s, sigma, size: np.rint(sigma * rng.standard_normal(size)).astype(np.int64))
+
+
+# Plan, ledger and accounting.
+
+
+@planted("refined point", "books", "a second accountant finds no more")
+def a_lloyd_step_is_not_paid_for(patch):
+    honest = refined.RefinedMethod.requests
+
+    def requests(self):
+        return [replace(r, noise_multiplier=r.noise_multiplier * 0.7) if r.name == "lloyd sums" else r for r in honest(self)]
+
+    calibrate = plan.calibrated_plan
+
+    def quieter(*rest, **more):
+        made = calibrate(*rest, **more)
+        return replace(
+            made, releases=tuple(replace(r, noise_multiplier=r.noise_multiplier * (0.7 if r.times > 1 else 1)) for r in made.releases)
+        )
+
+    patch.setattr(refined.RefinedMethod, "requests", requests)
+    patch.setattr(feddp_kmeans, "calibrated_plan", quieter)
+
+
+@planted("refined point", "books", "a second accountant finds no more")
+def delta_is_ignored(patch):
+    honest = accounting.gaussian_mu
+    patch.setattr(plan, "gaussian_mu", lambda epsilon, delta: honest(epsilon, 1e-2))
+
+
+@planted("refined point", "books", "a second accountant finds no more")
+def the_curve_is_half_as_steep(patch):
+    patch.setattr(plan, "gaussian_mu", lambda epsilon, delta: 1.2 * accounting.gaussian_mu(epsilon, delta))
+
+
+@planted("refined client", "books", "a second accountant finds no more")
+def amplified_by_a_sampling_that_is_not_done(patch):
+    honest = plan._tight_factor
+    patch.setattr(plan, "_tight_factor", lambda requests, epsilon, delta, rate: honest(requests, epsilon, delta, 0.5))
+
+
+@planted("paper point", "books", "ledger, plan and what was seen agree")
+def a_release_that_is_not_booked(patch):
+    honest = paper.PaperRun._noisy_sum
+
+    def twice(self, name, **public):
+        honest(self, name, **public)
+        return honest(self, name, **public)
+
+    patch.setattr(paper.PaperRun, "_noisy_sum", twice)
+    patch.setattr(ledger.Ledger, "book", lambda self, release: self._booked.__setitem__(release, release.times))
+
+
+@planted("paper point", "audit", "runs do not fail, whatever the points are")
+def a_release_beside_the_ledger(patch):
+    def around(self, name, **public):
+        aggregate = self._method.aggregates[name]
+        return self._federation._noisy_sum(aggregate.statistic, self._plan[name], None, public)
+
+    patch.setattr(paper.PaperRun, "_noisy_sum", around)
+
+
+@planted("paper point", "audit", "runs do not fail, whatever the points are")
+def an_error_that_tells_of_empty_clusters(patch):
+    def counts(batch, **where):
+        found = paper_statistics._cluster_counts(batch, **where)
+        if batch.n_points and not found.all():
+            raise FedDPError("clusters must hold a point.")
+        return found
+
+    patch.setattr(paper_statistics, "CLUSTER_COUNTS", replace(paper_statistics.CLUSTER_COUNTS, compute=counts))
+
+
+@planted("paper point", "books", "the outcome follows from the releases alone")
+def exact_counts_beside_the_noisy_ones(patch):
+    stash = []
+    honest = local.exact_sum
+
+    def exact_sum(clients, statistic, public, cohort=None):
+        stash.append(honest(clients, statistic, public, cohort))
+        return stash[-1].copy()
+
+    patch.setattr(local, "exact_sum", exact_sum)
+    divide = paper.centers_from_sums
+    patch.setattr(paper, "centers_from_sums", lambda *given: divide(*given) + 1e-12 * stash.pop(0).sum() * len(stash))
+
+
+@planted("refined point", "books", "the report promises what was asked for")
+def a_seeded_run_that_says_it_is_secret(patch):
+    patch.setattr(feddp_kmeans, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))
+
+
+@planted("refined point", "books", "the odometer books what is spent")
+def an_odometer_that_forgets_times(patch):
+    honest = odometer._release
+    patch.setattr(odometer, "_release", lambda row: honest(row | {"times": 1}))
+
+
+@planted("sampled clients", "cohorts", "each release draws its own clients")
+def one_cohort_for_all_releases(patch):
+    honest = base.Federation._cohort
+
+    def cohort(self, label, rate):
+        if getattr(self, "_first", None) is not self._streams:
+            self._first, self._same = self._streams, honest(self, label, rate)
+        return self._same
+
+    patch.setattr(base.Federation, "_cohort", cohort)
+
+
+@planted("sampled clients", "cohorts", "clients are drawn no more often than stated")
+def clients_are_drawn_twice_as_often(patch):
+    honest = base.Federation._cohort
+    patch.setattr(base.Federation, "_cohort", lambda self, label, rate: honest(self, label, min(1.0, 2 * rate)))
+
+
+@planted("sampled clients", "cohorts", "clients are drawn no more often than stated")
+def everybody_takes_part(patch):
+    patch.setattr(base.Federation, "_cohort", lambda self, label, rate: None)
