@@ -7,6 +7,7 @@ from typing import Any
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
+from feddp_kmeans._json import check_fields, parse_json
 
 
 @dataclass
@@ -44,9 +45,11 @@ class RunStates:
         if not path.exists():
             return None
         try:
-            return RunState(**json.loads(path.read_text(encoding="utf-8")))
+            state = RunState(**parse_json(path.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
             raise FedDPError(f"{path.name} must hold the state of a run, got {type(error).__name__}.") from None
+        check_fields(state, path.name)
+        return state
 
     def save(self, run: str, state: RunState) -> None:
         """Keep the state, on disk before this returns, for this user's eyes only."""
