@@ -160,13 +160,15 @@ def _questions(path: Path, split: str | None) -> Iterator[tuple[str, dict[str, s
                 for question in _distinct(row[0] for row in database.execute(query, (client, *values))):
                     yield str(client), question
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise FedDPError(f"{path.name} must be TensorFlow Federated's SQLite database, got: {error}") from None
+        raise FedDPError(f"{path.name} must be TensorFlow Federated's SQLite database, got: {str(error)!a:.200}") from None
 
 
 def _distinct(messages: Iterable[bytes]) -> Iterator[dict[str, str]]:
     """Yield one of the sentences of each question."""
     seen = set()
     for message in messages:
+        if not isinstance(message, bytes):
+            raise FedDPError(f"serialized_example_proto must hold bytes, got {type(message).__name__}.")
         if b"question" not in message:  # an answer, seen without reading its fields
             continue
         sentence = text_features(message)
