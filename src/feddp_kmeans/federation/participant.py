@@ -72,7 +72,7 @@ class _Joined:
         return self.sources[0].dimension
 
     def read(self) -> FloatArray:
-        return np.concatenate(list(self.pieces(1 << 16)))
+        return np.concatenate([np.empty((0, self.dimension)), *self.pieces(1 << 16)])
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
         return chain.from_iterable(source.pieces(rows) for source in self.sources)
