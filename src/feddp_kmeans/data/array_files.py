@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -49,11 +49,27 @@ def array_pieces(path: Path, columns: tuple[str, ...], rows: int) -> Iterator[Fl
 
 
 def _load(path: Path) -> Any:
-    array = np.load(path, mmap_mode="r", allow_pickle=False) if path.suffix.lower() == ".npy" else _load_npz(path)
+    array = _load_npy(path) if path.suffix.lower() == ".npy" else _load_npz(path)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise FedDPError(f"{path.name} must hold a two-dimensional array of numbers, got {array.dtype} of shape {array.shape}.")
     _check_width(path, array.shape[1])
     return array
+
+
+def _load_npy(path: Path) -> Any:
+    with path.open("rb") as file:
+        _check_header(path, file, path.stat().st_size)
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _check_header(path: Path, file: BinaryIO, size: int) -> None:
+    """Refuse an array that states more, or less, than these bytes hold: NumPy would make room for all of it first."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise FedDPError(f"{path.name} must hold plain arrays of numbers, got one of format {version}.")
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise FedDPError(f"{path.name} must hold whole arrays of numbers, got {dtype} of shape {shape} in {size} bytes.")
 
 
 def _check_width(path: Path, columns: int) -> None:
@@ -80,13 +96,7 @@ def read_npz(path: Path) -> dict[str, Any]:
 
 
 def _member(path: Path, content: bytes) -> Any:
-    file = io.BytesIO(content)
-    version = np.lib.format.read_magic(file)
-    if version not in _HEADERS:
-        raise FedDPError(f"{path.name} must hold plain arrays of numbers, got one of format {version}.")
-    shape, _, dtype = _HEADERS[version](file)
-    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content) - file.tell():
-        raise FedDPError(f"{path.name} must hold whole arrays of numbers, got {dtype} of shape {shape} in {len(content)} bytes.")
+    _check_header(path, io.BytesIO(content), len(content))
     return np.load(io.BytesIO(content), allow_pickle=False)
 
 
