@@ -85,9 +85,8 @@ def test_the_timing_test_can_fail():
 
 
 @pytest.mark.slow  # timings need a machine that does nothing else
-@pytest.mark.parametrize("trust", list(Trust))
 @pytest.mark.parametrize("change", ["a point less", "a point at 1e300", "a NaN"])
-def test_an_answer_does_not_take_longer_for_one_of_two_neighbours(tmp_path, trust, change):
+def test_an_answer_does_not_take_longer_for_one_of_two_neighbours(tmp_path, change):
     points = RNG.standard_normal((30_000, 3))
     other = points[1:] if change == "a point less" else points.copy()
     if change != "a point less":
@@ -105,7 +104,7 @@ def test_an_answer_does_not_take_longer_for_one_of_two_neighbours(tmp_path, trus
     for number in range(60):
         for talk, taken in zip(talks, times, strict=True):
             start = time.perf_counter()
-            reply = talk.say("sum", release="Lloyd sums", number=number, statistic="cluster-sums", **where)
+            reply = talk.say("sum", release="lloyd sums", number=number, statistic="cluster-sums", **where)
             taken.append(time.perf_counter() - start)
             assert reply.kind == "summed", reply
     assert not tells_apart(times[0][5:], times[1][5:])
