@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 # Build requirements are pinned too.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: help demo test lint unit docs paper mutants format clean
+.PHONY: help demo test lint unit docs paper mutants supply format clean
 # The documentation's builder advertises its successor; that is no warning of ours.
 export NO_MKDOCS_2_WARNING := 1
 
@@ -18,6 +18,7 @@ help:
 	@echo "make docs    build the documentation into site/, warnings are errors"
 	@echo "make paper   the longer statistical claims (minutes)"
 	@echo "make mutants plant bugs in a copy of the source; a test must catch each (an hour)"
+	@echo "make supply  what is installed is what is pinned, and has no known weakness (needs the network)"
 	@echo "make format  format the code"
 
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -52,9 +53,15 @@ paper: $(VENV)/.dev
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation
 
+# The auditor has an environment of its own: it is no dependency. A package that it cannot look up is an error, not a pass.
+supply: $(VENV)/.dev
+	$(BIN)/python -m tests.pins
+	test -x $(VENV)-supply/bin/pip-audit || ($(PYTHON) -m venv $(VENV)-supply && PIP_CONSTRAINT= $(VENV)-supply/bin/pip install --quiet pip-audit)
+	$(VENV)-supply/bin/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
+
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis out
+	rm -rf $(VENV) $(VENV)-supply .pytest_cache .mypy_cache .ruff_cache .hypothesis out

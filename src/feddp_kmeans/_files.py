@@ -1,18 +1,36 @@
-"""Files that are either whole or absent."""
+"""Files that are either whole or absent, and folders that one process works in at a time."""
 
+import fcntl
+import glob
 import io
 import os
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 
+_UNFINISHED = ".unfinished"
+
 
 def write_whole(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file so that a reader, or a crash, meets the old one or the new one and nothing in between; on disk before this returns."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Write a file so that a reader, or a crash, meets the old one or the new one and nothing in between; on disk before this returns.
+
+    What a process that was killed at this has left behind is removed.
+    """
+    with locked(path.parent, needed=False) as alone:
+        if alone:
+            for left in path.parent.glob(f".{glob.escape(path.name)}.*{_UNFINISHED}"):
+                left.unlink(missing_ok=True)
+        _write_whole(path, content, mode)
+
+
+def _write_whole(path: Path, content: bytes, mode: int) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -28,6 +46,40 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o644) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+_held = threading.local()
+
+
+@contextmanager
+def locked(folder: Path, *, needed: bool = True) -> Iterator[bool]:
+    """Keep other processes and threads that lock this folder out for as long as the block runs; a killed process locks nothing.
+
+    What is read, changed and written back inside the block is not lost to anybody else's doing the same. May be nested. Yields whether
+    the folder is locked: some disks on a network know no locks, which is an error where one is needed.
+    """
+    held: set[tuple[int, int]] = _held.__dict__.setdefault("folders", set())
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        found = os.fstat(handle)
+        place = found.st_dev, found.st_ino
+        if place in held:
+            yield True
+            return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:
+            if needed:
+                raise
+            yield False
+            return
+        held.add(place)
+        try:
+            yield True
+        finally:
+            held.discard(place)
+    finally:
+        os.close(handle)
 
 
 def npy_bytes(array: FloatArray) -> bytes:

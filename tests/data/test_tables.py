@@ -68,7 +68,7 @@ def test_an_array_of_another_shape_is_refused(tmp_path):
     with pytest.raises(FedDPError, match="two-dimensional array of numbers, got float64 of shape"):
         open_table(tmp_path / "a.npy")
     np.save(tmp_path / "p.npy", np.array([[{}]], dtype=object), allow_pickle=True)
-    with pytest.raises(FedDPError, match=r"p\.npy must be a readable"):
+    with pytest.raises(FedDPError, match=r"p\.npy must hold whole arrays of numbers, got object"):
         open_table(tmp_path / "p.npy")
     with pytest.raises(FedDPError, match="file must exist"):
         open_table(tmp_path / "none.csv")

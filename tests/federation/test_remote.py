@@ -9,6 +9,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.federation.participant import place_of
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.federation.remote import RemoteFederation
 from feddp_kmeans.federation.secure_sum.identity import new_identity
@@ -112,11 +113,11 @@ def test_other_columns_and_broken_data_are_left_out_and_the_data_are_not_quoted(
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda told: pack("summed", values=told.fields["values"][:-1]),
-        lambda told: pack("summed", values=told.fields["values"].astype(np.float64) * np.nan),
-        lambda told: pack("summed", values=np.full(len(told.fields["values"]), 2**40)),
-        lambda told: pack("summed"),
-        lambda told: pack("masked", values=told.fields["values"]),
+        lambda told: pack("summed", **place_of(told), values=told.fields["values"][:-1]),
+        lambda told: pack("summed", **place_of(told), values=told.fields["values"].astype(np.float64) * np.nan),
+        lambda told: pack("summed", **place_of(told), values=np.full(len(told.fields["values"]), 2**40)),
+        lambda told: pack("summed", **place_of(told)),
+        lambda told: pack("masked", **place_of(told), values=told.fields["values"]),
         lambda told: b"\x80\x04nonsense",
         lambda told: pack("failed", reason="x" * 10_000),
     ],
@@ -142,7 +143,12 @@ def test_a_client_whose_shares_cannot_be_read_is_its_own_loss(tmp_path, shares):
     federation, transport = loopback.federation(CLIENTS, tmp_path)
     liar = transport.participants[3]
     handle = liar.handle
-    liar.handle = lambda request: pack("shared", shares=shares) if unpack(request).kind == "share" else handle(request)
+
+    def lying(request):
+        asked = unpack(request)
+        return pack("shared", **place_of(asked), shares=shares) if asked.kind == "share" else handle(request)
+
+    liar.handle = lying
     found = run(federation, OPEN, seed=0)
     assert np.array_equal(found.centers, centers([c for i, c in enumerate(CLIENTS) if i != 2]))
 

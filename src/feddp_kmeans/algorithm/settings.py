@@ -19,6 +19,9 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 
 AUTO = "auto"
 
+_MOST = 1 << 53
+"""Largest count: beyond, floating point does not tell counts apart."""
+
 Box = tuple[Any, Any]
 """Least and largest value of the coordinates: two numbers, or two vectors."""
 
@@ -177,4 +180,6 @@ def _is_real(value: Any) -> bool:
 
 def _check_count(name: str, value: Any, low: int, other: str = "") -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < low:
-        raise FedDPError(f"{name} must be a whole number of at least {low}{other}, got {value!r}.")
+        raise FedDPError(f"{name} must be a whole number of at least {low}{other}, got {value!r:.80}.")
+    if int(value) > _MOST:
+        raise FedDPError(f"{name} must be at most {_MOST}, got a number of {len(str(int(value)))} digits.")

@@ -1,6 +1,5 @@
 """``feddp budget``: what all runs on a data set have spent together."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._json import parse_json
 from feddp_kmeans.privacy.odometer import Entry, Odometer, totals
 
 ODOMETER = ".feddp-budget.jsonl"
@@ -67,7 +67,7 @@ def budget_dict(entries: list[Entry], delta: float) -> dict[str, Any]:
 
 def _entry_of_result(folder: Path) -> Entry:
     try:
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        result = parse_json((folder / "result.json").read_bytes())
         plan = result["plan"]
         return Entry.from_dict(
             {
@@ -81,5 +81,5 @@ def _entry_of_result(folder: Path) -> Entry:
                 "releases": result["ledger"],
             }
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise FedDPError(f"{str(folder / 'result.json')!r} must be the result of a run, got {type(error).__name__}: {error}.") from None

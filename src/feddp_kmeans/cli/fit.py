@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared
 
 Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a feddp choose-k: its releases are used, not paid again.")]
-RECORD = "releases"
+RECORD, LOOK = "releases", "choose_k.json"
 
 
 @options.takes_settings()
@@ -105,7 +105,8 @@ def choose_k(
 ) -> None:
     """Choose the number of clusters: the first steps of a fit, and the elbow they show.
 
-    The budget is that of the whole fit. Go on with feddp fit, the same options, and --resume: what is paid for is not paid again.
+    The budget is that of the whole fit. Go on with feddp fit, the same options, and --resume: what is paid for is not paid again. A look
+    that was interrupted goes on where it stopped.
 
     Examples:
       feddp choose-k clients/ --server public.csv --epsilon 1 --out look/
@@ -116,18 +117,23 @@ def choose_k(
     from feddp_kmeans.data.inputs import open_inputs
     from feddp_kmeans.report.charts import elbow_chart
 
-    if (folder / RECORD).exists():
+    goes_on = (folder / RECORD).exists()
+    if goes_on and (folder / LOOK).exists():
         raise FedDPError(f"--out must not hold releases already, got {str(folder)!r}.")
     inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
     prepared = inputs.prepared(settings)
-    odometer_of(clients, odometer).book(Entry.of(prepared.plan, command_line(), secure=seed is None), limit=limit)
+    books, entry = odometer_of(clients, odometer), Entry.of(prepared.plan, command_line(), secure=seed is None)
+    if goes_on:
+        books.check_booked(entry)
+    else:
+        books.book(entry, limit=limit)
     with progress(prepared, quiet=quiet) as on_release:
         recorded = RecordedFederation(inputs.federation, folder / RECORD)
         elbow = feddp_kmeans.choose_k(recorded, prepared, seed=seed, on_release=on_release)
+    write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     ledger = recorded.ledger.rows()
     made = {"elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": command_line()}
-    write_whole(folder / "choose_k.json", (json.dumps(made, indent=2) + "\n").encode())
-    write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
+    write_whole(folder / LOOK, (json.dumps(made, indent=2) + "\n").encode())
     if as_json:
         typer.echo(json.dumps(made, indent=2))
     elif not quiet:

@@ -1,6 +1,7 @@
 """Options that several commands share, and the settings they make."""
 
 import inspect
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -101,7 +102,7 @@ def command_line() -> str:
 
 
 def _number(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdigit() else text
+    return int(text) if re.fullmatch(r"-?[0-9]{1,400}", text) else text
 
 
 def _box(text: str) -> tuple[float, float]:

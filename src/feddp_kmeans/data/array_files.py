@@ -5,22 +5,31 @@ both for all clients; a client's features beyond the server's last one are dropp
 """
 
 import io
+import math
 import re
+import zipfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.data.cells import listed
 from feddp_kmeans.federation.in_memory import ArraySource
+from feddp_kmeans.privacy.fixed_point import MAX_DIMENSION
 
 ARRAYS = (".npy", ".npz")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 _SVM_ROWS = 10_000
+_UNPACKED_BYTES, _MOST_PACKED = 1 << 28, 200
+"""Bytes that an archive may always unpack to, and how many times its own size it may beyond."""
+_SPARSE_ROWS = 1 << 24
+_SPARSE = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def array_columns(path: Path) -> tuple[str, ...]:
@@ -40,21 +49,74 @@ def array_pieces(path: Path, columns: tuple[str, ...], rows: int) -> Iterator[Fl
 
 
 def _load(path: Path) -> Any:
-    array = np.load(path, mmap_mode="r", allow_pickle=False) if path.suffix.lower() == ".npy" else _load_npz(path)
+    array = _load_npy(path) if path.suffix.lower() == ".npy" else _load_npz(path)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise FedDPError(f"{path.name} must hold a two-dimensional array of numbers, got {array.dtype} of shape {array.shape}.")
+    _check_width(path, array.shape[1])
     return array
 
 
-def _load_npz(path: Path) -> Any:
+def _load_npy(path: Path) -> Any:
     with path.open("rb") as file:
-        loaded = np.load(file, allow_pickle=False)
-        names = list(getattr(loaded, "files", ()))
-        if {"format", "shape", "data"} <= set(names):
-            return sparse.load_npz(path).tocsr()
-        if len(names) != 1:
-            raise FedDPError(f"{path.name} must hold one array, got {len(names)}: {', '.join(names[:5])}.")
-        return loaded[names[0]]
+        _check_header(path, file, path.stat().st_size)
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _check_header(path: Path, file: BinaryIO, size: int) -> None:
+    """Refuse an array that states more, or less, than these bytes hold: NumPy would make room for all of it first."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise FedDPError(f"{path.name} must hold plain arrays of numbers, got one of format {version}.")
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise FedDPError(f"{path.name} must hold whole arrays of numbers, got {dtype} of shape {shape} in {size} bytes.")
+
+
+def _check_width(path: Path, columns: int) -> None:
+    if columns > MAX_DIMENSION:
+        raise FedDPError(f"{path.name} must have at most {MAX_DIMENSION} columns, got {columns}.")
+
+
+def _load_npz(path: Path) -> Any:
+    arrays = read_npz(path)
+    if {"format", "shape", "data"} <= set(arrays):
+        return _sparse(path, arrays)
+    if len(arrays) != 1:
+        raise FedDPError(f"{path.name} must hold one array, got {len(arrays)}: {listed(list(arrays), 5)}.")
+    return next(iter(arrays.values()))
+
+
+def read_npz(path: Path) -> dict[str, Any]:
+    """Return the arrays of an .npz file; one that would unpack to far more than its own size, or states more than it holds, is refused."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+        if size > max(_UNPACKED_BYTES, _MOST_PACKED * path.stat().st_size):
+            raise FedDPError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; an .npy file may hold them.")
+        return {member.filename.removesuffix(".npy"): _member(path, archive.read(member)) for member in archive.infolist()}
+
+
+def _member(path: Path, content: bytes) -> Any:
+    _check_header(path, io.BytesIO(content), len(content))
+    return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def _sparse(path: Path, arrays: dict[str, Any]) -> Any:
+    """Return a matrix as scipy saves it. Its places are checked: scipy would follow wrong ones out of its arrays."""
+    kind = arrays["format"].item()
+    name = kind.decode() if isinstance(kind, bytes) else kind
+    if name not in _SPARSE or not set(_SPARSE[name]) <= set(arrays):
+        raise FedDPError(f"{path.name} must hold a sparse matrix of format {', '.join(_SPARSE)}, got {name!r:.40}.")
+    rows, columns = (int(n) for n in arrays["shape"])
+    values = arrays["data"]
+    _check_width(path, columns)
+    if rows < 0 or columns < 0 or rows > max(_SPARSE_ROWS, 1000 * len(values)):
+        raise FedDPError(f"{path.name} must hold a matrix of rows that are not nearly all empty, got shape {(rows, columns)}.")
+    if name == "coo":
+        return sparse.coo_matrix((values, (arrays["row"], arrays["col"])), shape=(rows, columns)).tocsr()
+    make = sparse.csr_matrix if name == "csr" else sparse.csc_matrix
+    matrix = make((values, arrays["indices"], arrays["indptr"]), shape=(rows, columns))
+    matrix.check_format(full_check=True)
+    return matrix.tocsr()
 
 
 def _svm_columns(path: Path) -> tuple[str, ...]:
@@ -62,6 +124,7 @@ def _svm_columns(path: Path) -> tuple[str, ...]:
     for part in _svm_parts(path, _SVM_ROWS):
         if part.nnz:
             first, end = min(first, int(part.indices.min())), max(end, int(part.indices.max()) + 1)
+            _check_width(path, end)
     return tuple(f"x{i}" for i in range(first, end))
 
 

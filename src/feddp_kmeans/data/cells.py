@@ -25,7 +25,7 @@ def is_line(word: Any) -> bool:
 
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Return the first few names for a message of one line."""
-    shown = ", ".join(name if is_line(name) else ascii(name) for name in names[:most])
+    shown = ", ".join((name if is_line(name) else ascii(name))[:60] for name in names[:most])
     return f"{shown}{', ...' if len(names) > most else ''}" if names else "no column"
 
 

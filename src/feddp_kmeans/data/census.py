@@ -5,7 +5,6 @@ COW, age (AGEP) and hours (WKHP) are left out. The server holds some rows of the
 whether its server rows are also client rows; here they are taken away from the clients, and a state that has no row left is no client.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import Array, FloatArray, IntArray, Points
 from feddp_kmeans.data.federated import FederatedData, draw_rows, split_by_owner
 from feddp_kmeans.data.tables import named_errors
@@ -41,8 +41,9 @@ def census(
     path = Path(folder) / TABLE
     with named_errors(path):
         table = pq.read_table(path, columns=["state", "COW", *FEATURES])
-    states = table["state"].cast(pa.string()).to_numpy()
-    people = _People(states, _numbers(table["COW"]), {name: _numbers(table[name]) for name in FEATURES})
+        table.validate(full=True)
+        states = table["state"].cast(pa.string()).to_numpy()
+        people = _People(states, _numbers(table["COW"]), {name: _numbers(table[name]) for name in FEATURES})
     return people.federated(_read_codes(Path(folder) / CATEGORIES), employment_class, seed, server_in_class, server_other)
 
 
@@ -126,7 +127,12 @@ class _People:
 
 def _places(name: str, values: FloatArray, codes: Sequence[float | None]) -> IntArray:
     """Return the position of each value among the codes. NaN is equal to NaN here, and sorts last."""
-    listed = np.array([np.nan if code is None else code for code in codes], dtype=np.float64)
+    try:
+        listed = np.array([np.nan if code is None else code for code in codes], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise FedDPError(f"codes of {name} must be numbers, got something else.") from None
+    if listed.ndim != 1 or not len(listed):
+        raise FedDPError(f"codes of {name} must be numbers, at least one, got shape {listed.shape}.")
     order = np.argsort(listed, kind="stable")
     found = np.minimum(np.searchsorted(listed, values, sorter=order), len(listed) - 1)
     places: IntArray = order[found]
@@ -138,7 +144,7 @@ def _places(name: str, values: FloatArray, codes: Sequence[float | None]) -> Int
 
 def _read_codes(path: Path) -> Codes:
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))["categories"]
+        listed = parse_json(path.read_bytes())["categories"]
         return {name: [code for code, _ in listed[name]] for name in FEATURES}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FedDPError(f"{path.name} must list [code, label] pairs for each of {list(FEATURES)}, got: {error!r}") from None

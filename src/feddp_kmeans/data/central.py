@@ -1,6 +1,5 @@
 """Central data sets: one table, a number of clusters, and the box that the points are known to lie in."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +8,10 @@ from sklearn.datasets import load_digits
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, FloatArray
+from feddp_kmeans.data.array_files import read_npz
+from feddp_kmeans.data.tables import named_errors
+
+_KEYS = ("X", "k", "lo", "hi")
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,9 @@ def load_central(path: Path | str) -> CentralData:
         raise FedDPError(f"lo and hi of {path.name} must hold {points.shape[1]} numbers, got shapes {low.shape} and {high.shape}.")
     if not ((points >= low) & (points <= high)).all():
         raise FedDPError(f"X of {path.name} must lie in the box from lo to hi, got points outside it.")
-    return CentralData(points, int(stored["k"]), low, high, path.stem)
+    if stored["k"].size != 1:
+        raise FedDPError(f"k of {path.name} must be one number, got shape {stored['k'].shape}.")
+    return CentralData(points, int(stored["k"].item()), low, high, path.stem)
 
 
 def digits() -> CentralData:
@@ -48,7 +53,10 @@ def digits() -> CentralData:
 
 def _read(path: Path) -> dict[str, Array]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in ("X", "k", "lo", "hi")}
-    except (OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        with named_errors(path):
+            stored = read_npz(path)
+    except FedDPError as error:
         raise FedDPError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got: {error}") from None
+    if missing := [key for key in _KEYS if key not in stored or stored[key].dtype.kind not in "biuf"]:
+        raise FedDPError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got no numbers under {missing[0]}.")
+    return stored

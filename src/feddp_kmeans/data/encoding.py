@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
+from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.data.cells import check_distinct, is_line, is_readable, listed
 from feddp_kmeans.data.columns import CategoryColumn, Column, Described, NumberColumn
@@ -118,10 +119,8 @@ class Schema:
     def read(cls, path: Path) -> "Schema":
         """Return the schema in a JSON file."""
         try:
-            data = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_distinct)
-        except FedDPError as error:
-            raise FedDPError(f"{path.name}: {error}") from None
-        except (OSError, ValueError, RecursionError) as error:
+            data = parse_json(path.read_bytes())
+        except (OSError, ValueError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise FedDPError(f"schema must be a readable JSON file, got {str(path)!r}: {first}") from None
         try:
@@ -207,10 +206,3 @@ def _entries(data: Any, what: str) -> Sequence[Any]:
     if not isinstance(data, list):
         raise FedDPError(f"{what} of a schema must be a list, got {data!r:.80}.")
     return data
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) < len(keys):
-        raise FedDPError(f"schema must name a key once, got {next(key for key in keys if keys.count(key) > 1)!r:.80} twice.")
-    return dict(pairs)

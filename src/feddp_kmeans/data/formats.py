@@ -61,10 +61,12 @@ def read_tables(path: Path, columns: Sequence[str], rows: int, *, text: bool = F
     elif suffix == ".parquet":
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
             for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
+                batch.validate(full=True)
                 yield pa.Table.from_batches([batch]).select(list(columns))
     elif suffix in ARROW:
         with _arrow(path) as reader:
             for batch in _arrow_batches(reader):
+                batch.validate(full=True)  # places inside an Arrow file are followed unseen
                 for start in range(0, batch.num_rows, rows):
                     yield pa.Table.from_batches([batch.slice(start, rows)]).select(list(columns))
     else:

@@ -52,6 +52,7 @@ def stack_exchange(
     with named_errors(path):
         by_topics = "topics" in pq.read_schema(path).names
         table = pq.read_table(path, columns=["client", "embedding", *(["topics"] if by_topics else ["first_tag", "tags"])])
+        table.validate(full=True)
         vectors = _vectors(table["embedding"].combine_chunks())
     every = [set(tags or ()) for tags in table["topics" if by_topics else "tags"].to_pylist()]
     first = every if by_topics else [{tag} for tag in table["first_tag"].to_pylist()]
@@ -158,14 +159,16 @@ def _questions(path: Path, split: str | None) -> Iterator[tuple[str, dict[str, s
                 query = f"SELECT serialized_example_proto FROM examples WHERE client_id = ?{where} ORDER BY rowid"  # noqa: S608 - the same
                 for question in _distinct(row[0] for row in database.execute(query, (client, *values))):
                     yield str(client), question
-    except sqlite3.Error as error:
-        raise FedDPError(f"{path.name} must be TensorFlow Federated's SQLite database, got: {error}") from None
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise FedDPError(f"{path.name} must be TensorFlow Federated's SQLite database, got: {str(error)!a:.200}") from None
 
 
 def _distinct(messages: Iterable[bytes]) -> Iterator[dict[str, str]]:
     """Yield one of the sentences of each question."""
     seen = set()
     for message in messages:
+        if not isinstance(message, bytes):
+            raise FedDPError(f"serialized_example_proto must hold bytes, got {type(message).__name__}.")
         if b"question" not in message:  # an answer, seen without reading its fields
             continue
         sentence = text_features(message)

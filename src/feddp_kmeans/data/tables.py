@@ -5,9 +5,11 @@ Opening reads headers only. A column that is not numeric is refused by name; an 
 
 import glob
 import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +24,24 @@ from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_s
 
 LABELS = ".labels"
 """How the stem of a file of labels ends."""
+_BROKEN = (
+    pa.ArrowException,
+    zipfile.BadZipFile,
+    zlib.error,
+    TokenError,
+    SyntaxError,
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    RuntimeError,
+)
+"""What readers raise at files that are not what they seem: NumPy reads a header as Python, zipfile knows ciphers and odd packings."""
 _PIECE = 1 << 16
 """Rows that are read at once where no one says how many."""
 
@@ -170,7 +190,6 @@ class named_errors:  # noqa: N801 - reads as a function where it is used
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        wrong = pa.ArrowException | OSError | ValueError | EOFError | OverflowError | zipfile.BadZipFile
-        if isinstance(error, wrong) and not isinstance(error, FedDPError):
+        if isinstance(error, _BROKEN) and not isinstance(error, FedDPError):
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise FedDPError(f"{self._path.name} must be a readable {self._path.suffix} table, got: {first}") from None
+            raise FedDPError(f"{self._path.name} must be a readable {self._path.suffix} table, got: {first:.300}") from None

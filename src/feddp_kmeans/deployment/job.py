@@ -9,6 +9,7 @@ from pathlib import Path
 
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import write_whole
+from feddp_kmeans._json import check_fields, parse_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import feddp_kmeans
 from feddp_kmeans.algorithm.settings import NoiseName, Settings
@@ -69,12 +70,14 @@ class Job:
 def read_job(path: Path) -> Job:
     """Return the job in a file; refuse anything else."""
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
+        given = parse_json(path.read_bytes())
         asked = given["settings"]
         settings = Settings(**asked | {"box": None if asked["box"] is None else tuple(asked["box"])})
-        return Job(**given | {"settings": settings, "ignore": tuple(given["ignore"])})
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        job = Job(**given | {"settings": settings, "ignore": tuple(given["ignore"])})
+        check_fields(job, path.name)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise FedDPError(f"{path.name} must state a job of feddp serve, got {type(error).__name__}.") from None
+    return job
 
 
 def opened(job: Job) -> Job:

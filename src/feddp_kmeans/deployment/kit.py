@@ -9,11 +9,13 @@ from typing import Any
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
+from feddp_kmeans._json import parse_json
 from feddp_kmeans.deployment.keys import write_authority
 from feddp_kmeans.federation.secure_sum.identity import PublicIdentity, load_public, public_line
 from feddp_kmeans.federation.wire import PROTOCOL
 
 _PUBLIC, _PRIVATE, _SITES, _ABOUT = "public", "private", "sites", "federation.json"
+_HOST = re.compile(r"[A-Za-z0-9._:%-]{1,253}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
@@ -112,11 +114,11 @@ def read_kit(folder: Path) -> Kit:
     about = _about(folder)
     if about.get("protocol") != PROTOCOL:
         raise FedDPError(
-            f"the kit must be of protocol {PROTOCOL}, got {about.get('protocol')}: server and site must have the same version."
+            f"the kit must be of protocol {PROTOCOL}, got {about.get('protocol')!r:.40}: server and site must have the same version."
         )
     host, port = about.get("host"), about.get("port")
-    if not isinstance(host, str) or not isinstance(port, int):
-        raise FedDPError(f"{_ABOUT} must state host and port, got {host!r} and {port!r}.")
+    if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or not 0 < port < 1 << 16:
+        raise FedDPError(f"{_ABOUT} must state host and port, got {host!r:.80} and {port!r:.80}.")
     return Kit(folder, host, port)
 
 
@@ -128,7 +130,7 @@ def check_site_name(name: str) -> None:
 
 def _about(folder: Path) -> dict[str, Any]:
     try:
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        about = parse_json((folder / _ABOUT).read_bytes())
     except (OSError, ValueError):
         about = None
     if not isinstance(about, dict):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._json import check_fields, parse_json
 from feddp_kmeans.algorithm.statistics import REGISTRY
 from feddp_kmeans.data.encoding import Schema, open_encoded
 from feddp_kmeans.data.tables import check_readable, client_paths, open_clients
@@ -87,16 +88,18 @@ class Site:
 def read_site(path: Path) -> Site:
     """Return the site that a file describes; refuse anything else."""
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
+        given = parse_json(path.read_bytes())
     except (OSError, ValueError):
         given = None
     known = {field.name for field in fields(Site)}
     if not isinstance(given, dict) or not set(given) <= known:
         raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
     try:
-        return Site(**given | {"ignore": tuple(given.get("ignore", ()))})
+        site = Site(**given | {"ignore": tuple(given.get("ignore", ()))})
     except TypeError as error:
         raise FedDPError(f"{path.name} must describe a site: {error}.") from None
+    check_fields(site, path.name)
+    return site
 
 
 def site_of_node(configuration: Any) -> Site:

@@ -5,7 +5,9 @@ odometer, and answers nothing that the terms do not hold, nothing twice, and not
 """
 
 import hmac
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -15,7 +17,7 @@ import numpy as np
 
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.federation.base import Statistic, check_query, query_digest
+from feddp_kmeans.federation.base import ClientBatch, Statistic, check_query, query_digest
 from feddp_kmeans.federation.batches import PointSource, SourceClients
 from feddp_kmeans.federation.local import exact_sum
 from feddp_kmeans.federation.run_state import RunState, RunStates
@@ -70,7 +72,7 @@ class _Joined:
         return self.sources[0].dimension
 
     def read(self) -> FloatArray:
-        return np.concatenate(list(self.pieces(1 << 16)))
+        return np.concatenate([np.empty((0, self.dimension)), *self.pieces(1 << 16)])
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
         return chain.from_iterable(source.pieces(rows) for source in self.sources)
@@ -108,7 +110,8 @@ class Participant:
         try:
             asked = unpack(request)
             kind = asked.kind
-            return self._answer(asked)
+            with nullcontext() if kind == "describe" else self._runs.locked():
+                return self._answer(asked)
         except (FedDPError, BudgetError) as error:
             self._tell(f"refused {kind}: {error}")
             return pack("refused", reason=str(error))
@@ -173,14 +176,14 @@ class Participant:
         shares = party.share([Advert.from_dict(a) for a in asked.get("adverts", list)], self._roster)
         state.party = party.to_dict()
         self._runs.save(run, state)
-        return pack("shared", shares=sealed_to(shares))
+        return pack("shared", **place_of(asked), shares=sealed_to(shares))
 
     def _sum(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.AGGREGATOR)
         release, statistic, public = self._query(asked, terms, state)
         total = self._own_total(statistic, release, public)
         self._runs.save(run, state)
-        return pack("summed", values=total)
+        return pack("summed", **place_of(asked), values=total)
 
     def _mask(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.SECURE_SUM)
@@ -197,7 +200,7 @@ class Participant:
         state.rounds[str(number)] = label
         state.party = party.to_dict()
         self._runs.save(run, state)
-        return pack("masked", values=masked)
+        return pack("masked", **place_of(asked), values=masked)
 
     def _confirm(self, asked: Envelope) -> bytes:
         run, _, state = self._turn(asked, Trust.SECURE_SUM)
@@ -207,7 +210,7 @@ class Participant:
         signature = party.confirm(asked.get("round", int), asked.get("survivors", list), self._identity)
         state.party = party.to_dict()
         self._runs.save(run, state)
-        return pack("confirmed", signature=signature)
+        return pack("confirmed", **place_of(asked), signature=signature)
 
     def _unmask(self, asked: Envelope) -> bytes:
         run, _, state = self._turn(asked, Trust.SECURE_SUM)
@@ -221,7 +224,7 @@ class Participant:
         state.party = party.to_dict()
         self._runs.save(run, state)
         self._tell(f"{label}: answered")
-        return pack("unmasked", **reply.to_dict())
+        return pack("unmasked", **place_of(asked), **reply.to_dict())
 
     def _turn(self, asked: Envelope, trust: Trust) -> tuple[str, Terms, RunState]:
         """Return the run that a request belongs to, if it is of the session under way and was not answered before."""
@@ -248,8 +251,8 @@ class Participant:
             raise FedDPError(f"statistic must be one of the registry, got {name!r:.80}.")
         public = {key.removeprefix(PUBLIC): value for key, value in asked.fields.items() if key.startswith(PUBLIC)}
         for key, value in public.items():
-            if value is not None and not np.isfinite(np.asarray(value, dtype=np.float64)).all():
-                raise FedDPError(f"public argument {key!r} must be finite numbers.")
+            if not (value is None or (_is_number(value) and np.isfinite(value).all())):
+                raise FedDPError(f"public argument {key!r:.80} must be finite numbers.")
         check_query(statistic, release, terms.plan.unit, public)
         digest = query_digest(statistic, public)
         if state.queries.setdefault(_label(asked), digest) != digest:
@@ -257,8 +260,11 @@ class Participant:
         return release, statistic, public
 
     def _own_total(self, statistic: Statistic, release: Release, public: Mapping[str, Any]) -> IntArray:
+        data = self._data()
+        nobody = ClientBatch(np.empty((0, len(data.columns))), np.zeros(1, dtype=np.int64))
+        release.check_size(statistic(nobody, **public).size)  # what is wrong with a query is found without looking at any point
         self._tell(f"{release.name}: computing {statistic.name}")
-        total = self._data().total(statistic, public)
+        total = data.total(statistic, public)
         release.check_size(total.size)
         return total
 
@@ -267,6 +273,11 @@ class Participant:
         if terms.secure:
             return SystemStream()
         return SeededStream(asked.get("seed", int), f"{self.name}/{_label(asked)}")
+
+
+def place_of(message: Envelope) -> dict[str, Any]:
+    """Return where in a run a request stands: its answer says the same, so that an old answer is not taken for a new one."""
+    return {name: message.fields.get(name) for name in ("session", "turn")}
 
 
 def presence(nonce: bytes, name: str) -> bytes:
@@ -285,6 +296,11 @@ def sealed_from(given: Mapping[str, Any]) -> dict[str, bytes]:
         return {name: bytes.fromhex(content) for name, content in given.items()}
     except (TypeError, ValueError):
         raise FedDPError("sealed messages must be hexadecimal digits, got something else.") from None
+
+
+def _is_number(value: Any) -> bool:
+    plain = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return plain or isinstance(value, np.ndarray)
 
 
 def _label(asked: Envelope) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
-from feddp_kmeans.federation.participant import PUBLIC, presence, sealed_from, sealed_to
+from feddp_kmeans.federation.participant import PUBLIC, place_of, presence, sealed_from, sealed_to
+from feddp_kmeans.federation.secure_sum import wire
 from feddp_kmeans.federation.secure_sum.aggregator import Aggregator
 from feddp_kmeans.federation.secure_sum.identity import PublicIdentity, verify
 from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply
@@ -21,11 +22,13 @@ from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
 from feddp_kmeans.federation.terms import Terms, Trust
 from feddp_kmeans.federation.transport import Lost, Transport
 from feddp_kmeans.federation.wire import PROTOCOL, Envelope, pack, unpack
-from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.plan import Plan
-from feddp_kmeans.privacy.unit import PrivacyUnit
 
 Read = TypeVar("Read")
+
+_TO_SPARE = 1 + 1e-9
+"""For the rounding of norms in floating point."""
 
 TIMEOUT = 300.0
 """Seconds that a client has for an answer."""
@@ -112,7 +115,7 @@ class RemoteFederation(Federation):
         self._made[release.name] += 1
         length = len(statistic(ClientBatch(np.empty((0, self.dimension)), np.zeros(1, dtype=np.int64)), **public))
         if self._mode is Trust.AGGREGATOR:
-            total = self._plain_sum(self._session, statistic, release, query, cohort, length)
+            total = self._plain_sum(self._session, statistic, release, query, cohort, length, public)
             values = release.noisy(total, self._streams.stream(release.name))
         else:
             values = release.from_steps(self._secure_sum(self._session, query, length))
@@ -129,22 +132,36 @@ class RemoteFederation(Federation):
         query: dict[str, Any],
         cohort: BoolArray | None,
         length: int,
+        public: Mapping[str, Any],
     ) -> IntArray:
+        """Return the sum of what the clients sent.
+
+        A client that lies can only do what the data it claims to have could: where clients are protected, its answer has the norm that
+        one client may have; where points are, a client may have any number of them, and only answers that would wrap the sum around
+        are no honest client's. Under secure-sum nothing of this can be seen: a masked answer looks like any other.
+        """
         chosen = session.names if cohort is None else [n for n, taken in zip(sorted(self._nodes), cohort, strict=True) if taken]
         asked = [name for name in chosen if name in session.names]
         request = pack("sum", **session.next_turn(), **query)
-        replies = self._ask(dict.fromkeys(asked, request), "summed")
-        parts = self._vectors(replies, length, np.dtype(np.int64))
-        if statistic.unit is PrivacyUnit.CLIENT:
-            for name in [
-                n for n, part in parts.items() if np.linalg.norm(part.astype(np.float64)) > release.integer_sensitivity * (1 + 1e-9)
-            ]:
-                self._lose(name, "sent more than one client may", parts)
+        replies = self._ask(dict.fromkeys(asked, request), "summed", session.place)
+        bound = statistic.sensitivity(**public)
+        parts = self._read(replies, lambda _, reply: self._part_of(reply, length, release, bound if statistic.whole_clients else None))
         self._check_enough(query, parts, needed=self.threshold if cohort is None else 0)
         total = np.zeros(length, dtype=np.int64)
         for part in parts.values():
             total += part
         return total
+
+    def _part_of(self, reply: Envelope, length: int, release: Release, bound: Sensitivity | None) -> Array:
+        part = _vector_of(reply, length, np.dtype(np.int64))
+        sizes = np.abs(part.astype(np.float64))
+        if sizes.max(initial=0.0) * self.n_clients >= release.largest_total:
+            raise FedDPError("sent more than a sum can hold")
+        if bound is not None:
+            l1 = math.inf if bound.l1 is None else bound.l1
+            if np.linalg.norm(sizes) > bound.l2 * _TO_SPARE or sizes.sum() > l1 * _TO_SPARE:
+                raise FedDPError("sent more than one client may")
+        return part
 
     def _secure_sum(self, session: "_Session", query: dict[str, Any], length: int) -> IntArray:
         aggregator, number = session.aggregator, session.round
@@ -156,7 +173,7 @@ class RemoteFederation(Federation):
             if name not in session.received:
                 first = {"sharers": list(aggregator.sharers), "shares": sealed_to(aggregator.ciphertexts_for(name))}
             requests[name] = pack("mask", **turn, **query, **first)
-        masked = self._vectors(self._ask(requests, "masked"), length, np.dtype(np.uint64))
+        masked = self._vectors(self._ask(requests, "masked", session.place), length, np.dtype(np.uint64))
         session.received |= masked.keys()
         self._check_enough(query, masked, needed=self.threshold)
         survivors = list(aggregator.survivors(masked))
@@ -164,12 +181,12 @@ class RemoteFederation(Federation):
         confirmations: dict[str, bytes] = {}
         if self._confirmed:
             request = pack("confirm", **session.next_turn(), **about)
-            replies = self._ask(dict.fromkeys(survivors, request), "confirmed")
+            replies = self._ask(dict.fromkeys(survivors, request), "confirmed", session.place)
             confirmations = self._read(replies, lambda _, reply: reply.get("signature", bytes))
             self._check_enough(query, confirmations, needed=self.threshold, of=len(survivors))
         request = pack("unmask", **session.next_turn(), **about, confirmations=sealed_to(confirmations))
-        replies = self._ask(dict.fromkeys(survivors, request), "unmasked")
-        opened = self._read(replies, lambda _, reply: UnmaskReply.from_dict(dict(reply.fields)))
+        replies = self._ask(dict.fromkeys(survivors, request), "unmasked", session.place)
+        opened = self._read(replies, lambda _, reply: _unmasked_of(reply))
         self._check_enough(query, opened, needed=self.threshold, of=len(survivors))
         total: IntArray = aggregator.total(number, masked, opened).view(np.int64)
         return total
@@ -194,7 +211,7 @@ class RemoteFederation(Federation):
         self._check_enough({"release": "the keys"}, adverts, needed=self.threshold)
         ordered = aggregator.take_adverts(adverts.values())
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
-        replies = self._ask(dict.fromkeys(sorted(adverts), request), "shared")
+        replies = self._ask(dict.fromkeys(sorted(adverts), request), "shared", session.place)
         graph = terms.graph(tuple(sorted(adverts)))
         shared = self._read(replies, lambda name, reply: _shares_of(reply, graph.neighbours(name)))
         self._check_enough({"release": "the shares of keys"}, shared, needed=self.threshold)
@@ -234,7 +251,7 @@ class RemoteFederation(Federation):
 
     def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
         """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
-        name = told.get("name", str)
+        name = wire.name(told.get("name", str), "the name of a client")
         if told.get("protocol", int) != PROTOCOL:
             raise FedDPError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
         if self._roster is not None and name not in self._roster:
@@ -243,7 +260,7 @@ class RemoteFederation(Federation):
             raise FedDPError(f"{name!r} must show that it holds its key; it did not.")
         return name, tuple(str(column) for column in told.get("columns", list))
 
-    def _ask(self, requests: Mapping[str, bytes], kind: str) -> dict[str, Envelope]:
+    def _ask(self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None = None) -> dict[str, Envelope]:
         """Return the answers of the kind wanted; why the others are missing is told and remembered."""
         self._find_again()
         patient = [self._nodes[name] for name in requests if name not in self._missing]
@@ -251,7 +268,7 @@ class RemoteFederation(Federation):
         answers: dict[str, Envelope] = {}
         for name in requests:
             try:
-                answers[name] = _opened(replies.get(self._nodes[name], Lost("it was not reached")), kind)
+                answers[name] = _opened(replies.get(self._nodes[name], Lost("it was not reached")), kind, place)
                 self._missing.pop(name, None)
             except FedDPError as error:
                 self._lose(name, str(error), answers)
@@ -314,10 +331,15 @@ class _Session:
         self.names: list[str] = []
         self.received: set[str] = set()
 
+    @property
+    def place(self) -> dict[str, Any]:
+        """Return what the answers to the latest request say of their place."""
+        return {"session": self.key, "turn": self.turn}
+
     def next_turn(self) -> dict[str, Any]:
         """Return the fields that place a request in the session; no two requests share them."""
         self.turn += 1
-        return {"run": self.run, "session": self.key, "turn": self.turn}
+        return {"run": self.run} | self.place
 
 
 def _advert_of(name: str, reply: Envelope) -> Advert:
@@ -325,6 +347,10 @@ def _advert_of(name: str, reply: Envelope) -> Advert:
     if advert.name != name:
         raise FedDPError(f"an advert must be of its sender, got one of {advert.name!r}.")
     return advert
+
+
+def _unmasked_of(reply: Envelope) -> UnmaskReply:
+    return UnmaskReply.from_dict({name: value for name, value in reply.fields.items() if name not in place_of(reply)})
 
 
 def _shares_of(reply: Envelope, neighbours: Iterable[str]) -> dict[str, bytes]:
@@ -341,8 +367,8 @@ def _vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
     return values
 
 
-def _opened(reply: bytes | Lost, kind: str) -> Envelope:
-    """Return a reply of the kind wanted; anything else is an error that says what it was."""
+def _opened(reply: bytes | Lost, kind: str, place: Mapping[str, Any] | None = None) -> Envelope:
+    """Return a reply of the kind wanted, to the request that was made at this place of the run; anything else is an error."""
     if isinstance(reply, Lost):
         raise FedDPError(reply.reason)
     told = unpack(reply)
@@ -350,4 +376,6 @@ def _opened(reply: bytes | Lost, kind: str) -> Envelope:
         raise FedDPError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}")
     if told.kind != kind:
         raise FedDPError(f"it answered {told.kind!r:.40} where {kind!r} was asked for.")
+    if place is not None and place_of(told) != place:
+        raise FedDPError("it answered an earlier request again.")
     return told

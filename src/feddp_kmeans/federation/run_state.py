@@ -1,12 +1,15 @@
 """What a client remembers of a run, on its own disk: it may be stopped and started between any two messages."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._files import write_whole
+from feddp_kmeans._files import locked, write_whole
+from feddp_kmeans._json import check_fields, parse_json
 
 
 @dataclass
@@ -38,15 +41,24 @@ class RunStates:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let no other process answer for this client meanwhile: each would act on what it knew before the other did."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(self._folder):
+            yield
+
     def load(self, run: str) -> RunState | None:
         """Return what is known of a run; None where nothing is."""
         path = self._path(run)
         if not path.exists():
             return None
         try:
-            return RunState(**json.loads(path.read_text(encoding="utf-8")))
+            state = RunState(**parse_json(path.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
             raise FedDPError(f"{path.name} must hold the state of a run, got {type(error).__name__}.") from None
+        check_fields(state, path.name)
+        return state
 
     def save(self, run: str, state: RunState) -> None:
         """Keep the state, on disk before this returns, for this user's eyes only."""

@@ -9,14 +9,17 @@ from enum import StrEnum
 from typing import Any
 
 from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.privacy.accounting import accounting_work
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.odometer import Entry, Odometer
 from feddp_kmeans.privacy.plan import Composition, Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _MOST_RELEASES, _MOST_TIMES, _MOST_VALUES = 100, 10_000, 1 << 28
-_LEAST_MULTIPLIER = 0.01
+_LEAST_MULTIPLIER, _MOST_MULTIPLIER = 0.01, 1e15
 """Noise beneath which no accountant needs to be asked: the release is as good as open."""
+_MOST_WORK = 1000.0
+"""Privacy losses up to which an accountant takes seconds: a server must not keep a client busy with a plan."""
 
 
 class Trust(StrEnum):
@@ -163,6 +166,8 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     _checked(len(releases), 0 < len(releases) <= _MOST_RELEASES and len({r.name for r in releases}) == len(releases))
     epsilon, delta, rate = (float(given[name]) for name in ("epsilon", "delta", "sampling_rate"))
     _checked((epsilon, delta, rate), epsilon > 0 and 0 < delta < 1 and 0 < rate <= 1)
+    noisy = [release for release in releases if release.noise_multiplier]
+    _checked("too little noise to add up", accounting_work(noisy, sampled=rate < 1) <= _MOST_WORK)
     return Plan(PrivacyUnit.parse(given["unit"]), epsilon, delta, releases, Composition(given["composition"]), rate)
 
 
@@ -173,7 +178,7 @@ def _release(row: Mapping[str, Any]) -> Release:
         mechanism=Mechanism(row["mechanism"]),
         sensitivity=float(row["sensitivity"]),
         integer_sensitivity=float(row["integer_sensitivity"]),
-        noise_multiplier=_checked(multiplier, multiplier == 0 or multiplier >= _LEAST_MULTIPLIER),
+        noise_multiplier=_checked(multiplier, multiplier == 0 or _LEAST_MULTIPLIER <= multiplier <= _MOST_MULTIPLIER),
         values=_checked(row["values"], type(row["values"]) is int and 1 <= row["values"] <= _MOST_VALUES),
         times=_checked(row["times"], type(row["times"]) is int and 1 <= row["times"] <= _MOST_TIMES),
     )

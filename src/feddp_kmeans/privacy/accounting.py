@@ -94,6 +94,17 @@ def runs_epsilon(runs: Sequence[tuple[Sequence[Release], float]], delta: float, 
     return _pld_epsilon(tuple(numbers.items()), delta, coarseness)
 
 
+def accounting_work(releases: Sequence[Release], *, sampled: bool) -> float:
+    """Return about how large the privacy losses of noisy releases become together: time and memory of the accountant grow with it.
+
+    Zero where there is a closed form: all noise is Gaussian, and no release is of a sample.
+    """
+    gaussian = [r for r in releases if r.mechanism is Mechanism.GAUSSIAN]
+    if len(gaussian) == len(releases) and not sampled:
+        return 0.0
+    return sum(r.times / r.noise_multiplier for r in releases) + sum(r.times / (2 * r.noise_multiplier**2) for r in gaussian)
+
+
 @lru_cache(maxsize=1024)
 def _pld_epsilon(rows: tuple[tuple[tuple[Mechanism, float, float], int], ...], delta: float, coarseness: float) -> float:
     from dp_accounting.pld import privacy_loss_distribution as pld

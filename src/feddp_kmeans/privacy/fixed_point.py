@@ -41,6 +41,8 @@ class Ball:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.radius) and self.radius >= _LEAST_RADIUS):
             raise FedDPError(f"radius must be positive and finite, at least {_LEAST_RADIUS:g}, got {self.radius}.")
+        if np.ndim(self.center) != 1:
+            raise FedDPError(f"center of the ball must be one point, got an array of shape {np.shape(self.center)}.")
         if not np.isfinite(self.center).all():
             raise FedDPError("center of the ball must be finite, got a NaN or an infinity.")
         if not 1 <= self.dimension <= MAX_DIMENSION:
@@ -60,6 +62,7 @@ class Ball:
         """Return the points as integer vectors: an array's as an array, a CSR matrix's without making it dense. The bits are the same."""
         if not hasattr(points, "tocsr"):
             return self.encode(points)
+        self._check_columns(points)
         from feddp_kmeans.privacy.sparse_points import encode_sparse
 
         return encode_sparse(self, points.tocsr())
@@ -70,6 +73,7 @@ class Ball:
         Rows are scaled by R / radius and rounded to the nearest integers; those whose length is then beyond R are shortened to it. Which
         those are is decided exactly: while no coordinate is beyond R, squares add up to whole numbers below 2**53.
         """
+        self._check_columns(points)
         if not compiled(points.size):
             return _encode(points, self.center, RESOLUTION / self.radius)
         from feddp_kmeans.privacy import kernels
@@ -78,9 +82,15 @@ class Ball:
 
     def kernel_arguments(self, points: Array) -> tuple[Array, FloatArray, float, float, int, float]:
         """Return what the compiled form of ``encode`` is called with."""
+        self._check_columns(points)
         rows = np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
         center = np.ascontiguousarray(self.center, dtype=np.float64)
         return rows, center, RESOLUTION / self.radius, LARGEST, spare_bits(self.dimension), float(RESOLUTION)
+
+    def _check_columns(self, points: Points) -> None:
+        """Refuse a center of other coordinates: it might still fit, row by row, a table of just so many points."""
+        if points.shape[1] != self.dimension:
+            raise FedDPError(f"center of the ball must have {points.shape[1]} coordinates, got {self.dimension}.")
 
     def decode(self, encoded: FloatArray) -> FloatArray:
         """Return the points that these integer vectors stand for."""
@@ -99,8 +109,8 @@ def _encode(points: Array, center: FloatArray, scale: float) -> FloatArray:
         encoded *= scale
         np.rint(encoded, out=encoded)
         outside = np.einsum("ij,ij->i", encoded, encoded) > RESOLUTION**2
-        if outside.any():
-            encoded[outside] = _shortened(np.subtract(points[outside], center, dtype=np.float64))
+        # Also where no row is outside: an answer must not take longer for the first that is.
+        encoded[outside] = _shortened(np.subtract(points[outside], center, dtype=np.float64))
     return encoded
 
 

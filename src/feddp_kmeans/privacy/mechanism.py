@@ -147,6 +147,11 @@ class Release:
             return 0
         return max(0, math.ceil(math.log2(_FINEST_SCALE / (self.noise_multiplier * self.integer_sensitivity))))
 
+    @property
+    def largest_total(self) -> float:
+        """Return what a sum must stay below, in integer steps, to have room for noise in 64 bits."""
+        return 2.0 ** (62 - self._shift)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger row: the contract's fields, as plain data."""
         norm = "l2_sensitivity" if self.mechanism is Mechanism.GAUSSIAN else "l1_sensitivity"

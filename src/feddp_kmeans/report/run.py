@@ -1,6 +1,5 @@
 """A finished run, read back from its folder."""
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow as pa
 from sklearn.metrics import pairwise_distances_argmin
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.data.cells import as_numbers
 from feddp_kmeans.data.encoding import Schema
@@ -49,8 +49,8 @@ def read_run(where: Path) -> Run:
     """Return the run in a folder, or in a result.json; anything else is refused in one line."""
     path = where / "result.json" if where.is_dir() else where
     try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        data = parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
         first = str(error).splitlines()[0]
         raise FedDPError(f"run must be a folder with a readable result.json, got {str(where)!r}: {first}") from None
     if not isinstance(data, dict) or not {"centers", "columns"} <= data.keys():
@@ -67,5 +67,11 @@ def read_run(where: Path) -> Run:
 
 
 def _is_center(center: Any, dimension: int) -> bool:
-    numbers = isinstance(center, list) and all(isinstance(x, int | float) and not isinstance(x, bool) for x in center)
-    return numbers and len(center) == dimension and all(math.isfinite(x) for x in center)
+    return isinstance(center, list) and len(center) == dimension and all(_is_finite(x) for x in center)
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False

@@ -1,6 +1,7 @@
 """Numbers and words as they stand on the page: always escaped, never more exact than they are."""
 
 import math
+import sys
 from html import escape
 from typing import Any
 
@@ -14,7 +15,7 @@ NOTHING = "\u2013"
 
 def finite(value: Any) -> float | None:
     """Return the number, or None where there is none: a word such as "inf", a null, a NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)
 

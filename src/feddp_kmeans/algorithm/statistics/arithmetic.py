@@ -58,6 +58,7 @@ def project(encoded: Any, projection: FloatArray | None) -> Any:
     """
     if projection is None:
         return encoded
+    check_table("projection", projection, rows=encoded.shape[1])
     if not bool((np.square(projection).sum(axis=0) <= _WIDEST).all()):
         raise FedDPError("projection must have columns of norm at most 1.")
     # Columns one after the other: twice as fast a product as rows.
@@ -68,6 +69,7 @@ def project(encoded: Any, projection: FloatArray | None) -> Any:
 
 def whole(centers: FloatArray) -> FloatArray:
     """Return centers in integer coordinates, rounded; refuse those so far out that arithmetic with them would not be exact."""
+    check_table("centers", centers)
     if not bool((np.square(centers).sum(axis=1) <= _FARTHEST**2).all()):
         raise FedDPError(f"centers must be within {_FARTHEST:g} steps of the origin.")
     rounded: FloatArray = np.rint(centers)
@@ -131,6 +133,24 @@ def positive(bound: float) -> float:
     if not _BOUNDS[0] <= (value := float(bound)) <= _BOUNDS[1]:
         raise FedDPError(f"bound must be from {_BOUNDS[0]:g} to {_BOUNDS[1]:g}, got {value}.")
     return value
+
+
+def check_table(name: str, table: FloatArray, rows: int | None = None, columns: int | None = None) -> None:
+    """Refuse a public argument that is no table, has no row, or not so many rows and columns as it must.
+
+    A table of another shape might go together with the points where they are just so many, and its rows with single points: then a
+    refusal would tell their number, and one point's absence would move all others.
+    """
+    shape = np.shape(table)
+    if len(shape) != 2 or not shape[0] or (columns is not None and shape[1] != columns) or (rows is not None and shape[0] != rows):
+        raise FedDPError(f"{name} must be a table of {rows or 'some'} rows and {columns or 'some'} columns, got shape {shape}.")
+
+
+def check_vector(name: str, vector: Array, size: int | None = None) -> None:
+    """Refuse a public argument that is not one number a coordinate (one number at least, where no size is given)."""
+    shape = np.shape(vector)
+    if len(shape) != 1 or not shape[0] or (size is not None and shape[0] != size):
+        raise FedDPError(f"{name} must be a row of {size or 'some'} numbers, got an array of shape {shape}.")
 
 
 def check_rows(name: str, rows: FloatArray, other: str, others: FloatArray) -> None:

@@ -9,13 +9,15 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import dense, encoded_points
+from feddp_kmeans.algorithm.statistics.arithmetic import check_vector, dense, encoded_points
 from feddp_kmeans.algorithm.statistics.paper import ONE
 from feddp_kmeans.algorithm.statistics.refined import each_point, residual_vectors, second_moment_norms
 from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.clipping import row_norms, within_range
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
+
+_MOST_CELLS = 1 << 26
 
 SHARE_STEPS = 1 << 24
 """Integer steps of a whole unit that is shared out over classes."""
@@ -26,6 +28,7 @@ def _classes(lengths: FloatArray, edges: FloatArray) -> IntArray:
 
     Edges out of order are refused: the search for one length starts where the one before it ended.
     """
+    check_vector("edges", edges)
     if not (np.diff(edges) >= 0).all():
         raise FedDPError("edges must be in ascending order.")
     classes: IntArray = np.searchsorted(edges, lengths, side="left").astype(np.int64)
@@ -37,6 +40,7 @@ def _histogram(lengths: FloatArray, edges: FloatArray, held: IntArray) -> IntArr
 
 
 def _distances(batch: ClientBatch, *, center: FloatArray, edges: FloatArray) -> IntArray:
+    check_vector("center", center, batch.points.shape[1])
     classes = _classes(row_norms(within_range(batch.dense - center)), edges)
     width = len(edges) + 1
     counts = np.bincount(batch.owners * width + classes, minlength=batch.n_clients * width).reshape(-1, width)
@@ -56,6 +60,10 @@ def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edge
 
 
 def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells: IntArray) -> IntArray:
+    for name, vector in (("low", low), ("high", high), ("cells", cells)):
+        check_vector(name, vector, batch.points.shape[1])
+    if not np.prod(cells, dtype=np.float64) <= _MOST_CELLS:
+        raise FedDPError(f"a grid must have at most {_MOST_CELLS} cells, got {np.prod(cells, dtype=np.float64):g}.")
     if not ((low < high).all() and (cells >= 1).all()):
         raise FedDPError(f"a grid must have low below high and at least one cell a coordinate, got {low}, {high} and {cells}.")
     with np.errstate(over="ignore"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import check_rows, is_clear, project, squared_distances, sums_by, whole
+from feddp_kmeans.algorithm.statistics.arithmetic import check_rows, check_table, is_clear, project, squared_distances, sums_by, whole
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS, ONE, OUTER_PRODUCT
 from feddp_kmeans.federation.base import ClientBatch, Statistic
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -21,6 +21,7 @@ _BLOCK_VALUES = 1 << 20
 
 def nearest(points: FloatArray, anchors: FloatArray) -> IntArray:
     """Return for each point the index of its nearest anchor, whatever other points there are; the first where several tie."""
+    check_table("anchors", anchors, columns=points.shape[1])
     labels = np.zeros(len(points), dtype=np.int64)
     if len(anchors) == 1:
         return labels
@@ -37,6 +38,7 @@ def nearest(points: FloatArray, anchors: FloatArray) -> IntArray:
 
 def moved(points: FloatArray, anchors: FloatArray, shifts: FloatArray) -> FloatArray:
     """Return the points, each with the shift of its nearest anchor."""
+    check_table("shifts", shifts, columns=points.shape[1])
     check_rows("shifts", shifts, "anchors", anchors)
     if not shifts.any():
         return points
