@@ -104,6 +104,6 @@ def test_equal_mechanisms_are_one_made_several_times():
 
 def test_a_calibrated_scale_is_private_where_epsilon_jumps():
     def epsilon_at(factor, coarseness):
-        return 0.3 * math.ceil(3 / factor / 0.3) * (1 + 1e-4 * coarseness)
+        return 0.26 * math.ceil(3 / factor / 0.26) * (1 + 1e-4 * coarseness)
 
     assert epsilon_at(calibrate_scale(epsilon_at, 0.5), 1) <= 0.5
