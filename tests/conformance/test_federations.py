@@ -158,7 +158,7 @@ def test_a_query_that_its_release_does_not_cover_is_booked_and_refused(federatio
 
 def test_a_federation_has_one_verb():
     public = {name for name in vars(Federation) if not name.startswith("_")}
-    assert public == {"begin", "dimension", "ledger", "n_clients", "noisy_sum", "replay", "secure", "server_seed"}
+    assert public == {"begin", "book_runs", "dimension", "ledger", "n_clients", "noisy_sum", "replay", "secure", "server_seed"}
 
 
 def test_progress_is_made_of_release_names(federation):
