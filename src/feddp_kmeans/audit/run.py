@@ -1,21 +1,18 @@
 """The whole audit: books, samplers, every release by itself, and whole runs, side by side in several processes."""
 
 import math
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from typing import Any
 
 from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans._processes import side_by_side
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.audit import cohorts, releases, whole
 from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import Case
 from feddp_kmeans.audit.neighbours import worst_for_all
 from feddp_kmeans.audit.whole import WHOLE, WholeRuns, judge, whole_runs
-from feddp_kmeans.federation.threads import THREADS
 from feddp_kmeans.privacy.audit import FAILURE_CHANCE, Finding, Verdict
 from feddp_kmeans.privacy.noise_audit import law_checks, law_findings
 
@@ -116,7 +113,7 @@ def _audit(
         parts += [_Part(first=first, end=min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
     together = WholeRuns()
     on_part(0, len(parts))
-    for done, found in enumerate(_each(case, parts, unit, runs, chance, jobs), 1):
+    for done, found in enumerate(side_by_side(_do, [(case, part, unit, runs, chance) for part in parts], jobs), 1):
         if isinstance(found, WholeRuns):
             together.add(found)
         else:
@@ -136,27 +133,7 @@ def _statistical_checks(case: Case) -> int:
     )
 
 
-def _each(
-    case: Case, parts: list[_Part], unit: FloatArray, runs: int, chance: float, jobs: int
-) -> Iterator[WholeRuns | releases.ReleaseAudit]:
-    if jobs == 1:
-        yield from (_do(case, part, unit, runs, chance) for part in parts)
-        return
-    with ProcessPoolExecutor(min(jobs, len(parts)), get_context("spawn"), _start) as pool:
-        futures = [pool.submit(_do, case, part, unit, runs, chance) for part in parts]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
 def _do(case: Case, part: _Part, unit: FloatArray, runs: int, chance: float) -> WholeRuns | releases.ReleaseAudit:
     if part.release is not None:
         return releases.audit_release(case, part.release, runs=_FOR_ONE * runs, chance=chance)
     return whole_runs(case, unit, range(part.first, part.end))
-
-
-def _start() -> None:
-    os.environ[THREADS] = "1"

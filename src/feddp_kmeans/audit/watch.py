@@ -9,6 +9,7 @@ import numpy as np
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray
 from feddp_kmeans.federation.base import Federation, Statistic, query_digest
+from feddp_kmeans.federation.wrapped import WrappedFederation
 from feddp_kmeans.privacy.ledger import Ledger
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream, StreamFactory
@@ -44,30 +45,15 @@ class Answered:
     values: FloatArray
 
 
-class Watch(Federation):
+class Watch(WrappedFederation):
     """Asks a federation, and notes every release and which random bits were drawn for it. It has no other verb than ``noisy_sum``."""
 
     def __init__(self, inner: Federation) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.seen: list[Answered] = []
         self.drawn: list[tuple[str, bytes]] = []
         """Label and first random words of every stream that was drawn from."""
         self.restarts: int | None = None
-
-    @property
-    def trust(self) -> str:  # type: ignore[override]
-        """Return who is trusted with what."""
-        return self._inner.trust
-
-    @property
-    def n_clients(self) -> int:
-        """Return the number of clients."""
-        return self._inner.n_clients
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of coordinates of a point."""
-        return self._inner.dimension
 
     @property
     def secure(self) -> bool:

@@ -2,23 +2,19 @@
 
 import json
 import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context, parent_process
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from threadpoolctl import threadpool_limits
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
+from feddp_kmeans._processes import side_by_side
 from feddp_kmeans.baselines import LIBRARIES
 from feddp_kmeans.experiments.execute import execute
 from feddp_kmeans.experiments.spec import Experiment, Job
-from feddp_kmeans.federation.threads import THREADS
 
 JOURNAL = "runs.jsonl"
 TABLE = "runs.parquet"
@@ -59,7 +55,8 @@ def reproduce(
                 keep(elsewhere[repr(job.key)])
         missing = [job for job in jobs if repr(job.key) not in done]
         on_run(len(jobs) - len(missing), len(jobs))
-        for row in _execute_all(missing, tables, out / "optimal", processes):
+        # Jobs of one data set follow one another, so that a process loads it once.
+        for row in side_by_side(execute, [(job, tables, out / "optimal") for job in missing], processes):
             keep(row)
     rows = [done[repr(job.key)] for job in jobs]
     write_table(folder / TABLE, rows)
@@ -103,34 +100,3 @@ def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
     note = {"note": "cost and optimal_cost are computed from all client points: NON-PRIVATE"}
     pq.write_table(table.replace_schema_metadata(note), sink)
     write_whole(path, sink.getvalue().to_pybytes())
-
-
-def _execute_all(jobs: list[Job], tables: Path | None, optima: Path, processes: int) -> Iterator[dict[str, Any]]:
-    if processes == 1 or len(jobs) < 2:
-        with threadpool_limits(1):
-            for job in jobs:
-                yield execute(job, tables, optima)
-        return
-    with ProcessPoolExecutor(min(processes, len(jobs)), get_context("spawn"), _start_worker) as pool:
-        # Jobs of one data set follow one another, so that a process loads it once.
-        futures = [pool.submit(execute, job, tables, optima) for job in jobs]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _start_worker() -> None:
-    """Use one thread, and end when the process that started this one is gone: a killed run leaves nothing behind."""
-    threadpool_limits(1)
-    os.environ[THREADS] = "1"
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -21,34 +21,20 @@ from feddp_kmeans._files import locked, npy_bytes, write_whole
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import BoolArray, FloatArray
 from feddp_kmeans.federation.base import Federation, Statistic, query_digest
+from feddp_kmeans.federation.wrapped import WrappedFederation
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
 
 RECORD = "releases.json"
 
 
-class RecordedFederation(Federation):
+class RecordedFederation(WrappedFederation):
     """Asks another federation, and keeps every release in a folder."""
 
     def __init__(self, inner: Federation, folder: Path) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._folder = folder
         self._made: dict[str, int] = {}
-
-    @property
-    def trust(self) -> str:  # type: ignore[override]
-        """Return who is trusted with what."""
-        return self._inner.trust
-
-    @property
-    def n_clients(self) -> int:
-        """Return the number of clients."""
-        return self._inner.n_clients
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of coordinates of a point."""
-        return self._inner.dimension
 
     def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
         """Fix the plan of a run, or go on with the run that the folder holds: its plan must be this one."""
