@@ -91,6 +91,15 @@ def test_runs_add_up_and_a_limit_refuses_before_anything_is_released(folder):
     assert "NOT PRIVATE" in feddp("budget", "other.jsonl", cwd=folder).stdout
 
 
+@pytest.mark.parametrize("command", ["fit", "choose-k"])
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_spent(folder, command):
+    given = ["clients", "--server", "server.npy", "--epsilon", 8, "--max-clusters", 8, "--out", "server.npy/run"]
+    done = feddp(command, *given, *(["-k", 4] if command == "fit" else []), cwd=folder)
+    assert done.returncode != 0
+    assert done.stderr.startswith("feddp: --out must be a folder, got 'server.npy/run'")
+    assert feddp("budget", "clients", cwd=folder).returncode != 0  # There is no odometer: nothing was booked.
+
+
 def test_run_folders_add_up_too(folder):
     for name in ("a", "b"):
         given = ["clients", "--server", "server.npy", "-k", 4, "--epsilon", 1, "--odometer", f"{name}.jsonl"]

@@ -116,7 +116,9 @@ def choose_k(
     from feddp_kmeans.algorithm import feddp_kmeans
     from feddp_kmeans.data.inputs import open_inputs
     from feddp_kmeans.report.charts import elbow_chart
+    from feddp_kmeans.report.result import check_folder
 
+    check_folder(folder, force=True)
     goes_on = (folder / RECORD).exists()
     if goes_on and (folder / LOOK).exists():
         raise FedDPError(f"--out must not hold releases already, got {str(folder)!r}.")

@@ -16,6 +16,7 @@ from feddp_kmeans.experiments.problems import FROM_TABLES
 from feddp_kmeans.experiments.runner import read_journal, reproduce
 from feddp_kmeans.experiments.spec import Experiment
 from feddp_kmeans.experiments.specs import EXPERIMENTS
+from feddp_kmeans.report.result import check_folder
 
 ALL = "all"
 
@@ -33,6 +34,7 @@ def run_experiments(
     name: str, out: Path, *, seeds: int | None, quick: bool, processes: int, tables: Path | None, console: Console
 ) -> list[Path]:
     """Run one experiment, or all; draw the figures, and write the page over everything in the folder. Return the files written."""
+    check_folder(out, force=True)
     chosen = _chosen(name, tables, console)
     written: list[Path] = []
     for experiment in chosen:

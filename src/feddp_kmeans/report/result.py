@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -96,9 +97,12 @@ def _profiles(clustering: Clustering, columns: Sequence[str], schema: Schema | N
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds a result already, unless it may be replaced."""
-    if folder.exists() and not folder.is_dir():
-        raise FedDPError(f"--out must be a folder, got the file {str(folder)!r}.")
+    """Refuse a folder that cannot be written, or holds a result already, unless it may be replaced: before anything is spent."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(place))
+    if not there.is_dir():
+        raise FedDPError(f"--out must be a folder, got {str(folder)!r}, where {str(there)!r} is none.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise FedDPError(f"--out must be a folder that can be written, got {str(folder)!r}.")
     if (folder / "result.json").exists() and not force:
         raise FedDPError(f"--out must not hold a result already (use --force to replace it), got {str(folder)!r}.")
 
