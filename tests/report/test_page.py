@@ -13,6 +13,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.report import result as result_module
 from feddp_kmeans.report.page import render_page
 from feddp_kmeans.report.result import check_folder, result_dict, write_result
 from tests.report.examples import HARD, made_result
@@ -123,6 +124,18 @@ def test_files_are_whole_and_strict_json(tmp_path):
     write_result(tmp_path / "run", result(math.inf))
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"centers.parquet", "report.html", "result.json"}
     json.loads((tmp_path / "run" / "result.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_a_result_is_never_beside_the_files_of_another(tmp_path, monkeypatch):
+    write_result(tmp_path, result(math.inf))
+
+    def killed(path, _content):
+        raise KeyboardInterrupt(path)
+
+    monkeypatch.setattr(result_module, "write_whole", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_result(tmp_path, result(1.0))
+    assert not (tmp_path / "result.json").exists()
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):

@@ -108,7 +108,10 @@ def check_folder(folder: Path, *, force: bool) -> None:
 
 
 def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
-    """Write centers.parquet, report.html and, last, result.json, with the time of writing; return their paths."""
+    """Write centers.parquet, report.html and, last, result.json, with the time of writing; return their paths.
+
+    A result that was there is taken away first: whoever is interrupted leaves files of one run, or no result.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     result = result | {"written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
     columns = {name: [row[i] for row in result["centers"]] for i, name in enumerate(result["columns"])}
@@ -119,6 +122,7 @@ def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
         "report.html": render_page(result).encode(),
         "result.json": (json.dumps(result, indent=2, allow_nan=False) + "\n").encode(),
     }
+    (folder / "result.json").unlink(missing_ok=True)
     for name, content in files.items():
         write_whole(folder / name, content)
     return [folder / name for name in files]
