@@ -77,6 +77,13 @@ def test_epsilon_out_of_range_is_refused(epsilon):
         check_budget(epsilon, 1e-6)
 
 
+@pytest.mark.parametrize("epsilon", [1e7, 1e300])
+def test_more_epsilon_than_can_be_added_up_is_refused(epsilon):
+    with pytest.raises(FedDPError, match="epsilon must be at most 1e\\+06, or infinite for no noise"):
+        check_budget(epsilon, 1e-6)
+    check_budget(float("inf"), 1e-6)
+
+
 @pytest.mark.parametrize("delta", [0, 1, -1e-9, 1.5, float("nan")])
 def test_delta_out_of_range_is_refused(delta):
     with pytest.raises(FedDPError, match="delta must be between 0 and 1, got"):

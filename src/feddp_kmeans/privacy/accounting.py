@@ -13,6 +13,9 @@ from typing import Any
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
+_LARGEST_EPSILON = 1e6
+"""Budgets beyond are no privacy, and more than an accountant can add up."""
+
 _TOLERANCE = 1e-5
 """Relative tolerance of a calibrated epsilon; the search ends on the private side."""
 
@@ -25,6 +28,8 @@ def check_budget(epsilon: float, delta: float) -> None:
     """Refuse a budget that is not one: epsilon > 0 (infinity: no noise), 0 < delta < 1."""
     if not (isinstance(epsilon, int | float) and epsilon > 0):
         raise FedDPError(f"epsilon must be positive, got {epsilon!r}.")
+    if _LARGEST_EPSILON < epsilon < math.inf:
+        raise FedDPError(f"epsilon must be at most {_LARGEST_EPSILON:g}, or infinite for no noise, got {epsilon:g}.")
     if not (isinstance(delta, int | float) and 0 < delta < 1):
         raise FedDPError(f"delta must be between 0 and 1, got {delta!r}.")
 
