@@ -13,7 +13,7 @@ from typing import Any
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
-_LARGEST_EPSILON = 1e6
+_LARGEST_EPSILON = 1e4
 """Budgets beyond are no privacy, and more than an accountant can add up."""
 
 _TOLERANCE = 1e-5
