@@ -77,9 +77,9 @@ def test_epsilon_out_of_range_is_refused(epsilon):
         check_budget(epsilon, 1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [1e5, 1e300])
+@pytest.mark.parametrize("epsilon", [1001.0, 1e300])
 def test_more_epsilon_than_can_be_added_up_is_refused(epsilon):
-    with pytest.raises(FedDPError, match="epsilon must be at most 10000, or infinite for no noise"):
+    with pytest.raises(FedDPError, match="epsilon must be at most 1000, or infinite for no noise"):
         check_budget(epsilon, 1e-6)
     check_budget(float("inf"), 1e-6)
 
@@ -115,3 +115,7 @@ def test_a_calibrated_scale_is_private_where_epsilon_jumps(step):
         return step * math.ceil(3 / factor / step) * (1 + 1e-4 * coarseness) if factor < 40 else 0.0
 
     assert epsilon_at(calibrate_scale(epsilon_at, 0.5), 1) <= 0.5
+
+
+def test_losses_that_cannot_be_added_up_have_no_bound():
+    assert composed_epsilon([made(Mechanism.LAPLACE, 1e-4), made(Mechanism.GAUSSIAN, 0.01)], 1e-6) == np.inf

@@ -13,7 +13,7 @@ from typing import Any
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
-_LARGEST_EPSILON = 1e4
+_LARGEST_EPSILON = 1e3
 """Budgets beyond are no privacy, and more than an accountant can add up."""
 
 _TOLERANCE = 1e-5
@@ -121,11 +121,14 @@ def _pld_epsilon(rows: tuple[tuple[tuple[Mechanism, float, float], int], ...], d
     rough = sum(math.sqrt(rate) * times / multiplier for (_, multiplier, rate), times in rows)
     interval = coarseness * min(1e-2, max(1e-4, rough / 1000))
     total: Any = None
-    for (mechanism, multiplier, rate), times in rows:
-        make = pld.from_gaussian_mechanism if mechanism is Mechanism.GAUSSIAN else pld.from_laplace_mechanism
-        one = make(multiplier, value_discretization_interval=interval, sampling_prob=rate)
-        many = one.self_compose(times) if times > 1 else one
-        total = many if total is None else total.compose(many)
+    try:
+        for (mechanism, multiplier, rate), times in rows:
+            make = pld.from_gaussian_mechanism if mechanism is Mechanism.GAUSSIAN else pld.from_laplace_mechanism
+            one = make(multiplier, value_discretization_interval=interval, sampling_prob=rate)
+            many = one.self_compose(times) if times > 1 else one
+            total = many if total is None else total.compose(many)
+    except (ValueError, MemoryError):  # Losses of thousands, at which dp-accounting's own arithmetic ends: no bound is known.
+        return math.inf
     return float(total.get_epsilon_for_delta(delta))
 
 
