@@ -291,6 +291,18 @@ def test_a_client_within_its_bound_is_not_changed(rng):
     assert np.array_equal(loose, statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC))
 
 
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), CLIENT_CASES, ids=names(CLIENT_CASES))
+@pytest.mark.parametrize("together", [5000, 3])
+def test_the_sensitivity_holds_for_clients_of_thousands_of_points(statistic, public, order, sensitivity, together, monkeypatch, rng):
+    monkeypatch.setattr(arithmetic, "_LARGEST_TOGETHER", together)
+    sizes = [0, 4, 3000, 0, 4, 2, 0]
+    rows = BALL.center + rng.standard_normal((sum(sizes), DIMENSION)) * RADIUS
+    batch = ClientBatch(rows, np.cumsum([0, *sizes]))
+    whole = statistic(batch, **public)
+    for index in range(len(sizes)):
+        assert_within_what_is_stated(whole - statistic(without_client(batch, index), **public), statistic, public)
+
+
 @pytest.mark.parametrize("size", [1, 3, 50, 400])
 def test_clipping_an_outer_product_scales_it(size, rng):
     rows = BALL.center + rng.standard_normal((size, DIMENSION)) * 0.5

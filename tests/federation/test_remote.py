@@ -196,13 +196,14 @@ def test_a_sum_that_was_opened_and_lost_is_not_opened_again(tmp_path):
 @pytest.mark.parametrize("trust", MODES)
 def test_sizes_and_counts_of_messages_do_not_depend_on_the_data(tmp_path, trust):
     other = [np.zeros((1, 3)), np.ones((500, 3)) * 1e9, np.empty((0, 3)), CLIENTS[0] * -3, CLIENTS[1]]
-    seen = []
+    seen, told = [], {"one": [], "other": []}
     for name, clients in (("one", CLIENTS), ("other", other)):
-        federation, transport = loopback.federation(clients, tmp_path / name, trust=trust)
+        federation, transport = loopback.federation(clients, tmp_path / name, trust=trust, tell=told[name].append)
         (tmp_path / name).mkdir()
         run(federation, OPEN, seed=0)
         seen.append(transport.lengths)
     assert seen[0] == seen[1]
+    assert told["one"] == told["other"]
 
 
 def signed(tmp_path, impostor=None, **more):
@@ -228,6 +229,14 @@ def test_a_node_without_the_key_of_its_name_is_left_out(tmp_path):
     federation, _, told = signed(tmp_path, impostor="site02")
     assert federation.n_clients == 4
     assert any("'site02' must show that it holds its key; it did not" in line for line in told)
+
+
+def test_a_signature_that_was_made_for_another_meeting_is_left_out(tmp_path):
+    federation, transport, _ = signed(tmp_path)
+    old = {node: one.handle(pack("describe", nonce=b"an earlier nonce")) for node, one in transport.participants.items()}
+    transport.exchange = lambda requests, *_: {node: old[node] for node in requests}
+    with pytest.raises(FedDPError, match="clients must be at least one, got none whose data can be used"):
+        RemoteFederation(transport, roster=federation._roster)
 
 
 def test_a_name_that_is_not_on_the_roster_is_left_out(tmp_path):
