@@ -589,9 +589,9 @@ MUTANTS = [
             "return np.bincount(np.concatenate([flat, flat]), minlength=int(np.prod(cells))).astype(np.int64)",
         ),
         (
-            "outside the grid is outside the sum",
-            "places = np.clip((batch.dense - low) / (high - low) * cells, 0, cells - 1).astype(np.int64)",
-            "places = np.clip((batch.dense - low) / np.ptp(np.vstack([batch.dense, low, high]), axis=0) * cells, 0, cells - 1).astype(np.int64)",
+            "a grid that depends on the points",
+            "(batch.dense - low) / (high - low) * cells",
+            "(batch.dense - low) / np.maximum(high - low, np.ptp(batch.dense, axis=0)) * cells",
         ),
     ),
     *_in(
@@ -619,9 +619,9 @@ MUTANTS = [
         ("queries told apart by their shapes alone", "np.ascontiguousarray(array).tobytes()]", 'b""]'),
         ("queries told apart by their arguments alone", "parts = [statistic.name.encode()]", 'parts = [b""]'),
         (
-            "a sum is made before it is booked",
-            "self.ledger.book(release)\n        if self._on_release is not None:\n            self._on_release(release.name)\n        check_query(statistic, release, self.ledger.plan.unit, public)",
-            "check_query(statistic, release, self.ledger.plan.unit, public)\n        self.ledger.book(release)\n        if self._on_release is not None:\n            self._on_release(release.name)",
+            "a query is refused before it is booked",
+            "        check_query(statistic, release, self.ledger.plan.unit, public)\n        rate",
+            "        self.ledger._booked.popitem()\n        check_query(statistic, release, self.ledger.plan.unit, public)\n        rate",
         ),
     ),
     *_in(
@@ -640,7 +640,7 @@ MUTANTS = [
         (
             "a client in two batches",
             "return _gathered((as_floats(source.read()) for source in chosen), batch_rows(self.dimension))",
-            "return _gathered((part for source in chosen for part in _parts(as_floats(source.read()), batch_rows(self.dimension))), batch_rows(self.dimension))",
+            "pieces = (part for source in chosen for part in _parts(as_floats(source.read()), 1 << 8))\n        return _gathered(pieces, 1 << 8)",
         ),
     ),
     *_in(
@@ -757,8 +757,8 @@ MUTANTS = [
         ),
         (
             "exact sums in the server's log",
-            "            values = release.noisy(total, self._streams.stream(release.name))",
-            '            values = release.noisy(total, self._streams.stream(release.name))\n            self._tell(f"{release.name}: {total.sum()}")',
+            "values = release.noisy(total, self._streams.stream(release.name))",
+            'values = release.noisy(total, self._streams.stream(release.name))\n            self._tell(f"sum {total.sum()}")',
         ),
         (
             "a threshold of half",
@@ -835,9 +835,9 @@ MUTANTS = [
         ),
         ("a seed reported as secure", "secure=federation.secure,", "secure=True,"),
         (
-            "a ball that holds the clients",
-            "    federation.begin(plan, seed, on_release)\n    restarts = federation.server_seed\n    steps = prepared.method.bind(federation, plan, restarts)\n    elbow = None",
-            '    federation.begin(plan, seed, on_release)\n    restarts = federation.server_seed + sum(len(c) for c in getattr(federation, "nonprivate_clients", list)()) % 2\n    steps = prepared.method.bind(federation, plan, restarts)\n    elbow = None',
+            "restarts that depend on the points",
+            "    restarts = federation.server_seed\n    steps =",
+            '    restarts = federation.server_seed + len(list(getattr(federation, "nonprivate_clients", list)()))\n    steps =',
         ),
     ),
     *_in(
@@ -917,7 +917,7 @@ MUTANTS = [
         (
             "a schema of the clients",
             "schema = read_or_learn(server, schema_file, hidden)",
-            "schema = read_or_learn(server or (Path(clients) if Path(clients).is_file() else client_paths(clients)[0]), schema_file, hidden)",
+            "schema = read_or_learn(server or (Path(clients) if Path(clients).is_file() else None), schema_file, hidden)",
         ),
     ),
     *_in(

@@ -128,13 +128,17 @@ def test_the_report_says_what_holds():
             unit,
             epsilon,
             1e-6,
-            epsilon,
+            epsilon / 2,
             secure,
             "aggregator",
             ({"release": "r", "mechanism": "gaussian", "l2_sensitivity": 1.0, "scale": 2.0, "noise_multiplier": 2.0, "times": 1},),
         )
 
-    assert "all the data of any one client" in report(1.0, True).sentence()
+    for unit, what in ((PrivacyUnit.CLIENT, "all the data of any one client"), (PrivacyUnit.POINT, "any one data point")):
+        assert report(0.25, True, unit).sentence() == (
+            f"Adding or removing {what} changes the probability of any outcome by a factor of at most e^0.25, up to delta = 1e-06."
+        )
+        assert f"epsilon = 0.25, delta = 1e-06 hides {what} only from those who do not know" in report(0.25, False, unit).sentence()
     assert report(1.0, False).sentence().startswith("SIMULATION, NOT PRIVATE")
     assert report(math.inf, True).sentence().startswith("NOT PRIVATE")
     assert "add-remove" in repr(report(1.0, True))
