@@ -640,7 +640,7 @@ MUTANTS = [
         (
             "a client in two batches",
             "return _gathered((as_floats(source.read()) for source in chosen), batch_rows(self.dimension))",
-            "pieces = (part for source in chosen for part in _parts(as_floats(source.read()), 1 << 8))\n        return _gathered(pieces, 1 << 8)",
+            "pieces = (p for s in chosen for p in _parts(as_floats(s.read()), 256))\n        return _gathered(pieces, 256)",
         ),
     ),
     *_in(
@@ -933,6 +933,23 @@ MUTANTS = [
         "baselines/outside.py",
         ("tests/baselines",),
         ("a rival without its caveat", "        caveat=caveat,\n    )", "    )"),
+    ),
+    *_in(
+        "cli/deploy.py",
+        ("tests/cli/test_deploy.py",),
+        ("a site of points whatever is asked", "        unit=unit,\n", ""),
+        (
+            "a join without its colluders",
+            "        colluders=colluders,\n        confirmed=confirmed,\n        key=None",
+            "        key=None",
+        ),
+        ("a join with the widest delta", "        delta=delta,\n        unit=unit", "        delta=max(delta, 1e-5),\n        unit=unit"),
+    ),
+    *_in(
+        "federation/threads.py",
+        ("tests/federation/test_threads.py",),
+        ("a batch counted twice in threads", "waiting = deque([submit(first)])", "waiting = deque([submit(first), submit(first)])"),
+        ("a batch lost to the threads", "following = next(batches, None)", "following = next(batches, None) and next(batches, None)"),
     ),
 ]
 """All of them. ``before`` is the very text of the source: a test says when one of them has moved."""
