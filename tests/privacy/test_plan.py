@@ -8,7 +8,7 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 
 from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_lloyds
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.ledger import Ledger, PrivacyReport
@@ -69,6 +69,17 @@ def test_theorem_1_is_looser_than_tight_composition():
     assert naive.composition is Composition.PAPER_NAIVE
     assert [r.noise_multiplier for r in naive.releases] == pytest.approx([27.14, 5, 12.06, 1 / 0.15], rel=1e-3)
     assert naive.epsilon_spent == pytest.approx(0.678, abs=2e-3)
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+@pytest.mark.parametrize("steps", [0, 1, 6])
+@pytest.mark.parametrize("make", [prepare, lambda *given: prepare_lloyds(*given, "a start", 1)], ids=["init", "lloyds"])
+def test_the_shares_of_theorem_1_add_up_to_the_budget(unit, steps, make):
+    asked = Settings(3, 0.5, privacy_unit=unit, method="paper", composition="paper-naive", lloyd_steps=steps or int(make is not prepare))
+    releases = make(asked, SERVER, 5).plan.releases
+    gaussians = sum(r.times for r in releases if r.mechanism is Mechanism.GAUSSIAN)
+    constants = {Mechanism.GAUSSIAN: math.sqrt(2 * math.log(1.25 * gaussians / 1e-6)), Mechanism.LAPLACE: 1.0}
+    assert sum(r.times * constants[r.mechanism] / r.noise_multiplier for r in releases) == pytest.approx(0.5, rel=1e-9)
 
 
 def test_a_share_of_a_large_epsilon_is_never_under_noised():
