@@ -250,6 +250,26 @@ def test_a_client_without_points_adds_nothing_and_data_stay_as_they_were(statist
     assert np.array_equal(rows, before)
 
 
+OTHER_PROJECTION = np.linalg.qr(np.random.default_rng(4).standard_normal((DIMENSION, 2)))[0]
+CHANGES = {
+    "center": lambda center: center + 0.3,
+    "radius": lambda radius: 1.5 * radius,
+    "centers": lambda centers: 0.5 * centers[::-1],
+    "projection": lambda _: OTHER_PROJECTION,
+    "residual_projection": lambda old: old if old.shape[1] == 0 else OTHER_PROJECTION,
+}
+
+
+@pytest.mark.parametrize("table", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_a_batch_remembers_nothing_of_other_arguments(table, rng):
+    rows, starts = table(rng.standard_normal((40, DIMENSION))), np.array([0, 7, 7, 20, 40])
+    remembers = ClientBatch(rows, starts)
+    for statistic, public, *_ in ALL_CASES:
+        variants = [public | {name: change(public[name])} for name, change in CHANGES.items() if name in public]
+        for arguments in (public, *variants, public):
+            assert np.array_equal(statistic(remembers, **arguments), statistic(ClientBatch(rows, starts), **arguments)), statistic.name
+
+
 def test_outer_product_is_the_upper_triangle(rng):
     rows = rng.standard_normal((50, DIMENSION)) * 0.2
     values = statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC) * BALL.grid**2

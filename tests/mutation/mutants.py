@@ -543,11 +543,6 @@ MUTANTS = [
             "key = (float(radius), center.tobytes())",
         ),
         ("tables of any shape", "if len(shape) != 2 or not shape[0] or (columns", "if False and (columns"),
-        (
-            "outer products of a client's first points",
-            "together = encoded if len(members) == batch.n_clients else",
-            "together = encoded if len(encoded) == len(members) * size else",
-        ),
     ),
     *_in(
         "algorithm/statistics/refined.py",
