@@ -270,6 +270,17 @@ def test_a_batch_remembers_nothing_of_other_arguments(table, rng):
             assert np.array_equal(statistic(remembers, **arguments), statistic(ClientBatch(rows, starts), **arguments)), statistic.name
 
 
+@pytest.mark.parametrize("table", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_many_short_residuals_far_from_the_balls_center_add_up_exactly(table, rng):
+    # Factors near 2**30 times coordinates near 2**16: a few dozen points are more than float64 holds exactly.
+    origins = np.array([[60_000.0, 0, 0, 0], [0, -60_000, 1, 0], [0, 0, 0, 60_000]])
+    rows = BALL.decode(origins[rng.integers(3, size=3000)] + rng.integers(-3, 4, (3000, DIMENSION)))
+    public = PUBLIC | {"centers": origins, "origins": origins, "bound": 1.0, "count_weight": 1.0}
+    parts = [refined.POINT_RESIDUALS(ClientBatch(table(part), np.array([0, len(part)])), **public) for part in np.array_split(rows, 120)]
+    whole = refined.POINT_RESIDUALS(ClientBatch(table(rows), np.array([0, len(rows)])), **public)
+    assert np.array_equal(whole, np.sum(parts, axis=0))
+
+
 def test_outer_product_is_the_upper_triangle(rng):
     rows = rng.standard_normal((50, DIMENSION)) * 0.2
     values = statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC) * BALL.grid**2
