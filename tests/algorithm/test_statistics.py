@@ -153,6 +153,8 @@ EXTREME_CASES = [
     (theory.MOVED_SUMS, PUBLIC | {"centers": FAR, "anchors": np.eye(3, DIMENSION) * 1e300, "shifts": np.eye(3, DIMENSION) * -1e300}),
     (norms.POINT_DISTANCES, {"center": np.zeros(DIMENSION), "edges": np.zeros(3)}),
     (norms.GRID_COUNTS, {"low": np.zeros(DIMENSION), "high": np.full(DIMENSION, 1e-320), "cells": np.full(DIMENSION, 5)}),
+    (refined.POINT_RESIDUALS, REFINED_FULL | {"count_weight": -30_000.0}),
+    (refined.CLIENT_RESIDUALS, REFINED_FULL | {"count_weight": -30_000.0}),
     *(
         (statistic, where | {"bound": bound})
         for bound in (1e-100, 1e-9, 1e100)

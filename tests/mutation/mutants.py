@@ -642,11 +642,6 @@ MUTANTS = [
         "federation/in_memory.py",
         ("tests/federation/test_local.py", "tests/conformance/test_federations.py", "tests/federation/test_streaming.py"),
         (
-            "a large client in two batches",
-            "end = max(end, first + 1)\n            yield first, end",
-            "end = max(end, first + 1)\n            yield first, min(end, first + rows)",
-        ),
-        (
             "groups in the order of the table",
             "return self._table[start:end] if self._order is None else self._table[self._order[start:end]]",
             "return self._table[start:end]",
