@@ -649,7 +649,7 @@ MUTANTS = [
     ),
     *_in(
         "federation/clusters.py",
-        ("tests/federation/test_clusters.py",),
+        ("tests/test_raw_points.py", "tests/federation/test_clusters.py"),
         (
             "a cluster without noise",
             "return release.noisy(cluster_sum(parts, self.dimension, statistic, public), self._streams.stream(release.name))",
@@ -663,7 +663,7 @@ MUTANTS = [
     ),
     *_in(
         "gpu/federation.py",
-        ("tests/gpu", "tests/conformance"),
+        ("tests/test_raw_points.py", "tests/gpu"),
         (
             "torch: no noise",
             "return release.noisy(total.cpu().numpy(), self._streams.stream(release.name))",
@@ -673,7 +673,7 @@ MUTANTS = [
     ),
     *_in(
         "gpu/statistics.py",
-        ("tests/gpu", "tests/conformance"),
+        ("tests/gpu",),
         (
             "torch: a larger ball",
             "outside = ~(encoded.square().sum(dim=1) <= RESOLUTION**2)",
@@ -817,7 +817,7 @@ MUTANTS = [
     ),
     *_in(
         "algorithm/feddp_kmeans.py",
-        ("tests/algorithm/test_feddp_kmeans.py", "tests/test_estimator.py", "tests/privacy/test_plan.py"),
+        ("tests/test_raw_points.py", "tests/algorithm/test_feddp_kmeans.py", "tests/test_estimator.py", "tests/cli/test_main.py"),
         (
             "plans remembered without their settings",
             "asked = repr(replace(settings, box=None)), _bits(settings.box)",
@@ -832,7 +832,7 @@ MUTANTS = [
     ),
     *_in(
         "algorithm/refined.py",
-        ("tests/algorithm/test_feddp_kmeans.py", "tests/audit", "tests/test_imports.py", "tests/federation"),
+        ("tests/test_raw_points.py", "tests/algorithm/test_feddp_kmeans.py", "tests/audit"),
         (
             "the exact number of points",
             "self._n_points = float(found.counts.sum())",
