@@ -46,6 +46,9 @@ def test_points_that_are_shortened_are_the_same_too(device, rng):
 
     ball = Ball(rng.standard_normal(30), 2.0)
     points = rng.standard_normal((2000, 30)) * rng.choice([0.1, 1, 1e3, 1e200], (2000, 1))
+    directions = rng.standard_normal((2000, 30))
+    edge = ball.center + directions / np.linalg.norm(directions, axis=1)[:, None] * rng.uniform(1.9, 2.5, (2000, 1))
+    points = np.concatenate([points, edge])
     found = encode(torch.as_tensor(points, device=device), torch.as_tensor(ball.center, device=device), ball.radius).cpu().numpy()
     assert np.array_equal(found, ball.encode(points))
 
