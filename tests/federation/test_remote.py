@@ -193,6 +193,26 @@ def test_a_sum_that_was_opened_and_lost_is_not_opened_again(tmp_path):
         run(RecordedFederation(again, tmp_path / "record"), prepared)
 
 
+@pytest.mark.parametrize(("trust", "kind"), [(Trust.AGGREGATOR, "sum"), (Trust.SECURE_SUM, "mask")])
+def test_an_answer_that_is_given_again_is_left_out(tmp_path, trust, kind):
+    told, first = [], {}
+    prepared = prepare(Settings(2, math.inf, method="paper", lloyd_steps=2), SERVER, len(CLIENTS))
+    federation, transport = loopback.federation(CLIENTS, tmp_path, trust=trust, tell=told.append)
+    honest = transport.exchange
+
+    def exchange(requests, timeout, patient):
+        replies = honest(requests, timeout, patient)
+        if 2 in requests and unpack(requests[2]).kind == kind:
+            release = unpack(requests[2]).fields["release"]
+            replies[2] = first.setdefault(release, replies[2])
+        return replies
+
+    transport.exchange = exchange
+    run(federation, prepared, seed=0)
+    again = {line.split(":")[0] for line in told if "site01 is missing: it answered an earlier request again" in line}
+    assert again == {"lloyd sums 2", "lloyd counts 2"}
+
+
 @pytest.mark.parametrize("trust", MODES)
 def test_sizes_and_counts_of_messages_do_not_depend_on_the_data(tmp_path, trust):
     other = [np.zeros((1, 3)), np.ones((500, 3)) * 1e9, np.empty((0, 3)), CLIENTS[0] * -3, CLIENTS[1]]
