@@ -64,6 +64,11 @@ def test_a_run_goes_on_only_where_it_is_booked(folder):
     assert elsewhere.returncode == 1
     assert "must be booked, with this very plan, on the odometer of its data" in elsewhere.stderr
     assert "release:" not in elsewhere.stderr
+    (folder / "look" / "choose_k.json").unlink()  # as if the look had been interrupted
+    look = feddp("choose-k", "others", *given, "--out", "look", cwd=folder)
+    assert look.returncode == 1
+    assert "must be booked, with this very plan, on the odometer of its data" in look.stderr
+    assert "release:" not in look.stderr
     wish = feddp("fit", "clients", *given, "-k", "many", "--resume", "look", cwd=folder)
     assert wish.returncode == 1
     assert "n_clusters must be a whole number of at least 1 or 'auto', got 'many'" in wish.stderr

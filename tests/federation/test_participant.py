@@ -12,6 +12,8 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS
+from feddp_kmeans.federation.base import query_digest
 from feddp_kmeans.federation.in_memory import ArraySource
 from feddp_kmeans.federation.participant import PUBLIC, SiteData
 from feddp_kmeans.federation.remote import RemoteFederation
@@ -167,6 +169,23 @@ def test_a_release_keeps_its_query(tmp_path):
     again = talk.query()
     assert np.array_equal(first.fields["values"], again.fields["values"])
     refused(talk.query(**{PUBLIC + "radius": 8.0}), "release 'outer product 0' must stay the query that it was")
+
+
+def test_queries_are_told_apart_by_statistic_names_shapes_and_bits():
+    ones = np.ones((2, 3))
+    queries = [
+        (CLUSTER_COUNTS, {"centers": ones}),
+        (CLUSTER_SUMS, {"centers": ones}),
+        (CLUSTER_SUMS, {"origins": ones}),
+        (CLUSTER_SUMS, {"centers": ones.ravel()}),
+        (CLUSTER_SUMS, {"centers": ones.T}),
+        (CLUSTER_SUMS, {"centers": np.nextafter(ones, 2.0)}),
+        (CLUSTER_SUMS, {"centers": ones, "projection": None}),
+        (CLUSTER_SUMS, {"centers": ones, "projection": np.empty(0)}),
+        (CLUSTER_SUMS, {"centers": ones, "radius": 1.0}),
+    ]
+    assert len({query_digest(statistic, public) for statistic, public in queries}) == len(queries)
+    assert query_digest(*queries[-1]) == query_digest(CLUSTER_SUMS, {"radius": np.float64(1), "centers": np.ones((2, 3), order="F")})
 
 
 def test_a_message_that_is_repeated_is_refused_also_after_a_restart(tmp_path):

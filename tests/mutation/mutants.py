@@ -840,15 +840,6 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/domain.py",
-        ("tests/algorithm/test_serverless.py", "tests/audit"),
-        (
-            "a bound without its noise",
-            "bound = Typical(float(np.hypot(length, weight)), typical.kept)",
-            "bound = Typical(float(np.hypot(length, weight)) / 2, typical.kept)",
-        ),
-    ),
-    *_in(
         "report/text.py",
         ("tests/report",),
         ("upper bounds rounded down", "math.ceil(share * 1000 - 1e-9) / 10", "math.floor(share * 1000) / 10"),
