@@ -211,6 +211,7 @@ def test_fits_are_written_on_the_odometer_before_their_first_release(rng, tmp_pa
     points = rng.standard_normal((50, 2))
     fitted = FedDPKMeans(2, epsilon=1.0, method="paper", odometer=books, limit=1.5).fit(points, server_data=points)
     (entry,) = Odometer(books).entries()
+    assert entry.private
     assert entry.releases == tuple(replace(release, integer_sensitivity=1.0) for release in fitted.plan_.releases)
     with pytest.raises(BudgetError, match="must stay within epsilon"):
         fitted.fit(points, server_data=points)
@@ -218,6 +219,13 @@ def test_fits_are_written_on_the_odometer_before_their_first_release(rng, tmp_pa
     with pytest.raises(FedDPError, match="same number of columns"):
         FedDPKMeans(2, odometer=books).fit([points, np.ones((3, 5))])
     assert len(Odometer(books).entries()) == 1
+
+
+def test_a_simulated_fit_is_booked_as_one(rng, tmp_path):
+    points = rng.standard_normal((50, 2))
+    FedDPKMeans(2, method="paper", random_state=1, odometer=tmp_path / "budget.jsonl").fit(points, server_data=points)
+    (entry,) = Odometer(tmp_path / "budget.jsonl").entries()
+    assert not entry.private
 
 
 def test_a_limit_needs_an_odometer(rng):

@@ -264,3 +264,25 @@ def test_a_rare_category_keeps_its_share_where_noise_is_cheap(seed):
     model = FedDPKMeans(2, epsilon=1.0, random_state=seed).fit(clients, server_data=server)
     # A bound at the typical length would leave a quarter of it.
     assert model.cluster_centers_[:, 2] * np.sqrt(2) == pytest.approx([0.1, 0.1], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"epsilon": 0.5}, {"delta": 1e-7}, {"sampling_rate": 0.5}, {"client_size": 7}, {"lloyd_steps": 3}, {"radius": 9.0}]
+)
+def test_a_remembered_plan_is_one_for_the_very_settings(changed, rng):
+    server = rng.standard_normal((20, 3))
+    asked = {"n_clusters": 2, "epsilon": 1.0, "method": "paper", "privacy_unit": "client"}
+    one, other = (prepare(Settings(**settings), server, 4) for settings in (asked, asked | changed))
+    assert one is prepare(Settings(**asked), server, 4)
+    assert other.settings == Settings(**asked | changed)
+    assert other.plan.to_dict() != one.plan.to_dict()
+
+
+@pytest.mark.parametrize(("dimension", "place", "by"), [(1200, 600, 1e6), (3, 1, 1e-9)])
+def test_a_remembered_plan_is_one_for_the_very_box(dimension, place, by, rng):
+    server = rng.standard_normal((20, dimension))
+    low, high = np.full(dimension, -9.0), np.full(dimension, 9.0)
+    moved = high.copy()
+    moved[place] += by
+    radii = [prepare(Settings(2, 1.0, method="paper", box=(low, end)), server, 4).plan.facts["radius"] for end in (high, moved)]
+    assert radii[0] < radii[1]

@@ -60,6 +60,18 @@ def test_float32_alone_would_be_wrong_here(rng):
     assert all(labels.tolist() == expected for labels in both(lambda: nearest(points, targets)))
 
 
+@pytest.mark.parametrize("dimension", [16, 100])
+def test_points_that_float32_is_almost_sure_of_are_decided_exactly(dimension, rng):
+    # Targets a step or a few apart: the nearest of them is ahead by a few units, and float32 scores are off by hundreds.
+    target = np.rint(rng.standard_normal(dimension) * 2.0**16 / dimension**0.5)
+    targets = target + np.arange(12)[:, None] * np.eye(dimension)[3]
+    points = np.rint(rng.standard_normal((20_000, dimension)) * 2.0**15 / dimension**0.5)
+    points[:, 3] = target[3] + rng.integers(0, 12, len(points))
+    expected = (points @ (2 * targets.T) - np.square(targets).sum(axis=1)).argmax(axis=1)
+    assert np.array_equal(expected, points[:, 3] - target[3])
+    assert all(np.array_equal(labels, expected) for labels in both(lambda: nearest(points, targets)))
+
+
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_weighted_sums_and_products_are_the_same_on_both_engines(problem, seed):
     points, targets = problem

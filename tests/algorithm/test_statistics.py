@@ -153,6 +153,8 @@ EXTREME_CASES = [
     (theory.MOVED_SUMS, PUBLIC | {"centers": FAR, "anchors": np.eye(3, DIMENSION) * 1e300, "shifts": np.eye(3, DIMENSION) * -1e300}),
     (norms.POINT_DISTANCES, {"center": np.zeros(DIMENSION), "edges": np.zeros(3)}),
     (norms.GRID_COUNTS, {"low": np.zeros(DIMENSION), "high": np.full(DIMENSION, 1e-320), "cells": np.full(DIMENSION, 5)}),
+    (refined.POINT_RESIDUALS, REFINED_FULL | {"count_weight": -30_000.0}),
+    (refined.CLIENT_RESIDUALS, REFINED_FULL | {"count_weight": -30_000.0}),
     *(
         (statistic, where | {"bound": bound})
         for bound in (1e-100, 1e-9, 1e100)
@@ -250,6 +252,37 @@ def test_a_client_without_points_adds_nothing_and_data_stay_as_they_were(statist
     assert np.array_equal(rows, before)
 
 
+OTHER_PROJECTION = np.linalg.qr(np.random.default_rng(4).standard_normal((DIMENSION, 2)))[0]
+CHANGES = {
+    "center": lambda center: center + 0.3,
+    "radius": lambda radius: 1.5 * radius,
+    "centers": lambda centers: 0.5 * centers[::-1],
+    "projection": lambda _: OTHER_PROJECTION,
+    "residual_projection": lambda old: old if old.shape[1] == 0 else OTHER_PROJECTION,
+}
+
+
+@pytest.mark.parametrize("table", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_a_batch_remembers_nothing_of_other_arguments(table, rng):
+    rows, starts = table(rng.standard_normal((40, DIMENSION))), np.array([0, 7, 7, 20, 40])
+    remembers = ClientBatch(rows, starts)
+    for statistic, public, *_ in ALL_CASES:
+        variants = [public | {name: change(public[name])} for name, change in CHANGES.items() if name in public]
+        for arguments in (public, *variants, public):
+            assert np.array_equal(statistic(remembers, **arguments), statistic(ClientBatch(rows, starts), **arguments)), statistic.name
+
+
+@pytest.mark.parametrize("table", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_many_short_residuals_far_from_the_balls_center_add_up_exactly(table, rng):
+    # Factors near 2**30 times coordinates near 2**16: a few dozen points are more than float64 holds exactly.
+    origins = np.array([[60_000.0, 0, 0, 0], [0, -60_000, 1, 0], [0, 0, 0, 60_000]])
+    rows = BALL.decode(origins[rng.integers(3, size=3000)] + rng.integers(-3, 4, (3000, DIMENSION)))
+    public = PUBLIC | {"centers": origins, "origins": origins, "bound": 1.0, "count_weight": 1.0}
+    parts = [refined.POINT_RESIDUALS(ClientBatch(table(part), np.array([0, len(part)])), **public) for part in np.array_split(rows, 120)]
+    whole = refined.POINT_RESIDUALS(ClientBatch(table(rows), np.array([0, len(rows)])), **public)
+    assert np.array_equal(whole, np.sum(parts, axis=0))
+
+
 def test_outer_product_is_the_upper_triangle(rng):
     rows = rng.standard_normal((50, DIMENSION)) * 0.2
     values = statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC) * BALL.grid**2
@@ -289,6 +322,18 @@ def test_a_client_within_its_bound_is_not_changed(rng):
     rows = rng.standard_normal((12, DIMENSION)) * 0.05
     loose = statistics.CLIENT_OUTER_PRODUCT(one_client(rows), **PUBLIC, bound=100.0)
     assert np.array_equal(loose, statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC))
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), CLIENT_CASES, ids=names(CLIENT_CASES))
+@pytest.mark.parametrize("together", [5000, 3])
+def test_the_sensitivity_holds_for_clients_of_thousands_of_points(statistic, public, order, sensitivity, together, monkeypatch, rng):
+    monkeypatch.setattr(arithmetic, "_LARGEST_TOGETHER", together)
+    sizes = [0, 4, 3000, 0, 4, 2, 0]
+    rows = BALL.center + rng.standard_normal((sum(sizes), DIMENSION)) * RADIUS
+    batch = ClientBatch(rows, np.cumsum([0, *sizes]))
+    whole = statistic(batch, **public)
+    for index in range(len(sizes)):
+        assert_within_what_is_stated(whole - statistic(without_client(batch, index), **public), statistic, public)
 
 
 @pytest.mark.parametrize("size", [1, 3, 50, 400])

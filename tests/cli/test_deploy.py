@@ -8,6 +8,9 @@ pytest.importorskip("flwr")
 pytest.importorskip("Crypto")
 
 from feddp_kmeans.cli.main import main
+from feddp_kmeans.deployment import join, serve
+from feddp_kmeans.federation.terms import Policy
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 
 @pytest.fixture
@@ -71,3 +74,34 @@ def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
     status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "nowhere.csv", "--limit", 1)
     assert status == 1
     assert "got none at 'nowhere.csv'" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "policy"),
+    [
+        ([], Policy(PrivacyUnit.POINT, 2.0)),
+        (["--unit", "client", "--delta", "1e-7"], Policy(PrivacyUnit.CLIENT, 2.0, 1e-7)),
+        (["--colluders", 3, "--confirmed"], Policy(PrivacyUnit.POINT, 2.0, colluders=3, confirmed=True)),
+        (["--allow-aggregator"], Policy(PrivacyUnit.POINT, 2.0, allow_aggregator=True)),
+    ],
+)
+def test_a_site_insists_on_what_its_options_say(feddp, tmp_path, monkeypatch, asked, policy):
+    stayed = []
+    monkeypatch.setattr(join, "join", lambda connection, handle, tell: stayed.append(handle.__self__))
+    (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,4\n")
+    status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2, "--odometer", "books.jsonl", *asked)
+    assert status == 0, said
+    (participant,) = stayed
+    assert participant._policy == policy
+    assert participant._odometer.path.name == "books.jsonl"
+
+
+def test_a_server_asks_for_what_its_options_say(feddp, monkeypatch):
+    served = []
+    monkeypatch.setattr(serve, "serve", lambda job, *_: served.append(job))
+    given = ["--threshold", 4, "--colluders", 1, "--confirmed", "--min-clients", 5, "--unit", "client"]
+    status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--delta", 1e-7, "--out", "run", "--quiet", *given)
+    assert status == 0, said
+    (job,) = served
+    assert (job.trust, job.threshold, job.colluders, job.confirmed, job.min_clients, job.seed) == ("secure-sum", 4, 1, True, 5, None)
+    assert (job.settings.epsilon, job.settings.delta, job.settings.privacy_unit) == (0.5, 1e-7, "client")

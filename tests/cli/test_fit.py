@@ -1,5 +1,6 @@
 """Choosing k, the odometer and manners, as a person meets them."""
 
+import io
 import json
 import os
 import signal
@@ -8,7 +9,9 @@ import time
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from feddp_kmeans.cli.budget import budget_dict, run_entries, show_budget
 from tests.cli.command import COMMAND, feddp, feddp_process
 
 
@@ -61,6 +64,11 @@ def test_a_run_goes_on_only_where_it_is_booked(folder):
     assert elsewhere.returncode == 1
     assert "must be booked, with this very plan, on the odometer of its data" in elsewhere.stderr
     assert "release:" not in elsewhere.stderr
+    (folder / "look" / "choose_k.json").unlink()  # as if the look had been interrupted
+    look = feddp("choose-k", "others", *given, "--out", "look", cwd=folder)
+    assert look.returncode == 1
+    assert "must be booked, with this very plan, on the odometer of its data" in look.stderr
+    assert "release:" not in look.stderr
     wish = feddp("fit", "clients", *given, "-k", "many", "--resume", "look", cwd=folder)
     assert wish.returncode == 1
     assert "n_clusters must be a whole number of at least 1 or 'auto', got 'many'" in wish.stderr
@@ -85,6 +93,9 @@ def test_runs_add_up_and_a_limit_refuses_before_anything_is_released(folder):
     assert "must stay within epsilon 1.6; with this run it is point: epsilon 1.8" in refused.stderr
     assert "release:" not in refused.stderr
     assert not (folder / "run").exists()
+    look = feddp("choose-k", *given[1:4], "--epsilon", 1, "--limit", 1.6, "--out", "look", cwd=folder)
+    assert look.returncode == 1
+    assert "must stay within epsilon 1.6; with this run it is point: epsilon 1.8" in look.stderr
     assert len((folder / "clients" / ".feddp-budget.jsonl").read_text().splitlines()) == 2
     simulated = feddp(*given, "--seed", 1, "--odometer", "other.jsonl", cwd=folder)
     assert simulated.returncode == 0
@@ -109,6 +120,19 @@ def test_run_folders_add_up_too(folder):
     nothing = feddp("budget", "nowhere", cwd=folder)
     assert nothing.returncode == 1
     assert "must be a data set with past runs" in nothing.stderr
+
+
+@pytest.mark.parametrize(("secure", "epsilon"), [(True, 1.0), (False, 1.0), (True, "inf")])
+def test_a_run_folder_that_is_not_private_is_not_counted_as_one(tmp_path, secure, epsilon):
+    row = {"release": "r", "mechanism": "gaussian", "l2_sensitivity": 1.0, "noise_multiplier": 5.0, "times": 1, "values": 3}
+    result = {"privacy_unit": "point", "epsilon": epsilon, "delta": 1e-6, "secure": secure, "plan": {"sampling_rate": 1.0}, "ledger": [row]}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    (entry,) = run_entries([tmp_path])
+    assert entry.private is (secure and epsilon == 1.0)
+    console = Console(file=io.StringIO(), width=200)
+    show_budget([entry], 1e-6, console)
+    assert ("NOT PRIVATE" in console.file.getvalue()) is not entry.private
+    assert (budget_dict([entry], 1e-6)["totals"][0]["epsilon"] is None) is not entry.private
 
 
 def test_quiet_is_quiet_and_no_colour_means_none(folder):

@@ -52,6 +52,17 @@ def test_a_server_that_is_trusted_adds_the_same_noise(tmp_path, unit, method):
     assert found.privacy == expected.privacy
 
 
+@pytest.mark.parametrize("method", ["paper", "refined"])
+def test_a_server_that_is_trusted_asks_the_same_cohorts(tmp_path, method):
+    settings = Settings(2, 20.0, privacy_unit="client", method=method, client_size=50, sampling_rate=0.5, lloyd_steps=2)
+    prepared = prepare(settings, SERVER, len(CLIENTS))
+    federation, transport = loopback.federation(CLIENTS, tmp_path, trust=Trust.AGGREGATOR, site={"unit": PrivacyUnit.CLIENT})
+    found = run(federation, prepared, seed=3)
+    assert np.array_equal(found.centers, run(InMemoryFederation(CLIENTS), prepared, seed=3).centers)
+    asked = sum(kind == "sum" for _, kind, _ in transport.sent)
+    assert 0 < asked < len(CLIENTS) * sum(release.times for release in prepared.plan.releases)
+
+
 @pytest.mark.parametrize(("threshold", "colluders"), [(5, 0), (4, 0), (4, 1)])
 def test_shares_of_noise_add_up_to_the_noise_of_the_plan(tmp_path, threshold, colluders):
     k, dimension = 2_000, 4

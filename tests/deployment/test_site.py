@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +13,14 @@ pytest.importorskip("Crypto")
 
 from feddp_kmeans import FedDPError
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.deployment import site as site_module
 from feddp_kmeans.deployment.job import Job, opened, read_job, run_and_report
 from feddp_kmeans.deployment.site import Site, read_site, site_of_node
+from feddp_kmeans.federation.secure_sum.identity import new_identity, save_identity
+from feddp_kmeans.federation.terms import Policy
 from feddp_kmeans.federation.transport import Lost
+from feddp_kmeans.privacy.odometer import Odometer
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 
 @pytest.fixture
@@ -33,6 +40,25 @@ def test_a_site_file_says_what_the_site_is(site, tmp_path):
     assert read_site(path) == site
     assert site_of_node({"site": str(path)}) == site
     assert site.read().columns == ("x",)
+
+
+def test_the_limits_of_a_site_are_the_policy_of_its_participant(site):
+    assert site.participant(print)._policy == Policy(PrivacyUnit.POINT, 2.0, 1e-5)
+    for name in ("allow_aggregator", "allow_simulation", "confirmed"):
+        assert replace(site, **{name: True}).participant(print)._policy == replace(Policy(PrivacyUnit.POINT, 2.0, 1e-5), **{name: True})
+    other = replace(site, limit=3.0, delta=1e-7, unit="client", colluders=2).participant(print)
+    assert other._policy == Policy(PrivacyUnit.CLIENT, 3.0, 1e-7, colluders=2)
+    assert other._odometer.path == Path(site.odometer)
+
+
+def test_a_site_with_keys_signs_and_knows_the_others(site, tmp_path, monkeypatch):
+    keys = {name: new_identity() for name in ("berlin", "paris")}
+    save_identity(tmp_path / "berlin.key", keys["berlin"])
+    others = {name: key.public_key() for name, key in keys.items()}
+    monkeypatch.setattr(site_module, "read_kit", lambda _: SimpleNamespace(sites=lambda: others))
+    known = replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path)).participant(print)
+    assert known._roster == others
+    assert known._identity.private_numbers() == keys["berlin"].private_numbers()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"name": "berlin"}', '{"name": "b", "epsilon": 3}'])
@@ -111,6 +137,17 @@ def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method):
     assert {row["mechanism"] for row in result["ledger"]} == {"gaussian"}
     assert sorted(round(center[0], 1) for center in result["centers"]) == [0.2, 0.8]
     assert "3 clients: s0, s1, s2" in told
+
+
+def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path):
+    books = tmp_path / "budget.jsonl"
+    asked = Job("run1", Settings(2, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp simulate", odometer=str(books), limit=0.5)
+    nodes = LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 1)))
+    run_and_report(nodes, opened(asked), lambda _: None)
+    assert "must stay within epsilon 0.5" in json.loads((tmp_path / "run" / "done.json").read_text())["error"]
+    assert not books.exists()
+    run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))), lambda _: None)
+    assert [entry.private for entry in Odometer(books).entries()] == [True]
 
 
 def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):

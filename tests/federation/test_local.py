@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_SUMS, MEAN_STEPS
 from feddp_kmeans.federation import batches, in_memory
@@ -179,6 +179,28 @@ def test_points_in_memory_are_encoded_once_a_run(rng, monkeypatch, unit):
     server = 40 * 3
     assert numbers - server <= 247 * 3 < more - server
     assert np.array_equal(once, again)
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_what_is_kept_changes_nothing_where_the_ball_moves(rng, monkeypatch, unit, dimension):
+    clients = [rng.standard_normal((n, dimension)) + 9 for n in (40, 7, 0, 200)]
+    prepared = prepare_serverless(Settings(2, 50.0, privacy_unit=unit), dimension, 4)
+    kept = run(InMemoryFederation(clients), prepared, seed=1)
+    monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 0)
+    fresh = run(InMemoryFederation(clients), prepared, seed=1)
+    assert np.array_equal(kept.centers, fresh.centers)
+    assert np.array_equal(kept.counts, fresh.counts)
+
+
+@pytest.mark.parametrize("method", ["paper", "refined"])
+def test_what_is_kept_is_nobody_elses_cohort(rng, monkeypatch, method):
+    clients = [rng.standard_normal((5, 3)) for _ in range(40)]
+    asked = Settings(2, 50.0, method=method, privacy_unit="client", client_size=5, sampling_rate=0.3, lloyd_steps=2)
+    prepared = prepare(asked, rng.standard_normal((40, 3)), 40)
+    kept = run(InMemoryFederation(clients), prepared, seed=1).centers
+    monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 0)
+    assert np.array_equal(kept, run(InMemoryFederation(clients), prepared, seed=1).centers)
 
 
 def test_what_was_kept_is_given_back_at_the_end_of_a_run_and_before_the_next(rng):

@@ -2,6 +2,8 @@
 
 import math
 import os
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -9,13 +11,18 @@ import pytest
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.federation.participant import PUBLIC
+from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS
+from feddp_kmeans.federation.base import query_digest
+from feddp_kmeans.federation.in_memory import ArraySource
+from feddp_kmeans.federation.participant import PUBLIC, SiteData
 from feddp_kmeans.federation.remote import RemoteFederation
 from feddp_kmeans.federation.secure_sum.identity import new_identity
 from feddp_kmeans.federation.terms import Terms, Trust
 from feddp_kmeans.federation.wire import pack, unpack
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from tests.algorithm.test_statistics import CLIENT_CASES, DIMENSION
 from tests.federation import loopback
 
 RNG = np.random.default_rng(1)
@@ -164,6 +171,23 @@ def test_a_release_keeps_its_query(tmp_path):
     refused(talk.query(**{PUBLIC + "radius": 8.0}), "release 'outer product 0' must stay the query that it was")
 
 
+def test_queries_are_told_apart_by_statistic_names_shapes_and_bits():
+    ones = np.ones((2, 3))
+    queries = [
+        (CLUSTER_COUNTS, {"centers": ones}),
+        (CLUSTER_SUMS, {"centers": ones}),
+        (CLUSTER_SUMS, {"origins": ones}),
+        (CLUSTER_SUMS, {"centers": ones.ravel()}),
+        (CLUSTER_SUMS, {"centers": ones.T}),
+        (CLUSTER_SUMS, {"centers": np.nextafter(ones, 2.0)}),
+        (CLUSTER_SUMS, {"centers": ones, "projection": None}),
+        (CLUSTER_SUMS, {"centers": ones, "projection": np.empty(0)}),
+        (CLUSTER_SUMS, {"centers": ones, "radius": 1.0}),
+    ]
+    assert len({query_digest(statistic, public) for statistic, public in queries}) == len(queries)
+    assert query_digest(*queries[-1]) == query_digest(CLUSTER_SUMS, {"radius": np.float64(1), "centers": np.ones((2, 3), order="F")})
+
+
 def test_a_message_that_is_repeated_is_refused_also_after_a_restart(tmp_path):
     talk = Talk(tmp_path)
     talk.agree()
@@ -184,6 +208,29 @@ def test_a_message_that_is_repeated_is_refused_also_after_a_restart(tmp_path):
 def test_a_request_that_is_none_is_refused(tmp_path, content):
     talk = Talk(tmp_path)
     assert unpack(talk.client.handle(content)).kind == "refused"
+
+
+def test_two_requests_at_once_are_answered_one_after_the_other(tmp_path):
+    talk = Talk(tmp_path)
+    talk.agree()
+    data, replies = talk.client._data, []
+    talk.client._data = lambda: (time.sleep(0.2), data())[1]
+    place = {"run": talk.terms.run, "session": talk.session, "turn": 1}
+    same = {"kind": "sum", "release": "outer product", "number": 0, "statistic": "outer-product"} | place | BALL
+    threads = [threading.Thread(target=lambda: replies.append(talk.ask(**same).kind)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(replies) == ["refused", "summed"]
+
+
+@pytest.mark.parametrize("statistic", [statistic for statistic in REGISTRY.values() if statistic.whole_clients], ids=lambda one: one.name)
+def test_several_files_of_a_data_holder_are_one_client(statistic):
+    public = next(public for case, public, *_ in CLIENT_CASES if case is statistic)
+    rows = RNG.standard_normal((60, DIMENSION))
+    one, several = (SiteData([ArraySource(part) for part in parts], tuple("wxyz")) for parts in ([rows], np.split(rows, [10, 30])))
+    assert np.array_equal(one.total(statistic, public), several.total(statistic, public))
 
 
 def test_a_failure_does_not_quote_the_data(tmp_path):

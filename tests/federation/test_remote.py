@@ -193,16 +193,37 @@ def test_a_sum_that_was_opened_and_lost_is_not_opened_again(tmp_path):
         run(RecordedFederation(again, tmp_path / "record"), prepared)
 
 
+@pytest.mark.parametrize(("trust", "kind"), [(Trust.AGGREGATOR, "sum"), (Trust.SECURE_SUM, "mask")])
+def test_an_answer_that_is_given_again_is_left_out(tmp_path, trust, kind):
+    told, first = [], {}
+    prepared = prepare(Settings(2, math.inf, method="paper", lloyd_steps=2), SERVER, len(CLIENTS))
+    federation, transport = loopback.federation(CLIENTS, tmp_path, trust=trust, tell=told.append)
+    honest = transport.exchange
+
+    def exchange(requests, timeout, patient):
+        replies = honest(requests, timeout, patient)
+        if 2 in requests and unpack(requests[2]).kind == kind:
+            release = unpack(requests[2]).fields["release"]
+            replies[2] = first.setdefault(release, replies[2])
+        return replies
+
+    transport.exchange = exchange
+    run(federation, prepared, seed=0)
+    again = {line.split(":")[0] for line in told if "site01 is missing: it answered an earlier request again" in line}
+    assert again == {"lloyd sums 2", "lloyd counts 2"}
+
+
 @pytest.mark.parametrize("trust", MODES)
 def test_sizes_and_counts_of_messages_do_not_depend_on_the_data(tmp_path, trust):
     other = [np.zeros((1, 3)), np.ones((500, 3)) * 1e9, np.empty((0, 3)), CLIENTS[0] * -3, CLIENTS[1]]
-    seen = []
+    seen, told = [], {"one": [], "other": []}
     for name, clients in (("one", CLIENTS), ("other", other)):
-        federation, transport = loopback.federation(clients, tmp_path / name, trust=trust)
+        federation, transport = loopback.federation(clients, tmp_path / name, trust=trust, tell=told[name].append)
         (tmp_path / name).mkdir()
         run(federation, OPEN, seed=0)
         seen.append(transport.lengths)
     assert seen[0] == seen[1]
+    assert told["one"] == told["other"]
 
 
 def signed(tmp_path, impostor=None, **more):
@@ -228,6 +249,14 @@ def test_a_node_without_the_key_of_its_name_is_left_out(tmp_path):
     federation, _, told = signed(tmp_path, impostor="site02")
     assert federation.n_clients == 4
     assert any("'site02' must show that it holds its key; it did not" in line for line in told)
+
+
+def test_a_signature_that_was_made_for_another_meeting_is_left_out(tmp_path):
+    federation, transport, _ = signed(tmp_path)
+    old = {node: one.handle(pack("describe", nonce=b"an earlier nonce")) for node, one in transport.participants.items()}
+    transport.exchange = lambda requests, *_: {node: old[node] for node in requests}
+    with pytest.raises(FedDPError, match="clients must be at least one, got none whose data can be used"):
+        RemoteFederation(transport, roster=federation._roster)
 
 
 def test_a_name_that_is_not_on_the_roster_is_left_out(tmp_path):

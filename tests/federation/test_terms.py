@@ -87,6 +87,13 @@ def test_runs_add_up_on_the_clients_own_odometer(tmp_path):
     assert [entry.what for entry in odometer.entries()] == ["run abc"]
 
 
+def test_a_simulation_is_booked_as_one(tmp_path):
+    odometer = Odometer(tmp_path / "odometer.jsonl")
+    for number, secure in enumerate((True, False)):
+        Policy(PrivacyUnit.POINT, math.inf).book(terms(run=f"r{number}", secure=secure), odometer)
+    assert [entry.private for entry in odometer.entries()] == [True, False]
+
+
 def test_more_shares_of_noise_cost_what_their_samplers_err():
     one, many = terms(threshold=1), terms(threshold=1000)
     assert many.epsilon_spent > one.epsilon_spent

@@ -46,17 +46,21 @@ def test_points_that_are_shortened_are_the_same_too(device, rng):
 
     ball = Ball(rng.standard_normal(30), 2.0)
     points = rng.standard_normal((2000, 30)) * rng.choice([0.1, 1, 1e3, 1e200], (2000, 1))
+    directions = rng.standard_normal((2000, 30))
+    edge = ball.center + directions / np.linalg.norm(directions, axis=1)[:, None] * rng.uniform(1.9, 2.5, (2000, 1))
+    points = np.concatenate([points, edge])
     found = encode(torch.as_tensor(points, device=device), torch.as_tensor(ball.center, device=device), ball.radius).cpu().numpy()
     assert np.array_equal(found, ball.encode(points))
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("epsilon", [math.inf, 1.0])
 @pytest.mark.parametrize("method", ["paper", "refined"])
-def test_a_run_without_noise_gives_the_same_centers(method, device, rng):
+def test_a_run_gives_the_same_centers_and_the_same_noise(method, epsilon, device, rng):
     clients = [rng.standard_normal((n, 3)) + 6 * rng.integers(0, 2, (n, 1)) for n in (60, 0, 30)]
     clients[0][5] = np.nan
     server = 1.2 * (rng.standard_normal((40, 3)) + 6 * rng.integers(0, 2, (40, 1)))
-    prepared = prepare(Settings(2, math.inf, method=method, radius=40.0), server, 3)
+    prepared = prepare(Settings(2, epsilon, method=method, radius=40.0), server, 3)
     tensors = [torch.as_tensor(client, device=device) for client in clients]
     found = run(TorchFederation(tensors), prepared, seed=0)
     assert np.array_equal(found.centers, run(InMemoryFederation(clients), prepared, seed=0).centers)

@@ -109,10 +109,10 @@ def test_equal_mechanisms_are_one_made_several_times():
     assert composed_epsilon([one, one], 1e-6) > composed_epsilon([one], 1e-6)
 
 
-@pytest.mark.parametrize("step", [0.17, 0.26, 0.51, 0.52])
-def test_a_calibrated_scale_is_private_where_epsilon_jumps(step):
+@pytest.mark.parametrize("jump", [0.03, 0.05, 0.1, 0.17, 0.25, 0.26, 0.27])
+def test_a_calibrated_scale_is_private_where_epsilon_jumps(jump):
     def epsilon_at(factor, coarseness):
-        return step * math.ceil(3 / factor / step) * (1 + 1e-4 * coarseness) if factor < 40 else 0.0
+        return jump * math.ceil(3 / factor / jump) * (1 + 1e-4 * coarseness)
 
     assert epsilon_at(calibrate_scale(epsilon_at, 0.5), 1) <= 0.5
 

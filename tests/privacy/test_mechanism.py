@@ -23,6 +23,23 @@ def test_gaussian_noise_is_sensitivity_times_multiplier(seed):
     assert np.std(values) == pytest.approx(363.0, rel=0.1)
 
 
+@pytest.mark.parametrize("mechanism", Mechanism)
+@pytest.mark.parametrize("multiplier", [1e-6, 0.01, 0.09, 50.0])
+def test_little_noise_is_noise_all_the_same(mechanism, multiplier):
+    made = release(mechanism, multiplier)
+    values = made.noisy(np.zeros(20_000, dtype=np.int64), SeededStream(3))
+    # 20,000 draws: within 10 % of the truth but for one case in 1e15.
+    assert np.std(values) == pytest.approx(made.stddev, rel=0.1)
+
+
+@pytest.mark.parametrize("steps", [1.0, 2.0**16, 2.0**32])
+def test_the_largest_total_has_room_for_its_noise(steps):
+    made = release(Mechanism.GAUSSIAN, 4.0, 1.0, steps)
+    for total in (int(made.largest_total) - 1, 1 - int(made.largest_total)):
+        values = made.noisy(np.full(1000, total), SeededStream(2))
+        assert np.abs(values - total * made.grid).max() < 10 * made.stddev + 1e-9 * abs(total) * made.grid
+
+
 def test_laplace_noise_is_sensitivity_times_multiplier():
     made = release(Mechanism.LAPLACE, 4.0, 1.0, 1.0)
     values = made.noisy(np.zeros(40_000, dtype=np.int64), SeededStream(1))

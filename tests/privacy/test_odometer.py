@@ -2,6 +2,9 @@
 
 import json
 import math
+import threading
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,9 +43,10 @@ def test_one_run_spends_what_it_says_and_mixed_mechanisms_compose():
 def test_sampled_and_whole_runs_compose():
     sampled = entry(privacy_unit="client", sampling_rate=0.2)
     whole = entry(privacy_unit="client")
-    both = total_for(PrivacyUnit.CLIENT, [sampled, whole], 1e-6).epsilon
     alone = composed_epsilon(whole.releases, 1e-6)
-    assert alone < both < 2.0
+    for runs in ([sampled, whole], [whole, sampled]):
+        # Two runs of epsilon 1; the one of everybody is not amplified by the other's sampling, which would leave 1.02.
+        assert 1.3 * alone < total_for(PrivacyUnit.CLIENT, runs, 1e-6).epsilon < 1.5 * alone
 
 
 def test_client_runs_count_for_points_and_point_runs_bound_nothing_for_clients():
@@ -84,6 +88,47 @@ def test_a_run_beyond_the_limit_is_refused_and_not_booked(tmp_path):
     with pytest.raises(BudgetError, match="no bound"):
         odometer.book(entry(math.inf), limit=100)
     assert len(odometer.entries()) == 1
+
+
+def test_a_limit_is_one_for_the_unit_that_the_run_protects(tmp_path):
+    odometer = Odometer(tmp_path / "odometer.jsonl")
+    odometer.book(entry())
+    with pytest.raises(BudgetError, match="client: no bound, 1 of 2 runs protect points only"):
+        odometer.book(entry(privacy_unit="client"), limit=100)
+
+
+def test_the_samplers_errors_add_up_too():
+    runs = [entry(), entry(method="paper")]
+    errors = sum(release.sampler_epsilon for run in runs for release in run.releases)
+    ideal = [replace(run, releases=tuple(replace(release, values=0) for release in run.releases)) for run in runs]
+    total, without = (total_for(PrivacyUnit.POINT, entries, 1e-6).epsilon for entries in (runs, ideal))
+    assert total - without == pytest.approx(errors, rel=1e-3)
+    assert errors > 0
+
+
+class Slow(Odometer):
+    """Leaves others time between its look at the total and its writing."""
+
+    def _check_limit(self, *given):
+        super()._check_limit(*given)
+        time.sleep(0.3)
+
+
+def test_two_runs_at_once_do_not_both_take_the_last_of_a_budget(tmp_path):
+    made, refused = entry(), []
+
+    def book():
+        try:
+            Slow(tmp_path / "odometer.jsonl").book(made, limit=1.2)
+        except BudgetError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=book) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == len(Odometer(tmp_path / "odometer.jsonl").entries()) == 1
 
 
 def test_a_damaged_line_is_an_error_and_not_skipped(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 
 from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare
+from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_lloyds
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.ledger import Ledger, PrivacyReport
@@ -71,6 +71,17 @@ def test_theorem_1_is_looser_than_tight_composition():
     assert naive.epsilon_spent == pytest.approx(0.678, abs=2e-3)
 
 
+@pytest.mark.parametrize("unit", ["point", "client"])
+@pytest.mark.parametrize("steps", [0, 1, 6])
+@pytest.mark.parametrize("make", [prepare, lambda *given: prepare_lloyds(*given, "a start", 1)], ids=["init", "lloyds"])
+def test_the_shares_of_theorem_1_add_up_to_the_budget(unit, steps, make):
+    asked = Settings(3, 0.5, privacy_unit=unit, method="paper", composition="paper-naive", lloyd_steps=steps or int(make is not prepare))
+    releases = make(asked, SERVER, 5).plan.releases
+    gaussians = sum(r.times for r in releases if r.mechanism is Mechanism.GAUSSIAN)
+    constants = {Mechanism.GAUSSIAN: math.sqrt(2 * math.log(1.25 * gaussians / 1e-6)), Mechanism.LAPLACE: 1.0}
+    assert sum(r.times * constants[r.mechanism] / r.noise_multiplier for r in releases) == pytest.approx(0.5, rel=1e-9)
+
+
 def test_a_share_of_a_large_epsilon_is_never_under_noised():
     assert epsilon_share_multiplier(Mechanism.GAUSSIAN, 10.0, 1e-6) > math.sqrt(2 * math.log(1.25e6)) / 10
 
@@ -128,13 +139,17 @@ def test_the_report_says_what_holds():
             unit,
             epsilon,
             1e-6,
-            epsilon,
+            epsilon / 2,
             secure,
             "aggregator",
             ({"release": "r", "mechanism": "gaussian", "l2_sensitivity": 1.0, "scale": 2.0, "noise_multiplier": 2.0, "times": 1},),
         )
 
-    assert "all the data of any one client" in report(1.0, True).sentence()
+    for unit, what in ((PrivacyUnit.CLIENT, "all the data of any one client"), (PrivacyUnit.POINT, "any one data point")):
+        assert report(0.25, True, unit).sentence() == (
+            f"Adding or removing {what} changes the probability of any outcome by a factor of at most e^0.25, up to delta = 1e-06."
+        )
+        assert f"epsilon = 0.25, delta = 1e-06 hides {what} only from those who do not know" in report(0.25, False, unit).sentence()
     assert report(1.0, False).sentence().startswith("SIMULATION, NOT PRIVATE")
     assert report(math.inf, True).sentence().startswith("NOT PRIVATE")
     assert "add-remove" in repr(report(1.0, True))

@@ -12,6 +12,7 @@ def test_the_attack_bound_is_that_of_epsilon_and_delta():
     assert "46.3 percentage points" in section
     assert "at most <b>54.8 %</b>" in section
     assert "1 in 1,000,000" in section
+    assert "e<sup>1</sup> = 2.72" in section  # rounded up
 
 
 def test_mixed_noise_has_the_general_bound_alone():

@@ -20,7 +20,7 @@ from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
 from feddp_kmeans.algorithm.refined import REASONS, RefinedMethod
 from feddp_kmeans.algorithm.serverless import LLOYD_STEPS, ServerlessMethod
 from feddp_kmeans.algorithm.serverless import REASONS as SERVERLESS_REASONS
-from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
+from feddp_kmeans.algorithm.settings import AUTO, Box, MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.threads import one_blas_thread
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -151,7 +151,8 @@ def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Pr
 def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
     """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
     server_points = _checked(settings, server_points)
-    key = (repr(settings), n_clients, server_points.shape, hashlib.sha256(server_points.tobytes()).digest())
+    asked = repr(replace(settings, box=None)), _bits(settings.box)
+    key = (*asked, n_clients, server_points.shape, hashlib.sha256(server_points.tobytes()).digest())
     if key not in _PREPARED:
         while len(_PREPARED) >= _REMEMBERED:
             del _PREPARED[next(iter(_PREPARED))]
@@ -234,6 +235,11 @@ def _checked(settings: Settings, server_points: FloatArray) -> FloatArray:
     server_points = np.ascontiguousarray(server_points, dtype=np.float64)
     settings.check_server(server_points, server_points.shape[1])
     return server_points
+
+
+def _bits(box: Box | None) -> Any:
+    """Return what tells a box from every other: numpy writes long vectors with dots, and numbers with eight digits."""
+    return None if box is None else tuple((np.shape(side), np.asarray(side, dtype=np.float64).tobytes()) for side in box)
 
 
 def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int, start: str | None = None) -> Prepared:

@@ -205,6 +205,25 @@ def test_a_server_that_asks_both_ways_cannot_rebuild_both_secrets_of_a_party(n, 
         assert min(of_self, of_key) < threshold
 
 
+def test_every_round_and_both_masks_have_seeds_of_their_own():
+    parties = [Party.new(name, terms(2, rounds=4)) for name in names(3)]
+    seeds = [seed for party in parties for pair in party._seeds.values() for seed in pair]
+    assert len(set(seeds)) == len(seeds) == 3 * 4 * 2
+
+
+@pytest.mark.parametrize(("n", "threshold", "colluders"), [(4, 3, 0), (6, 5, 2)])
+def test_one_share_less_than_the_threshold_does_not_rebuild_a_seed(n, threshold, colluders):
+    session = Session(n, terms(threshold, colluders=colluders)).keys()
+    seeds = session.parties["p00"]._seeds[0]
+    session.shares()
+    for kind, seed in enumerate(seeds):
+        shares = {place: party._held["p00"][0][kind] for place, party in enumerate(session.parties.values())}
+        for some in itertools.combinations(shares.items(), threshold):
+            assert sharing.join(dict(some)) == seed
+        for few in itertools.combinations(shares.items(), threshold - 1):
+            assert sharing.join(dict(few)) != seed
+
+
 def test_secrets_of_a_round_are_forgotten_once_it_is_unmasked():
     session = ready(3, 2, rounds=2)
     party = session.parties["p00"]
@@ -328,6 +347,25 @@ def test_signatures_of_another_list_do_not_count():
     signatures["p00"] = session.parties["p00"].confirm(0, names(4), IDENTITIES["p00"])
     with pytest.raises(FedDPError, match="got 1 that are valid"):
         session.parties["p00"].unmask(0, names(4), signatures)
+
+
+def test_signatures_of_another_round_do_not_count():
+    session = ready(4, 3, rounds=2, confirmed=True)
+    session.masked(0, inputs(4))
+    old = session.confirmations(0, names(4))
+    session.masked(1, inputs(4))
+    party = session.parties["p00"]
+    own = party.confirm(1, names(4), IDENTITIES["p00"])
+    with pytest.raises(FedDPError, match="must be at least 3, got 1 that are valid"):
+        party.unmask(1, names(4), old | {"p00": own})
+
+
+def test_signatures_of_another_session_do_not_count():
+    old = confirmed_round().confirmations(0, names(4))
+    party = confirmed_round().parties["p00"]
+    own = party.confirm(0, names(4), IDENTITIES["p00"])
+    with pytest.raises(FedDPError, match="must be at least 3, got 1 that are valid"):
+        party.unmask(0, names(4), old | {"p00": own})
 
 
 def test_confirmed_terms_need_a_roster():

@@ -1,0 +1,81 @@
+"""Who may touch raw points or exact sums, read off the source: a look at them anywhere else would be a leak that no release shows."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import feddp_kmeans
+
+SOURCE = Path(feddp_kmeans.__file__).parent
+
+ALLOWED = {
+    "nonprivate_clients": {
+        "federation/local.py",
+        "baselines/outside.py",
+        "baselines/oracle_floor.py",
+        "baselines/optimal.py",
+        "baselines/k_fed.py",
+    },
+    "exact_sum": {"federation/local.py", "federation/participant.py", "federation/clusters.py"},
+    "cluster_sum": {"federation/clusters.py"},
+    "total_of": {"gpu/federation.py", "gpu/statistics.py"},
+}
+"""Whatever hands out raw points or exact sums, and the files that may name it."""
+
+FEDERATION = {"begin", "book_runs", "columns", "dimension", "ledger", "n_clients", "noisy_sum", "secure", "server_seed", "trust"}
+"""What the algorithm may ask of a federation: the one verb, and public facts."""
+
+INSIDE = ("audit/", "federation/", "gpu/", "deployment/serve.py")
+"""Federations themselves, those that watch them, and where the word means a folder."""
+
+ADDS_NOISE = {"federation/local.py", "federation/clusters.py", "gpu/federation.py"}
+"""Federations that add up exact sums in this process."""
+
+
+def files(*folders):
+    return [path for folder in folders for path in sorted((SOURCE / folder).rglob("*.py"))]
+
+
+def place(path):
+    return path.relative_to(SOURCE).as_posix()
+
+
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_raw_points_and_exact_sums_are_named_where_they_are_due_alone(name):
+    # In any form: as a name, an attribute or a text that getattr is given.
+    named = {
+        place(path)
+        for path in files(".")
+        for node in ast.walk(tree(path))
+        if name in (getattr(node, "id", None), getattr(node, "attr", None), getattr(node, "value", None))
+    }
+    assert named <= ALLOWED[name]
+
+
+@pytest.mark.parametrize("path", [path for path in files(".") if not place(path).startswith(INSIDE)], ids=place)
+def test_a_federation_is_asked_for_noisy_sums_and_public_facts_alone(path):
+    if "nonprivate_clients" in path.read_text(encoding="utf-8"):
+        return
+    asked = {
+        node.attr
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).rpartition(".")[2] in {"federation", "_federation"}
+    }
+    assert asked <= FEDERATION | {"federation"}
+
+
+@pytest.mark.parametrize("path", ADDS_NOISE)
+def test_a_sum_leaves_a_federation_with_the_noise_of_its_release_and_bits_of_its_own(path):
+    made = [node for node in ast.walk(tree(SOURCE / path)) if isinstance(node, ast.FunctionDef) and node.name == "_noisy_sum"]
+    assert made
+    for function in made:
+        returned = [ast.unparse(node.value) for node in ast.walk(function) if isinstance(node, ast.Return)]
+        assert returned
+        for value in returned:
+            assert value.startswith("release.noisy(")
+            assert value.endswith("self._streams.stream(release.name))")
