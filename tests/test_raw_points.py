@@ -29,7 +29,7 @@ FEDERATION = {"begin", "book_runs", "columns", "dimension", "ledger", "n_clients
 INSIDE = ("audit/", "federation/", "gpu/", "deployment/serve.py")
 """Federations themselves, those that watch them, and where the word means a folder."""
 
-ADDS_NOISE = {"federation/local.py", "federation/clusters.py", "gpu/federation.py"}
+ADDS_NOISE = ("federation/local.py", "federation/clusters.py", "gpu/federation.py")
 """Federations that add up exact sums in this process."""
 
 
