@@ -894,7 +894,7 @@ MUTANTS = [
     ),
     *_in(
         "data/inputs.py",
-        ("tests/cli/test_encode.py", "tests/cli", "tests/data"),
+        ("tests/data/test_encoding.py", "tests/cli/test_encode.py"),
         (
             "a schema of the clients",
             "schema = read_or_learn(server, schema_file, hidden)",
