@@ -865,6 +865,11 @@ MUTANTS = [
         ("tests/cli/test_fit.py", "tests/cli"),
         ("a look that is not booked", "books.book(entry, limit=limit)", "pass"),
         ("a look without its limit", "books.book(entry, limit=limit)", "books.book(entry)"),
+        (
+            "a simulated look booked as secure",
+            "odometer_of(clients, odometer), Entry.of(prepared.plan, command_line(), secure=seed is None)",
+            "odometer_of(clients, odometer), Entry.of(prepared.plan, command_line(), secure=True)",
+        ),
         ("a look goes on unbooked", "books.check_booked(entry)", "pass"),
     ),
     *_in(
@@ -890,6 +895,7 @@ MUTANTS = [
         "deployment/job.py",
         ("tests/deployment", "tests/cli/test_deploy.py"),
         ("a job without its limit", "odometer.book(entry, limit=job.limit)", "odometer.book(entry)"),
+        ("a simulated job booked as secure", "secure=job.seed is None)", "secure=True)"),
         ("a job that is not booked", "odometer.book(entry, limit=job.limit)", "pass"),
     ),
     *_in(
