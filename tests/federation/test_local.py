@@ -196,7 +196,7 @@ def test_what_is_kept_changes_nothing_where_the_ball_moves(rng, monkeypatch, uni
 @pytest.mark.parametrize("method", ["paper", "refined"])
 def test_what_is_kept_is_nobody_elses_cohort(rng, monkeypatch, method):
     clients = [rng.standard_normal((5, 3)) for _ in range(40)]
-    asked = Settings(2, 50.0, method=method, privacy_unit="client", client_size=5, sampling_rate=0.3, lloyd_steps=2)
+    asked = Settings(2, math.inf, method=method, privacy_unit="client", client_size=5, sampling_rate=0.3, lloyd_steps=2)
     prepared = prepare(asked, rng.standard_normal((40, 3)), 40)
     kept = run(InMemoryFederation(clients), prepared, seed=1).centers
     monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 0)
