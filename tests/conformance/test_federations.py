@@ -161,7 +161,7 @@ def test_points_are_not_sampled_with_their_clients():
     plan = replace(planned(), sampling_rate=0.5)
     federation = InMemoryFederation(CLIENTS)
     federation.begin(plan)
-    with pytest.raises(FedDPError, match="sampling_rate must be 1 for the statistic 'cluster-sums' of points, got 0.5"):
+    with pytest.raises(FedDPError, match=r"sampling_rate must be 1 for the statistic 'cluster-sums' of points, got 0\.5"):
         federation.noisy_sum(CLUSTER_SUMS, plan["r"], **SUMS)
 
 

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 PRIVACY = ("tests/privacy", "tests/audit", "tests/algorithm/test_statistics.py")
 STATISTICS = ("tests/algorithm/test_statistics.py", "tests/conformance/test_engines.py", "tests/audit")
-FEDERATION = ("tests/federation", "tests/audit", "tests/algorithm/test_feddp_kmeans.py", "tests/conformance/test_remote.py")
+FEDERATION = (
+    "tests/federation",
+    "tests/conformance/test_federations.py",
+    "tests/audit",
+    "tests/algorithm/test_feddp_kmeans.py",
+    "tests/conformance/test_remote.py",
+)
 METHODS = ("tests/algorithm", "tests/audit", "tests/conformance/test_federations.py")
 FACE = ("tests/cli", "tests/report", "tests/test_estimator.py")
 
