@@ -1,6 +1,7 @@
 """Who may touch raw points or exact sums, read off the source: a look at them anywhere else would be a leak that no release shows."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ def place(path):
     return path.relative_to(SOURCE).as_posix()
 
 
+@cache
 def tree(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 

@@ -100,6 +100,9 @@ def test_runs_add_up_and_a_limit_refuses_before_anything_is_released(folder):
     simulated = feddp(*given, "--seed", 1, "--odometer", "other.jsonl", cwd=folder)
     assert simulated.returncode == 0
     assert "NOT PRIVATE" in feddp("budget", "other.jsonl", cwd=folder).stdout
+    look = ["choose-k", *given[1:4], "--epsilon", 1, "--max-clusters", 4, "--out", "simulated", "--quiet"]
+    assert feddp(*look, "--seed", 1, "--odometer", "look.jsonl", cwd=folder).returncode == 0
+    assert "NOT PRIVATE" in feddp("budget", "look.jsonl", cwd=folder).stdout
 
 
 @pytest.mark.parametrize("command", ["fit", "choose-k"])

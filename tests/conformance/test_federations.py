@@ -1,6 +1,7 @@
 """Every federation answers the one verb alike: to the last bit without noise, by the same law with it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from feddp_kmeans._errors import BudgetError
+from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_COUNTS, CLUSTER_COUNTS, CLUSTER_SUMS, COUNT_STEPS, OUTER_PRODUCT
@@ -154,6 +155,14 @@ def test_a_query_that_its_release_does_not_cover_is_booked_and_refused(federatio
     with pytest.raises(BudgetError, match=message):
         federation.noisy_sum(statistic, plan["r"], **public)
     assert [row["release"] for row in federation.ledger.rows()] == ["r"]
+
+
+def test_points_are_not_sampled_with_their_clients():
+    plan = replace(planned(), sampling_rate=0.5)
+    federation = InMemoryFederation(CLIENTS)
+    federation.begin(plan)
+    with pytest.raises(FedDPError, match=r"sampling_rate must be 1 for the statistic 'cluster-sums' of points, got 0\.5"):
+        federation.noisy_sum(CLUSTER_SUMS, plan["r"], **SUMS)
 
 
 def test_a_federation_has_one_verb():

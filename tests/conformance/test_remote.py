@@ -54,7 +54,7 @@ def test_a_server_that_is_trusted_adds_the_same_noise(tmp_path, unit, method):
 
 @pytest.mark.parametrize("method", ["paper", "refined"])
 def test_a_server_that_is_trusted_asks_the_same_cohorts(tmp_path, method):
-    settings = Settings(2, 20.0, privacy_unit="client", method=method, client_size=50, sampling_rate=0.5, lloyd_steps=2)
+    settings = Settings(2, math.inf, privacy_unit="client", method=method, client_size=50, sampling_rate=0.5, lloyd_steps=2)
     prepared = prepare(settings, SERVER, len(CLIENTS))
     federation, transport = loopback.federation(CLIENTS, tmp_path, trust=Trust.AGGREGATOR, site={"unit": PrivacyUnit.CLIENT})
     found = run(federation, prepared, seed=3)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.data.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.data.encoding import Schema, open_encoded
+from feddp_kmeans.data.inputs import open_inputs
 from feddp_kmeans.data.learn import learn_schema
 
 HALF = math.sqrt(0.5)
@@ -312,3 +313,10 @@ def test_any_table_encodes_within_the_radius_or_is_refused_in_one_line(server, c
     assert rows.shape == (n_client, len(schema.columns))
     assert np.isfinite(rows).all()
     assert np.linalg.norm(rows, axis=1).max(initial=0) <= schema.radius
+
+
+def test_no_schema_is_learnt_from_clients(tmp_path):
+    (tmp_path / "table.csv").write_text("who,color,x\na,red,1\nb,blue,2\na,red,3\n")
+    for clients, more in (("table.csv", {"client_column": "who"}), ("table.csv", {"ignore": ["who"]}), ("*.csv", {"ignore": ["who"]})):
+        with pytest.raises(FedDPError, match=r"column 'color' of table\.csv must be numeric, got string"):
+            open_inputs(str(tmp_path / clients), None, **more)

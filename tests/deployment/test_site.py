@@ -148,6 +148,10 @@ def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path)
     assert not books.exists()
     run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))), lambda _: None)
     assert [entry.private for entry in Odometer(books).entries()] == [True]
+    open_nodes = LocalNodes(*(replace(site, allow_simulation=True).participant(lambda _: None) for site in sites(tmp_path, 1)))
+    simulated = replace(asked, run="run2", limit=None, seed=1, out=str(tmp_path / "simulated"))
+    run_and_report(open_nodes, opened(simulated), lambda _: None)
+    assert [entry.private for entry in Odometer(books).entries()] == [True, False]
 
 
 def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):

@@ -9,7 +9,7 @@ from scipy import sparse
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_SUMS, MEAN_STEPS
+from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_SUMS, MEAN_STEPS, OUTER_PRODUCT
 from feddp_kmeans.federation import batches, in_memory
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
@@ -196,7 +196,7 @@ def test_what_is_kept_changes_nothing_where_the_ball_moves(rng, monkeypatch, uni
 @pytest.mark.parametrize("method", ["paper", "refined"])
 def test_what_is_kept_is_nobody_elses_cohort(rng, monkeypatch, method):
     clients = [rng.standard_normal((5, 3)) for _ in range(40)]
-    asked = Settings(2, 50.0, method=method, privacy_unit="client", client_size=5, sampling_rate=0.3, lloyd_steps=2)
+    asked = Settings(2, math.inf, method=method, privacy_unit="client", client_size=5, sampling_rate=0.3, lloyd_steps=2)
     prepared = prepare(asked, rng.standard_normal((40, 3)), 40)
     kept = run(InMemoryFederation(clients), prepared, seed=1).centers
     monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 0)
@@ -212,6 +212,7 @@ def test_what_was_kept_is_given_back_at_the_end_of_a_run_and_before_the_next(rng
     points += 5.0
     assert not np.array_equal(first, run(federation, prepared, seed=1).centers)
     federation.begin(prepared.plan, seed=1)
-    list(federation._clients.points())
+    ball = prepared.method.ball
+    federation.noisy_sum(OUTER_PRODUCT, prepared.plan["outer product"], center=ball.center, radius=ball.radius)
     points -= 5.0
     assert np.array_equal(first, run(federation, prepared, seed=1).centers)

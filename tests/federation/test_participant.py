@@ -171,6 +171,13 @@ def test_a_release_keeps_its_query(tmp_path):
     refused(talk.query(**{PUBLIC + "radius": 8.0}), "release 'outer product 0' must stay the query that it was")
 
 
+def test_an_exact_sum_is_not_given_to_a_server_that_agreed_to_masked_ones(tmp_path):
+    plan = prepare(Settings(2, 1.0, method="paper", noise="gaussian", lloyd_steps=2), SERVER, 3).plan
+    talk = Talk(tmp_path, plan, Trust.SECURE_SUM)
+    assert talk.agree().kind == "agreed"
+    refused(talk.query(), "trust must be secure-sum, as agreed; got a request of aggregator")
+
+
 def test_queries_are_told_apart_by_statistic_names_shapes_and_bits():
     ones = np.ones((2, 3))
     queries = [

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 PRIVACY = ("tests/privacy", "tests/audit", "tests/algorithm/test_statistics.py")
 STATISTICS = ("tests/algorithm/test_statistics.py", "tests/conformance/test_engines.py", "tests/audit")
-FEDERATION = ("tests/federation", "tests/audit", "tests/algorithm/test_feddp_kmeans.py", "tests/conformance/test_remote.py")
+FEDERATION = (
+    "tests/federation",
+    "tests/conformance/test_federations.py",
+    "tests/audit",
+    "tests/algorithm/test_feddp_kmeans.py",
+    "tests/conformance/test_remote.py",
+)
 METHODS = ("tests/algorithm", "tests/audit", "tests/conformance/test_federations.py")
 FACE = ("tests/cli", "tests/report", "tests/test_estimator.py")
 
@@ -865,6 +871,11 @@ MUTANTS = [
         ("tests/cli/test_fit.py", "tests/cli"),
         ("a look that is not booked", "books.book(entry, limit=limit)", "pass"),
         ("a look without its limit", "books.book(entry, limit=limit)", "books.book(entry)"),
+        (
+            "a simulated look booked as secure",
+            "odometer_of(clients, odometer), Entry.of(prepared.plan, command_line(), secure=seed is None)",
+            "odometer_of(clients, odometer), Entry.of(prepared.plan, command_line(), secure=True)",
+        ),
         ("a look goes on unbooked", "books.check_booked(entry)", "pass"),
     ),
     *_in(
@@ -890,11 +901,12 @@ MUTANTS = [
         "deployment/job.py",
         ("tests/deployment", "tests/cli/test_deploy.py"),
         ("a job without its limit", "odometer.book(entry, limit=job.limit)", "odometer.book(entry)"),
+        ("a simulated job booked as secure", "secure=job.seed is None)", "secure=True)"),
         ("a job that is not booked", "odometer.book(entry, limit=job.limit)", "pass"),
     ),
     *_in(
         "data/inputs.py",
-        ("tests/cli/test_encode.py", "tests/cli", "tests/data"),
+        ("tests/data/test_encoding.py", "tests/cli/test_encode.py"),
         (
             "a schema of the clients",
             "schema = read_or_learn(server, schema_file, hidden)",
