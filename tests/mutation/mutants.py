@@ -352,7 +352,6 @@ MUTANTS = [
         ("terms that change", "elif not hmac.compare_digest(state.digest, terms.digest):", "elif False:"),
         ("a query that changes", "if state.queries.setdefault(_label(asked), digest) != digest:", "if False:"),
         ("a request answered twice", "if session.hex() != state.session or turn <= state.turn:", "if session.hex() != state.session:"),
-        ("a sum opened twice", "if label is None or label in state.opened:", "if label is None:"),
         (
             "masked without noise",
             "part = release.with_noise(self._own_total(statistic, release, public), self._stream(asked, terms), terms.shares)",
