@@ -401,7 +401,7 @@ MUTANTS = [
     ),
     *_in(
         "algorithm/paper.py",
-        METHODS,
+        ("tests/privacy/test_plan.py", *METHODS),
         (
             "Delta for Delta squared in the plan",
             '_Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius**2)',
