@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from streaming import peak_megabytes
+
+from feddp_kmeans.experiments.machine import peak_megabytes
 
 SIZE, DIMENSION, K, BLOCK = 50, 20, 10, 10_000
 

@@ -18,13 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feddp_kmeans.experiments.machine import peak_megabytes
+
 DIMENSION, BLOCK = 50, 200_000
-
-
-def peak_megabytes():
-    """Most memory that this process had resident."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1e3
 
 
 def block_of_points():

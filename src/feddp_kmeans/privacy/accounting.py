@@ -88,14 +88,14 @@ def runs_epsilon(runs: Sequence[tuple[Sequence[Release], float]], delta: float, 
     if any(multiplier == 0 for _, multiplier, _, _ in rows):
         return math.inf
     plain = [row for row in rows if row[0] is Mechanism.GAUSSIAN and row[3] == 1.0]
+    others = [row for row in rows if not (row[0] is Mechanism.GAUSSIAN and row[3] == 1.0)]
     mu = math.sqrt(sum(times / multiplier**2 for _, multiplier, times, _ in plain))
-    if len(plain) == len(rows):
+    if not others:
         return gaussian_epsilon(mu, delta)
     # Gaussians of everybody's data are together one Gaussian, exactly; and equal mechanisms are one, made several times.
     numbers = Counter({(Mechanism.GAUSSIAN, 1 / mu, 1.0): 1} if plain else {})
-    for mechanism, multiplier, times, rate in rows:
-        if (mechanism, multiplier, times, rate) not in plain:
-            numbers[mechanism, multiplier, rate] += times
+    for mechanism, multiplier, times, rate in others:
+        numbers[mechanism, multiplier, rate] += times
     return _pld_epsilon(tuple(numbers.items()), delta, coarseness)
 
 

@@ -257,10 +257,10 @@ def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
     """
     if batch.is_single_points:
         return squared_norms(encoded)
-    dimension = encoded.shape[1]
+    sizes, dimension = batch.sizes, encoded.shape[1]
     norms = np.zeros(batch.n_clients)
-    for size in np.unique(batch.sizes[batch.sizes > 0]):
-        members = np.flatnonzero(batch.sizes == size)
+    for size in np.unique(sizes[sizes > 0]):
+        members = np.flatnonzero(sizes == size)
         if size > _LARGEST_TOGETHER:
             for index in members:
                 norms[index] = np.sqrt(np.square(gram(encoded[batch.starts[index] : batch.starts[index + 1]])).sum())
