@@ -13,7 +13,7 @@ from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics import REGISTRY
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS
-from feddp_kmeans.federation.base import query_digest
+from feddp_kmeans.federation.base import Query, query_digest
 from feddp_kmeans.federation.in_memory import ArraySource
 from feddp_kmeans.federation.participant import PUBLIC, SiteData
 from feddp_kmeans.federation.remote import RemoteFederation
@@ -237,7 +237,7 @@ def test_several_files_of_a_data_holder_are_one_client(statistic):
     public = next(public for case, public, *_ in CLIENT_CASES if case is statistic)
     rows = RNG.standard_normal((60, DIMENSION))
     one, several = (SiteData([ArraySource(part) for part in parts], tuple("wxyz")) for parts in ([rows], np.split(rows, [10, 30])))
-    assert np.array_equal(one.total(statistic, public), several.total(statistic, public))
+    assert np.array_equal(*(data.total(Query(statistic, public, DIMENSION)) for data in (one, several)))
 
 
 def test_a_failure_does_not_quote_the_data(tmp_path):
