@@ -25,7 +25,7 @@ MOMENT = Query(OUTER_PRODUCT, BALL, 3)
 @pytest.fixture(scope="module")
 def cluster():
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as made,
         distributed.Client(made) as client,
     ):
         yield client

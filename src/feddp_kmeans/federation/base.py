@@ -142,10 +142,9 @@ class Query:
             raise FedDPError(f"statistic {statistic.name!r} must have at most {MOST_VALUES} values, got {size}.")
         object.__setattr__(self, "public", MappingProxyType(parsed))
         object.__setattr__(self, "size", size)
-        if not 1 <= (stated := self.sensitivity.l2) <= MAX_SCALE:
-            raise FedDPError(
-                f"bound must give statistic {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated:g}."
-            )
+        stated = self.sensitivity
+        if not 1 <= stated.l2 <= max(stated.l2, stated.l1 or 0.0) <= MAX_SCALE:
+            raise FedDPError(f"bound must give {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated}.")
 
     def __call__(self, batch: ClientBatch) -> IntArray:
         """Return the sum of the bounded contributions of this batch, without noise."""
