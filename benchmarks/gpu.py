@@ -6,6 +6,8 @@ from functools import partial
 import numpy as np
 import torch
 
+from feddp_kmeans.algorithm.statistics.paper import CLUSTER_SUMS
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.gpu.lloyd import fits, lloyd_pass
 from feddp_kmeans.gpu.statistics import STATISTICS, total_of
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
@@ -110,12 +112,12 @@ def same_as_torch(n, d, spread):
     points = torch.randn((n, d), device="cuda") * spread + (1 - 6 * spread)
     public = {
         "center": np.zeros(d),
-        "radius": 1.02 * np.sqrt(d),
+        "radius": 1.02 * float(np.sqrt(d)),
         "centers": RNG.integers(30000 // np.sqrt(d), 65000 // np.sqrt(d), (16, d)).astype(float),
     }
     given = {name: torch.as_tensor(value, device="cuda") if name != "radius" else value for name, value in public.items()}
     plain = sum(STATISTICS["cluster-sums"](points[start : start + 10**6], **given) for start in range(0, n, 10**6))
-    return bool((total_of("cluster-sums", points, public) == plain).all())
+    return bool((total_of(Query(CLUSTER_SUMS, public, d), points) == plain).all())
 
 
 def check():
@@ -141,7 +143,7 @@ def main():
     on = {name: torch.as_tensor(value, device="cuda") for name, value in public.items() if name != "radius"}
     print(f"copy {np.median(bandwidth) / 1e12:.2f} TB/s ({bandwidth.min() / 1e12:.2f} to {bandwidth.max() / 1e12:.2f})")
     sweep = partial(lloyd_pass, points, on["center"], ball.radius, on["centers"])
-    for what, work in {"one sweep": sweep, "the whole statistic": partial(total_of, "cluster-sums", points, public)}.items():
+    for what, work in {"one sweep": sweep, "the whole statistic": partial(total_of, Query(CLUSTER_SUMS, public, 100), points)}.items():
         time = np.median(seconds(work))
         ours = points.numel() * 4 / time
         share = ours / np.median(bandwidth)

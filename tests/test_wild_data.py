@@ -112,7 +112,7 @@ PUBLIC = {
     "edges": lambda _: np.array([0.5, 1.0, 2.0]),
     "low": lambda d: -np.ones(d),
     "high": np.ones,
-    "cells": lambda d: np.full(d, 2),
+    "cells": lambda d: np.full(d, 2.0),
     "anchors": lambda d: np.arange(2.0 * d).reshape(2, d),
     "shifts": lambda d: np.ones((2, d)),
     "projection": np.eye,

@@ -353,7 +353,9 @@ def a_release_that_is_not_booked(patch):
 def a_release_beside_the_ledger(patch):
     def around(self, name, **public):
         aggregate = self._method.aggregates[name]
-        return self._federation._noisy_sum(aggregate.statistic, self._plan[name], None, public)
+        where = {"center": self._ball.center, "radius": self._ball.radius}
+        query = base.Query(aggregate.statistic, where | public, self._federation.dimension)
+        return self._federation._noisy_sum(query, self._plan[name], None)
 
     patch.setattr(paper.PaperRun, "_noisy_sum", around)
 
@@ -374,8 +376,8 @@ def exact_counts_beside_the_noisy_ones(patch):
     stash = []
     honest = local.exact_sum
 
-    def exact_sum(clients, statistic, public, cohort=None):
-        stash.append(honest(clients, statistic, public, cohort))
+    def exact_sum(clients, query, cohort=None):
+        stash.append(honest(clients, query, cohort))
         return stash[-1].copy()
 
     patch.setattr(local, "exact_sum", exact_sum)

@@ -118,7 +118,7 @@ def test_points_that_are_elsewhere_are_not_asked_for(name):
     class Elsewhere(Federation):
         n_clients, dimension, trust = 3, 3, "aggregator"
 
-        def _noisy_sum(self, statistic, release, cohort, public):
+        def _noisy_sum(self, query, release, cohort):
             raise AssertionError("no release must be made")
 
     with pytest.raises(FedDPError, match="federation must be on this machine"):

@@ -7,6 +7,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics.paper import CLIENT_OUTER_PRODUCT, OUTER_PRODUCT
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.clusters import ClusterData, ClusterFederation
 from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation
 from feddp_kmeans.federation.participant import SiteData
@@ -18,12 +19,13 @@ RNG = np.random.default_rng(5)
 CLIENTS = [RNG.standard_normal((n, 3)) for n in (40, 0, 300, 7, 1, 20, 9, 11, 60, 2)]
 SERVER = RNG.standard_normal((40, 3))
 BALL = {"center": np.zeros(3), "radius": 4.0}
+MOMENT = Query(OUTER_PRODUCT, BALL, 3)
 
 
 @pytest.fixture(scope="module")
 def cluster():
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as made,
         distributed.Client(made) as client,
     ):
         yield client
@@ -52,16 +54,16 @@ def test_a_cohort_is_asked_and_nobody_else(cluster):
 
 def test_a_silo_on_a_cluster_answers_as_one_on_a_disk(cluster):
     site = SiteData([ArraySource(points) for points in CLIENTS], ("a", "b", "c"))
-    assert np.array_equal(held(CLIENTS).total(OUTER_PRODUCT, BALL), site.total(OUTER_PRODUCT, BALL))
-    assert not held([]).total(OUTER_PRODUCT, BALL).any()
+    assert np.array_equal(held(CLIENTS).total(MOMENT), site.total(MOMENT))
+    assert not held([]).total(MOMENT).any()
 
 
 def test_a_silo_in_parts_is_no_whole_client(cluster):
-    bound = BALL | {"bound": 9.0}
+    bounded = Query(CLIENT_OUTER_PRODUCT, BALL | {"bound": 9.0}, 3)
     with pytest.raises(FedDPError, match="a client must be in one partition for the statistic 'client-outer-product' of clients, got 10"):
-        held(CLIENTS).total(CLIENT_OUTER_PRODUCT, bound)
+        held(CLIENTS).total(bounded)
     site = SiteData([ArraySource(CLIENTS[2])], ("a", "b", "c"))
-    assert np.array_equal(held(CLIENTS[2:3]).total(CLIENT_OUTER_PRODUCT, bound), site.total(CLIENT_OUTER_PRODUCT, bound))
+    assert np.array_equal(held(CLIENTS[2:3]).total(bounded), site.total(bounded))
 
 
 def test_a_dask_array_is_its_chunks(cluster):
@@ -70,14 +72,14 @@ def test_a_dask_array_is_its_chunks(cluster):
     data = ClusterData.of(arrays.from_array(points, chunks=(100, 3)))
     assert (len(data.partitions), data.columns) == (5, ("x0", "x1", "x2"))
     site = SiteData([ArraySource(points)], data.columns)
-    assert np.array_equal(data.total(OUTER_PRODUCT, BALL), site.total(OUTER_PRODUCT, BALL))
+    assert np.array_equal(data.total(MOMENT), site.total(MOMENT))
     with pytest.raises(FedDPError, match="chunks of a Dask array must hold whole rows, got 3 chunks a row"):
         ClusterData.of(arrays.from_array(points, chunks=(100, 1)))
 
 
 def test_a_partition_of_another_width_is_refused(cluster):
     with pytest.raises(FedDPError, match="a partition must have 3 columns, got 4"):
-        held([np.ones((2, 4))]).total(OUTER_PRODUCT, BALL)
+        held([np.ones((2, 4))]).total(MOMENT)
 
 
 def test_a_cluster_without_partitions_has_no_clients():

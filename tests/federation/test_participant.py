@@ -13,7 +13,7 @@ from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics import REGISTRY
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS
-from feddp_kmeans.federation.base import query_digest
+from feddp_kmeans.federation.base import Query, query_digest
 from feddp_kmeans.federation.in_memory import ArraySource
 from feddp_kmeans.federation.participant import PUBLIC, SiteData
 from feddp_kmeans.federation.remote import RemoteFederation
@@ -121,11 +121,17 @@ def test_the_terms_of_a_run_cannot_be_changed_once_agreed(tmp_path):
         ({"number": 1}, "release 'outer product' is planned 1 times, and was asked for once more"),
         ({"number": -1}, "is planned 1 times"),
         ({"statistic": "rows"}, "statistic must be one of the registry, got 'rows'"),
-        ({"statistic": "client-sizes"}, "privacy unit must be 'client' for statistic 'client-sizes'"),
+        (
+            {"statistic": "client-outer-product", PUBLIC + "bound": 9.0},
+            "privacy unit must be 'client' for statistic 'client-outer-product'",
+        ),
         ({"release": "weights"}, "noise of release 'weights' must be Gaussian for statistic 'outer-product'"),
         ({"release": "sums"}, "integer_sensitivity of release 'sums' must be at least 4294967296"),
-        ({PUBLIC + "radius": math.pi * 1e300, PUBLIC + "center": np.array([0, np.nan, 0])}, "public argument 'center' must be finite"),
-        ({PUBLIC + "radius": -1.0}, "radius must be positive"),
+        (
+            {PUBLIC + "radius": math.pi * 1e300, PUBLIC + "center": np.array([0, np.nan, 0])},
+            "center must hold numbers that are finite, got nan",
+        ),
+        ({PUBLIC + "radius": -1.0}, "radius must be from 1e-140 to 1.79769e+308, got -1.0"),
         ({"run": "r9"}, "a plan must be agreed to"),
         ({"run": "../../etc/passwd"}, "run must be a name of letters and digits"),
         ({"session": b"other"}, "a request must be of the session under way"),
@@ -154,11 +160,10 @@ def test_arguments_that_would_make_arithmetic_inexact_are_refused(tmp_path, publ
     refused(talk.say("sum", release="sums", number=0, statistic="cluster-sums", **asked), "must")
 
 
-def test_arguments_that_a_statistic_does_not_know_fail_without_a_word_about_data(tmp_path):
+def test_arguments_that_a_statistic_does_not_know_are_refused(tmp_path):
     talk = Talk(tmp_path)
     talk.agree()
-    reply = talk.query(**{PUBLIC + "shell": 1.0})
-    assert reply.kind in {"failed", "refused"}
+    refused(talk.query(**{PUBLIC + "shell": 1.0}), "public arguments must be ['center', 'radius'], got 'shell'")
     assert talk.query().kind == "summed"
 
 
@@ -189,6 +194,10 @@ def test_queries_are_told_apart_by_statistic_names_shapes_and_bits():
         (CLUSTER_SUMS, {"centers": np.nextafter(ones, 2.0)}),
         (CLUSTER_SUMS, {"centers": ones, "projection": None}),
         (CLUSTER_SUMS, {"centers": ones, "projection": np.empty(0)}),
+        (CLUSTER_SUMS, {"centers": ones.astype(np.int64)}),
+        (CLUSTER_SUMS, {"centers": ones.astype(np.float32)}),
+        (CLUSTER_SUMS, {"centers": ones, "radius": 1}),
+        (CLUSTER_SUMS, {"centers": ones, "radius": np.ones(())}),
         (CLUSTER_SUMS, {"centers": ones, "radius": 1.0}),
     ]
     assert len({query_digest(statistic, public) for statistic, public in queries}) == len(queries)
@@ -237,7 +246,7 @@ def test_several_files_of_a_data_holder_are_one_client(statistic):
     public = next(public for case, public, *_ in CLIENT_CASES if case is statistic)
     rows = RNG.standard_normal((60, DIMENSION))
     one, several = (SiteData([ArraySource(part) for part in parts], tuple("wxyz")) for parts in ([rows], np.split(rows, [10, 30])))
-    assert np.array_equal(one.total(statistic, public), several.total(statistic, public))
+    assert np.array_equal(*(data.total(Query(statistic, public, DIMENSION)) for data in (one, several)))
 
 
 def test_a_failure_does_not_quote_the_data(tmp_path):

@@ -20,11 +20,11 @@ class Counting(InMemoryFederation):
     asked = 0
     stop_at = 10**9
 
-    def _noisy_sum(self, statistic, release, cohort, public):
+    def _noisy_sum(self, query, release, cohort):
         if self.asked >= self.stop_at:
             raise KeyboardInterrupt
         self.asked += 1
-        return super()._noisy_sum(statistic, release, cohort, public)
+        return super()._noisy_sum(query, release, cohort)
 
 
 def settings(**more):

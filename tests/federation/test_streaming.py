@@ -22,6 +22,7 @@ import numpy as np
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_SUMS
 from feddp_kmeans.data.tables import open_table
 from feddp_kmeans.federation.batches import SourceClients
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.local import exact_sum
 from feddp_kmeans.privacy.engine import Engine, using
 
@@ -32,7 +33,7 @@ public = {"center": np.zeros(100), "radius": 65536.0, "centers": np.zeros((1, 10
 clients = SourceClients([open_table(Path(sys.argv[1]))])
 before = peak()
 with using(Engine.NUMPY):  # A compiler takes memory of its own, whatever the file.
-    total = exact_sum(clients, CLUSTER_SUMS, public)
+    total = exact_sum(clients, Query(CLUSTER_SUMS, public, 100))
 print(json.dumps({"growth": peak() - before, "sum": int(total.sum())}))
 """
 

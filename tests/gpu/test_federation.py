@@ -13,6 +13,8 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.algorithm.statistics.norms import POINT_COUNT
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.gpu.federation import TorchFederation
 from feddp_kmeans.gpu.statistics import STATISTICS, total_of
@@ -36,7 +38,7 @@ def test_the_integers_are_those_of_numpy(case, dtype, device, rng):
     statistic, public, *_ = case
     points = (rng.standard_normal((500, len(public["center"]))) * 0.2 + public["center"]).astype(dtype)
     expected = statistic(one_client(points.astype(np.float64)), **public)
-    found = total_of(statistic.name, torch.as_tensor(points, device=device), public)
+    found = total_of(Query(statistic, public, len(public["center"])), torch.as_tensor(points, device=device))
     assert np.array_equal(found.cpu().numpy(), expected)
 
 
@@ -72,7 +74,7 @@ def test_what_does_not_run_in_torch_is_refused_in_a_line(rng):
     with pytest.raises(FedDPError, match="privacy_unit must be 'point' on a GPU, got 'client'"):
         run(TorchFederation([points]), prepare(Settings(2, 1.0, privacy_unit="client"), np.ones((9, 3)) * np.arange(9)[:, None], 1))
     with pytest.raises(FedDPError, match="statistic must be one that runs in torch"):
-        total_of("grid-counts", points, {})
+        total_of(Query(POINT_COUNT, {}, 3), points)
     for clients in ([], [points, points[:, :2]], [points[0]]):
         with pytest.raises(FedDPError, match="clients must be"):
             TorchFederation(clients)

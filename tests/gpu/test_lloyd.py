@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
 from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.gpu import lloyd
 from feddp_kmeans.gpu.statistics import total_of
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
@@ -92,7 +93,7 @@ def test_ties_edges_and_extremes_give_the_integers_of_numpy(d, rng):
     )
     for name in ("cluster-sums", "cluster-counts"):
         expected = REGISTRY[name](one_client(points.astype(np.float64)), **public)
-        assert np.array_equal(total_of(name, tensor, public).cpu().numpy(), expected)
+        assert np.array_equal(total_of(Query(REGISTRY[name], public, d), tensor).cpu().numpy(), expected)
 
 
 @needs_gpu

@@ -44,9 +44,9 @@ class Watched(InMemoryFederation):
         self.seen = []
         super().begin(plan, seed, on_release)
 
-    def _noisy_sum(self, statistic, release, cohort, public):
-        values = super()._noisy_sum(statistic, release, cohort, public)
-        self.seen.append((release, exact_sum(self._clients, statistic, public, cohort), values))
+    def _noisy_sum(self, query, release, cohort):
+        values = super()._noisy_sum(query, release, cohort)
+        self.seen.append((release, exact_sum(self._clients, query, cohort), values))
         return values
 
 

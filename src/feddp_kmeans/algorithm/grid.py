@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
-from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.domain import Domain, Region, distance_looks, domain_rounds, find_domain
 from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.statistics.norms import GRID_COUNTS, POINT_COUNT, SHARE_STEPS
@@ -110,7 +110,7 @@ class GridRun:
         self._counts = self._federation.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
         self._middles = low + places / cells * (high - low)
-        return self._middles, occupied(self._counts.reshape(cells), self._noise, self._method.k)
+        return self._middles, occupied(self._counts.reshape(cells.astype(np.int64)), self._noise, self._method.k)
 
     def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return the centers and the noisy counts of their cells, as they are: no further release."""
@@ -144,7 +144,7 @@ def occupied(counts: FloatArray, noise: float, k: int) -> FloatArray:
     return weights if np.count_nonzero(weights) >= k else np.maximum(counts.ravel(), least)
 
 
-def grid_cells(widths: FloatArray, points_per_noise: float, k: int) -> IntArray:
+def grid_cells(widths: FloatArray, points_per_noise: float, k: int) -> FloatArray:
     """Return the number of cells along each side: cubes, as many as the number of points and the noise allow.
 
     ``points_per_noise`` counts noise as the scale of a Laplace variable of the same variance.
@@ -153,7 +153,7 @@ def grid_cells(widths: FloatArray, points_per_noise: float, k: int) -> IntArray:
     wanted = max(points_per_noise / _POINTS_PER_CELL, 1.0) ** (2 * d / (d + 2))
     wanted = float(np.clip(wanted, _LEAST_PER_CLUSTER * k, _MOST_CELLS))
     side = float((np.prod(widths) / wanted) ** (1 / d))
-    cells: IntArray = np.maximum(1, np.rint(widths / side)).astype(np.int64)
+    cells: FloatArray = np.maximum(1.0, np.rint(widths / side))
     while np.prod(cells) > max(_MOST_CELLS, _LEAST_PER_CLUSTER * k):
-        cells[cells.argmax()] //= 2
+        cells[cells.argmax()] //= 2.0
     return cells

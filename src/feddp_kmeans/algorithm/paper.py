@@ -153,7 +153,7 @@ class PaperRun:
     def _noisy_sum(self, name: str, **public: Any) -> FloatArray:
         aggregate = self._method.aggregates[name]
         if aggregate.bound is not None:
-            public["bound"] = aggregate.bound
+            public["bound"] = float(aggregate.bound)
         return self._federation.noisy_sum(
             aggregate.statistic, self._plan[name], center=self._ball.center, radius=self._ball.radius, **public
         )

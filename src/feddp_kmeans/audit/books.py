@@ -91,7 +91,7 @@ def _queries(case: Case, watch: Watch) -> Finding:
     for answered in watch.seen:
         query = answered.query
         try:
-            check_query(query.statistic, query.release, case.settings.unit, query.public)
+            check_query(query.asked, query.release, case.settings.unit)
         except BudgetError as error:
             return Finding("queries fit their releases", "books", str(error), refuted=True)
     return Finding("queries fit their releases", "books", f"{len(watch.seen)} queries", refuted=False)

@@ -8,7 +8,8 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray
-from feddp_kmeans.federation.base import Federation, Statistic, query_digest
+from feddp_kmeans.federation import base
+from feddp_kmeans.federation.base import Federation, Statistic
 from feddp_kmeans.federation.wrapped import WrappedFederation
 from feddp_kmeans.privacy.ledger import Ledger
 from feddp_kmeans.privacy.mechanism import Release
@@ -30,11 +31,17 @@ class Query:
     statistic: Statistic
     release: Release
     public: dict[str, Any] = field(repr=False)
+    dimension: int
+
+    @property
+    def asked(self) -> base.Query:
+        """Return the question."""
+        return base.Query(self.statistic, self.public, self.dimension)
 
     @property
     def digest(self) -> str:
         """Return a digest of the question."""
-        return query_digest(self.statistic, self.public)
+        return self.asked.digest
 
 
 @dataclass(frozen=True)
@@ -81,11 +88,11 @@ class Watch(WrappedFederation):
     def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
         """Return what the federation answers, and note it."""
         values = self._inner.noisy_sum(statistic, release, **public)
-        self.seen.append(Answered(Query(statistic, release, public), values.copy()))
+        self.seen.append(Answered(Query(statistic, release, public, self.dimension), values.copy()))
         return values
 
-    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
-        del statistic, cohort, public
+    def _noisy_sum(self, query: base.Query, release: Release, cohort: BoolArray | None) -> FloatArray:
+        del query, cohort
         raise FedDPError(f"release {release.name!r} must be asked for by noisy_sum: it was asked for beside the ledger.")
 
 
@@ -114,12 +121,12 @@ class Replay(Federation):
         assert self._watch.restarts is not None
         return self._watch.restarts
 
-    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+    def _noisy_sum(self, query: base.Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         del cohort
         if not self._answers:
             raise FedDPError(f"release {release.name!r} must have been asked for in the run that is replayed; it was not.")
         answer = self._answers.pop(0)
-        if answer.query.release != release or answer.query.digest != query_digest(statistic, public):
+        if answer.query.release != release or answer.query.digest != query.digest:
             raise FedDPError(f"release {release.name!r} must be asked for with public numbers that follow from earlier releases.")
         return answer.values.copy()
 

@@ -86,7 +86,7 @@ def _lloyd(one: Pass) -> dict[str, Job]:
     rng = np.random.default_rng(0)
     points, centers = (rng.standard_normal((rows, one.d), dtype=np.float32) for rows in (one.n, one.k))
     radius = 1.25 * one.d**0.5
-    public = {"center": np.zeros(one.d), "radius": radius, "centers": centers * RESOLUTION / radius}
+    public = {"center": np.zeros(one.d), "radius": radius, "centers": centers.astype(np.float64) * RESOLUTION / radius}
     weights, labels = np.ones(one.n, dtype=np.float32), np.zeros(one.n, dtype=np.int32)
     moved, counts, shifts = np.zeros_like(centers), np.zeros(one.k, dtype=np.float32), np.zeros(one.k, dtype=np.float32)
 

@@ -4,18 +4,23 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray, Points
+from feddp_kmeans.federation.gate import Argument, Rule, parse
 from feddp_kmeans.privacy.ledger import Ledger
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
-from feddp_kmeans.privacy.noise import StreamFactory
+from feddp_kmeans.privacy.noise import MAX_SCALE, StreamFactory
 from feddp_kmeans.privacy.odometer import Entry, Odometer
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+
+MOST_VALUES = 1 << 28
+"""Numbers of a release: so many squares add up to within 2**-25 of their sum in any order, for which scaling leaves room."""
 
 _TOLERANCE = 1e-12
 """Part by which two ways to compute the same sensitivity may differ in floating point."""
@@ -94,13 +99,17 @@ class Statistic:
     """What clients compute of their own points: a named function to integers that add up over clients.
 
     ``unit`` is whose contribution the function bounds, and ``sensitivity`` that bound as a function of the public arguments: whoever is
-    asked for the statistic can tell whether the noise it is asked under is enough.
+    asked for the statistic can tell whether the noise it is asked under is enough. ``arguments`` and ``rules`` say which public arguments
+    it takes: those for which the bound is proved. ``values`` is how many numbers it gives, from the arguments and their sizes.
     """
 
     name: str
     compute: Callable[..., IntArray]
     unit: PrivacyUnit
     sensitivity: Callable[..., Sensitivity]
+    arguments: Mapping[str, Argument]
+    values: Callable[..., int]
+    rules: tuple[Rule, ...] = ()
 
     @property
     def whole_clients(self) -> bool:
@@ -109,16 +118,63 @@ class Statistic:
 
     def __call__(self, batch: ClientBatch, **public: Any) -> IntArray:
         """Return the sum of the bounded contributions of this batch."""
-        return self.compute(batch, **public)
+        return Query(self, public, int(batch.points.shape[1]))(batch)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A statistic of points of some dimension with public arguments that it accepts: whoever makes one has passed the gate.
+
+    Only a query computes, so nothing is computed with arguments that were not parsed.
+    """
+
+    statistic: Statistic
+    public: Mapping[str, Any] = field(repr=False)
+    dimension: int
+    size: int = field(init=False)
+    """How many numbers come out."""
+
+    def __post_init__(self) -> None:
+        statistic = self.statistic
+        parsed, sizes = parse(statistic.arguments, statistic.rules, self.public, self.dimension)
+        size = statistic.values(**parsed, **sizes)
+        if size > MOST_VALUES:
+            raise FedDPError(f"statistic {statistic.name!r} must have at most {MOST_VALUES} values, got {size}.")
+        object.__setattr__(self, "public", MappingProxyType(parsed))
+        object.__setattr__(self, "size", size)
+        stated = self.sensitivity
+        if not 1 <= stated.l2 <= max(stated.l2, stated.l1 or 0.0) <= MAX_SCALE:
+            raise FedDPError(f"bound must give {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated}.")
+
+    def __call__(self, batch: ClientBatch) -> IntArray:
+        """Return the sum of the bounded contributions of this batch, without noise."""
+        if batch.points.shape[1] != self.dimension:
+            raise FedDPError(f"points must have {self.dimension} coordinates, got {batch.points.shape[1]}.")
+        return self.statistic.compute(batch, **self.public)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Return how far one unit can move the sum."""
+        return self.statistic.sensitivity(**self.public)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a copy is made elsewhere: by passing the gate there."""
+        return Query, (self.statistic, dict(self.public), self.dimension)
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of what clients are asked."""
+        return query_digest(self.statistic, self.public)
 
 
 def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:
-    """Return a digest of what clients are asked: the statistic's name and the public arguments, bit by bit."""
+    """Return a digest of what clients are asked: the statistic's name and the public arguments, their types included, bit by bit."""
     parts = [statistic.name.encode()]
     for name in sorted(public):
         value = public[name]
-        array = np.empty(0) if value is None else np.asarray(value, dtype=np.float64)
-        parts += [name.encode(), repr((value is None, array.shape)).encode(), np.ascontiguousarray(array).tobytes()]
+        kind = "float" if isinstance(value, float) else type(value).__name__
+        array = np.empty(0) if value is None else np.asarray(value)
+        parts += [name.encode(), repr((kind, array.dtype.str, array.shape)).encode(), array.tobytes()]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
@@ -131,11 +187,12 @@ def constant(sensitivity: Sensitivity) -> Callable[..., Sensitivity]:
     return same
 
 
-def check_query(statistic: Statistic, release: Release, unit: PrivacyUnit, public: Mapping[str, Any]) -> None:
+def check_query(query: Query, release: Release, unit: PrivacyUnit) -> None:
     """Refuse a statistic of another unit than the plan protects, or one that is more sensitive than the release's noise is made for."""
+    statistic = query.statistic
     if statistic.unit is not unit:
         raise BudgetError(f"privacy unit must be {statistic.unit.value!r} for statistic {statistic.name!r}, got {unit.value!r}.")
-    stated = statistic.sensitivity(**public).under(release.mechanism)
+    stated = query.sensitivity.under(release.mechanism)
     if stated is None:
         raise BudgetError(
             f"noise of release {release.name!r} must be Gaussian for statistic {statistic.name!r}, which states no L1 sensitivity, "
@@ -146,6 +203,7 @@ def check_query(statistic: Statistic, release: Release, unit: PrivacyUnit, publi
             f"integer_sensitivity of release {release.name!r} must be at least {stated:.17g} for statistic {statistic.name!r}, "
             f"got {release.integer_sensitivity:.17g}."
         )
+    release.check_size(query.size)
 
 
 class Federation(ABC):
@@ -202,17 +260,18 @@ class Federation(ABC):
 
     def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
         """Return the sum of the statistic over all clients, with the release's noise."""
+        query = Query(statistic, public, self.dimension)
         if self._odometer is not None and not self.ledger.rows():
             self._odometer.book(Entry.of(self.ledger.plan, "a run in Python", secure=self.secure), limit=self._limit)
         self.ledger.book(release)
         if self._on_release is not None:
             self._on_release(release.name)
-        check_query(statistic, release, self.ledger.plan.unit, public)
+        check_query(query, release, self.ledger.plan.unit)
         rate = self.ledger.plan.sampling_rate
         if rate < 1 and not statistic.whole_clients:
             raise FedDPError(f"sampling_rate must be 1 for the statistic {statistic.name!r} of points, got {rate}.")
         cohort = None if rate == 1 else self._cohort(release.name, rate)
-        return self._noisy_sum(statistic, release, cohort, public)
+        return self._noisy_sum(query, release, cohort)
 
     def replay(self, release: Release) -> None:
         """Book a release whose result is on record: nothing is asked of the clients, and later noise is what it would have been."""
@@ -222,7 +281,7 @@ class Federation(ABC):
             self._streams.stream(f"cohort/{release.name}")
 
     @abstractmethod
-    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         """Return the noisy sum over the cohort's clients; all of them where it is None."""
 
     def _cohort(self, label: str, rate: float) -> BoolArray:

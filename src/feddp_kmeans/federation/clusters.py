@@ -3,7 +3,7 @@
 Statistics are sums, so every partition computes its own, and the sums are added in a tree: sums travel, and points never do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
-from feddp_kmeans.federation.base import Federation, Statistic
+from feddp_kmeans.federation.base import Federation, Query
 from feddp_kmeans.federation.batches import SourceClients
 from feddp_kmeans.federation.in_memory import ArraySource, as_points
 from feddp_kmeans.federation.local import exact_sum
@@ -41,13 +41,14 @@ class ClusterData:
         columns = tuple(f"x{i}" for i in range(collection.shape[1])) if names is None else tuple(map(str, names))
         return cls(list(parts.ravel()), columns)
 
-    def total(self, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
+    def total(self, query: Query) -> IntArray:
         """Return this holder's own sum, without noise. A statistic of clients must see the holder's points in one place."""
-        if statistic.whole_clients and len(self.partitions) > 1:
+        if query.statistic.whole_clients and len(self.partitions) > 1:
             raise FedDPError(
-                f"a client must be in one partition for the statistic {statistic.name!r} of clients, got {len(self.partitions)} partitions."
+                f"a client must be in one partition for the statistic {query.statistic.name!r} of clients, "
+                f"got {len(self.partitions)} partitions."
             )
-        return cluster_sum(self.partitions, len(self.columns), statistic, public)
+        return cluster_sum(self.partitions, query)
 
 
 class ClusterFederation(Federation):
@@ -70,13 +71,13 @@ class ClusterFederation(Federation):
         """Return the number of coordinates of a point."""
         return len(self._data.columns)
 
-    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         taken = np.ones(self.n_clients, dtype=bool) if cohort is None else cohort
         parts = [part for part, chosen in zip(self._data.partitions, taken, strict=True) if chosen]
-        return release.noisy(cluster_sum(parts, self.dimension, statistic, public), self._streams.stream(release.name))
+        return release.noisy(cluster_sum(parts, query), self._streams.stream(release.name))
 
 
-def cluster_sum(partitions: Sequence[Any], dimension: int, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
+def cluster_sum(partitions: Sequence[Any], query: Query) -> IntArray:
     """Return the sum of a statistic over the partitions without noise: for whoever holds their points, and never for release.
 
     Runs on the Dask client under way, or where there is none on threads of this process. Public arguments travel once to each worker.
@@ -86,27 +87,19 @@ def cluster_sum(partitions: Sequence[Any], dimension: int, statistic: Statistic,
     except ImportError:
         raise FedDPError("points on a cluster need Dask: pip install 'feddp-kmeans[dask]'.") from None
 
-    query = _Query(statistic, dict(public), dimension)
     sent = delayed(query, traverse=False)
     sums = [delayed(_partition_sum)(sent, part) for part in partitions]
     while len(sums) > 1:
         sums = [delayed(_added)(sums[start : start + _ADDED_AT_ONCE]) for start in range(0, len(sums), _ADDED_AT_ONCE)]
-    total: IntArray = sums[0].compute() if sums else _partition_sum(query, np.empty((0, dimension)))
+    total: IntArray = sums[0].compute() if sums else np.zeros(query.size, dtype=np.int64)
     return total
 
 
-@dataclass(frozen=True)
-class _Query:
-    statistic: Statistic
-    public: dict[str, Any]
-    dimension: int
-
-
-def _partition_sum(query: _Query, part: Any) -> IntArray:
+def _partition_sum(query: Query, part: Any) -> IntArray:
     points = as_points(part, "a partition")
     if points.shape[1] != query.dimension:
         raise FedDPError(f"a partition must have {query.dimension} columns, got {points.shape[1]}.")
-    return exact_sum(SourceClients([ArraySource(points)]), query.statistic, query.public)
+    return exact_sum(SourceClients([ArraySource(points)]), query)
 
 
 def _added(sums: Sequence[IntArray]) -> IntArray:

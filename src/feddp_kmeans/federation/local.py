@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
-from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
+from feddp_kmeans.federation.base import Federation, Query
 from feddp_kmeans.federation.batches import Clients, KeptClients
 from feddp_kmeans.federation.threads import add_batches
 from feddp_kmeans.privacy.mechanism import Release
@@ -40,8 +40,8 @@ class LocalFederation(Federation):
         """Yield each client's raw points. Only a federation on this machine can; only comparisons that are not private may."""
         return iter(self._clients)
 
-    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
-        total = exact_sum(self._clients, statistic, public, cohort)
+    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
+        total = exact_sum(self._clients, query, cohort)
         if self.ledger.is_complete:
             self._forget()
         return release.noisy(total, self._streams.stream(release.name))
@@ -51,10 +51,8 @@ class LocalFederation(Federation):
             self._clients.forget()
 
 
-def exact_sum(clients: Clients, statistic: Statistic, public: dict[str, Any], cohort: BoolArray | None = None) -> IntArray:
+def exact_sum(clients: Clients, query: Query, cohort: BoolArray | None = None) -> IntArray:
     """Return the sum of a statistic over these clients without noise: for whoever holds their points, and never for release."""
-    nobody = ClientBatch(np.empty((0, clients.dimension)), np.zeros(1, dtype=np.int64))
-    total: IntArray = statistic(nobody, **public)
-    batches = clients.whole(cohort) if statistic.whole_clients else clients.points()
-    add_batches(total, batches, lambda batch: statistic(batch, **public))
+    total = np.zeros(query.size, dtype=np.int64)
+    add_batches(total, clients.whole(cohort) if query.statistic.whole_clients else clients.points(), query)
     return total

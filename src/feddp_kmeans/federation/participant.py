@@ -5,7 +5,6 @@ odometer, and answers nothing that the terms do not hold, nothing twice, and not
 """
 
 import hmac
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.federation.base import ClientBatch, Statistic, check_query, query_digest
+from feddp_kmeans.federation.base import Query, Statistic, check_query
 from feddp_kmeans.federation.batches import PointSource, SourceClients
 from feddp_kmeans.federation.local import exact_sum
 from feddp_kmeans.federation.run_state import RunState, RunStates
@@ -44,7 +43,7 @@ class Holding(Protocol):
         """Return the names of the coordinates."""
         ...
 
-    def total(self, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
+    def total(self, query: Query) -> IntArray:
         """Return this holder's own sum, without noise."""
         ...
 
@@ -56,9 +55,9 @@ class SiteData:
     sources: Sequence[PointSource]
     columns: tuple[str, ...]
 
-    def total(self, statistic: Statistic, public: Mapping[str, Any]) -> IntArray:
+    def total(self, query: Query) -> IntArray:
         """Return this holder's own sum, without noise: all its sources are one client."""
-        return exact_sum(SourceClients([_Joined(self.sources)]), statistic, dict(public))
+        return exact_sum(SourceClients([_Joined(self.sources)]), query)
 
 
 @dataclass(frozen=True)
@@ -180,14 +179,14 @@ class Participant:
 
     def _sum(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.AGGREGATOR)
-        release, statistic, public = self._query(asked, terms, state)
-        total = self._own_total(statistic, release, public)
+        release, query = self._query(asked, terms, state)
+        total = self._own_total(query, release)
         self._runs.save(run, state)
         return pack("summed", **place_of(asked), values=total)
 
     def _mask(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.SECURE_SUM)
-        release, statistic, public = self._query(asked, terms, state)
+        release, query = self._query(asked, terms, state)
         label, number = _label(asked), asked.get("round", int)
         if label in state.opened:
             raise BudgetError(f"release {label!r} was made already; it is not made twice.")
@@ -195,7 +194,7 @@ class Participant:
         if not state.received:
             party.receive(asked.get("sharers", list), sealed_from(asked.get("shares", dict)))
             state.received = True
-        part = release.with_noise(self._own_total(statistic, release, public), self._stream(asked, terms), terms.shares)
+        part = release.with_noise(self._own_total(query, release), self._stream(asked, terms), terms.shares)
         masked = party.mask(number, part.view(np.uint64))
         state.rounds[str(number)] = label
         state.party = party.to_dict()
@@ -241,8 +240,8 @@ class Participant:
         state.turn = turn
         return run, terms, state
 
-    def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Statistic, dict[str, Any]]:
-        """Return what is asked for, if it is in the plan and no more sensitive than its noise covers."""
+    def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Query]:
+        """Return what is asked for, if it is in the plan, is proved, and no more sensitive than its noise covers."""
         release = terms.plan[asked.get("release", str)]
         if not 0 <= asked.get("number", int) < release.times:
             raise BudgetError(f"release {release.name!r} is planned {release.times} times, and was asked for once more.")
@@ -250,21 +249,15 @@ class Participant:
         if statistic is None:
             raise FedDPError(f"statistic must be one of the registry, got {name!r:.80}.")
         public = {key.removeprefix(PUBLIC): value for key, value in asked.fields.items() if key.startswith(PUBLIC)}
-        for key, value in public.items():
-            if not (value is None or (_is_number(value) and np.isfinite(value).all())):
-                raise FedDPError(f"public argument {key!r:.80} must be finite numbers.")
-        check_query(statistic, release, terms.plan.unit, public)
-        digest = query_digest(statistic, public)
-        if state.queries.setdefault(_label(asked), digest) != digest:
+        query = Query(statistic, public, len(self._data().columns))
+        check_query(query, release, terms.plan.unit)
+        if state.queries.setdefault(_label(asked), query.digest) != query.digest:
             raise BudgetError(f"release {_label(asked)!r} must stay the query that it was; it was changed.")
-        return release, statistic, public
+        return release, query
 
-    def _own_total(self, statistic: Statistic, release: Release, public: Mapping[str, Any]) -> IntArray:
-        data = self._data()
-        nobody = ClientBatch(np.empty((0, len(data.columns))), np.zeros(1, dtype=np.int64))
-        release.check_size(statistic(nobody, **public).size)  # what is wrong with a query is found without looking at any point
-        self._tell(f"{release.name}: computing {statistic.name}")
-        total = data.total(statistic, public)
+    def _own_total(self, query: Query, release: Release) -> IntArray:
+        self._tell(f"{release.name}: computing {query.statistic.name}")
+        total = self._data().total(query)
         release.check_size(total.size)
         return total
 
@@ -296,11 +289,6 @@ def sealed_from(given: Mapping[str, Any]) -> dict[str, bytes]:
         return {name: bytes.fromhex(content) for name, content in given.items()}
     except (TypeError, ValueError):
         raise FedDPError("sealed messages must be hexadecimal digits, got something else.") from None
-
-
-def _is_number(value: Any) -> bool:
-    plain = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    return plain or isinstance(value, np.ndarray)
 
 
 def _label(asked: Envelope) -> str:

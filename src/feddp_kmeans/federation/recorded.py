@@ -20,7 +20,7 @@ from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import locked, npy_bytes, write_whole
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import BoolArray, FloatArray
-from feddp_kmeans.federation.base import Federation, Statistic, query_digest
+from feddp_kmeans.federation.base import Federation, Query
 from feddp_kmeans.federation.wrapped import WrappedFederation
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
@@ -63,18 +63,18 @@ class RecordedFederation(WrappedFederation):
         """Return the seed of the server's own computations, the same whenever the run goes on."""
         return int(self._record()["server_seed"])
 
-    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         del cohort  # The federation that is asked draws its own.
         number = self._made.get(release.name, 0)
         self._made[release.name] = number + 1
         with locked(self._folder):
-            return self._kept_or_made(f"{release.name} {number}", statistic, release, public)
+            return self._kept_or_made(f"{release.name} {number}", query, release)
 
-    def _kept_or_made(self, label: str, statistic: Statistic, release: Release, public: dict[str, Any]) -> FloatArray:
-        record, query = self._record(), query_digest(statistic, public)
-        begun = record["releases"].setdefault(label, {"query": query, "kept": ""})
+    def _kept_or_made(self, label: str, query: Query, release: Release) -> FloatArray:
+        record = self._record()
+        begun = record["releases"].setdefault(label, {"query": query.digest, "kept": ""})
         path = self._folder / f"{_digest(label.encode())[:16]}.npy"
-        if begun["query"] != query:
+        if begun["query"] != query.digest:
             raise BudgetError(f"release {label!r} must answer the same query as the one on record; it does not.")
         if path.exists():
             values = _load(path, begun["kept"], release)
@@ -83,7 +83,7 @@ class RecordedFederation(WrappedFederation):
         if begun["kept"]:
             raise BudgetError(f"release {label!r} was made before and its result was lost; making it again would spend the budget twice.")
         self._write(record)
-        values = self._inner.noisy_sum(statistic, release, **public)
+        values = self._inner.noisy_sum(query.statistic, release, **query.public)
         content = npy_bytes(values)
         write_whole(path, content)
         begun["kept"] = _digest(content)

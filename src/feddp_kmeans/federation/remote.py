@@ -11,7 +11,7 @@ import numpy as np
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
-from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
+from feddp_kmeans.federation.base import Federation, Query
 from feddp_kmeans.federation.participant import PUBLIC, place_of, presence, sealed_from, sealed_to
 from feddp_kmeans.federation.secure_sum import wire
 from feddp_kmeans.federation.secure_sum.aggregator import Aggregator
@@ -107,18 +107,17 @@ class RemoteFederation(Federation):
         super().replay(release)
         self._made[release.name] += 1
 
-    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         if self._session is None:
             self._session = self._open()
-        query = {"release": release.name, "number": self._made[release.name], "statistic": statistic.name}
-        query |= {PUBLIC + name: value for name, value in public.items()}
+        asked = {"release": release.name, "number": self._made[release.name], "statistic": query.statistic.name}
+        asked |= {PUBLIC + name: value for name, value in query.public.items()}
         self._made[release.name] += 1
-        length = len(statistic(ClientBatch(np.empty((0, self.dimension)), np.zeros(1, dtype=np.int64)), **public))
         if self._mode is Trust.AGGREGATOR:
-            total = self._plain_sum(self._session, statistic, release, query, cohort, length, public)
+            total = self._plain_sum(self._session, query, release, asked, cohort)
             values = release.noisy(total, self._streams.stream(release.name))
         else:
-            values = release.from_steps(self._secure_sum(self._session, query, length))
+            values = release.from_steps(self._secure_sum(self._session, asked, query.size))
         ledger = self.ledger
         made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
         self._tell(f"{made} of {planned} releases made: epsilon {ledger.epsilon_so_far:.3g} of {ledger.plan.epsilon:g}")
@@ -127,12 +126,10 @@ class RemoteFederation(Federation):
     def _plain_sum(
         self,
         session: "_Session",
-        statistic: Statistic,
+        query: Query,
         release: Release,
-        query: dict[str, Any],
+        question: dict[str, Any],
         cohort: BoolArray | None,
-        length: int,
-        public: Mapping[str, Any],
     ) -> IntArray:
         """Return the sum of what the clients sent.
 
@@ -142,12 +139,12 @@ class RemoteFederation(Federation):
         """
         chosen = session.names if cohort is None else [n for n, taken in zip(sorted(self._nodes), cohort, strict=True) if taken]
         asked = [name for name in chosen if name in session.names]
-        request = pack("sum", **session.next_turn(), **query)
+        request = pack("sum", **session.next_turn(), **question)
         replies = self._ask(dict.fromkeys(asked, request), "summed", session.place)
-        bound = statistic.sensitivity(**public)
-        parts = self._read(replies, lambda _, reply: self._part_of(reply, length, release, bound if statistic.whole_clients else None))
-        self._check_enough(query, parts, needed=self.threshold if cohort is None else 0)
-        total = np.zeros(length, dtype=np.int64)
+        bound = query.sensitivity if query.statistic.whole_clients else None
+        parts = self._read(replies, lambda _, reply: self._part_of(reply, query.size, release, bound))
+        self._check_enough(question, parts, needed=self.threshold if cohort is None else 0)
+        total = np.zeros(query.size, dtype=np.int64)
         for part in parts.values():
             total += part
         return total

@@ -5,7 +5,7 @@ from typing import Any
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import BoolArray, FloatArray
-from feddp_kmeans.federation.base import Federation, Statistic
+from feddp_kmeans.federation.base import Federation, Query
 from feddp_kmeans.privacy.mechanism import Release
 
 try:
@@ -43,9 +43,9 @@ class TorchFederation(Federation):
         """Return the number of coordinates of a point."""
         return int(self._clients[0].shape[1])
 
-    def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
+    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         del cohort  # Clients are sampled only where they are the unit, and here points are.
-        if statistic.whole_clients:
+        if query.statistic.whole_clients:
             raise FedDPError("privacy_unit must be 'point' on a GPU, got 'client'.")
-        total = sum(total_of(statistic.name, tensor, public) for tensor in self._clients)
+        total = sum(total_of(query, tensor) for tensor in self._clients)
         return release.noisy(total.cpu().numpy(), self._streams.stream(release.name))

@@ -11,22 +11,24 @@ import torch
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.statistics import refined
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.gpu import lloyd
 from feddp_kmeans.privacy.clipping import LARGEST
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, spare_bits
+from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, RESOLUTION, spare_bits
 
 _CHUNK_VALUES = 1 << 26
 _PROJECTION_STEPS = 2.0**20
 
 
-def total_of(name: str, points: Any, public: Mapping[str, Any]) -> Any:
+def total_of(query: Query, points: Any) -> Any:
     """Return the sum of a statistic over the points as int64, exact."""
+    name = query.statistic.name
     if name not in STATISTICS:
         raise FedDPError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
-    given = {key: _tensor(value, points.device) for key, value in public.items()}
+    given = {key: _tensor(value, points.device) for key, value in query.public.items()}
     swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
     total, left = swept or (STATISTICS[name](points[:0], **given), None)
-    count, rows = len(points) if left is None else len(left), max(1, _CHUNK_VALUES // points.shape[1])
+    count, rows = len(points) if left is None else len(left), max(1, min(EXACT_ROWS, _CHUNK_VALUES // points.shape[1]))
     for start in range(0, count, rows):
         chunk = slice(start, start + rows)
         total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
@@ -141,10 +143,8 @@ def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] 
 
 
 def _tensor(value: Any, device: Any) -> Any:
-    """Return an array as a float64 tensor on the device, a number as it is."""
-    if value is None or isinstance(value, int | float):
-        return value
-    return torch.as_tensor(value, dtype=torch.float64, device=device) if getattr(value, "ndim", 0) else float(value)
+    """Return an array as a tensor on the device, a number as it is."""
+    return value if value is None or isinstance(value, float) else torch.as_tensor(value, device=device)
 
 
 _LLOYD = ("cluster-sums", "cluster-counts")

@@ -24,7 +24,7 @@ RESOLUTION = 1 << 16
 MAX_DIMENSION = (1 << 20) - 9
 """Largest dimension for which the arithmetic of ``encode`` is exact."""
 
-_LEAST_RADIUS = 1e-140
+LEAST_RADIUS = 1e-140
 """Radius from which squares of longer lengths do not underflow: else long rows would pass for short ones."""
 
 EXACT_ROWS = 1 << 18
@@ -39,8 +39,8 @@ class Ball:
     radius: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.radius) and self.radius >= _LEAST_RADIUS):
-            raise FedDPError(f"radius must be positive and finite, at least {_LEAST_RADIUS:g}, got {self.radius}.")
+        if not (np.isfinite(self.radius) and self.radius >= LEAST_RADIUS):
+            raise FedDPError(f"radius must be positive and finite, at least {LEAST_RADIUS:g}, got {self.radius}.")
         if np.ndim(self.center) != 1:
             raise FedDPError(f"center of the ball must be one point, got an array of shape {np.shape(self.center)}.")
         if not np.isfinite(self.center).all():

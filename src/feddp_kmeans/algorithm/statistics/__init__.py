@@ -6,11 +6,36 @@ what a client adds. Assignments to centers are decided on those integers too, ex
 point. Ties go to the first center. Rows and clients that are empty add zero.
 
 Public arguments: ``center`` and ``radius`` of the ball, ``centers`` in integer coordinates (of the subspace where a ``projection`` is
-given), ``bound`` on a client's contribution in the data's own units.
+given), ``bound`` on a client's contribution in the data's own units. Each statistic states which it takes and in which ranges
+(``statistics.public``); ``federation.gate`` refuses all others before a point is touched.
 """
 
-from feddp_kmeans.algorithm.statistics import norms, paper, refined, theory
+from feddp_kmeans.algorithm.statistics import norms, paper, refined
 from feddp_kmeans.federation.base import Statistic
 
-REGISTRY = {made.name: made for module in (norms, paper, refined, theory) for made in vars(module).values() if isinstance(made, Statistic)}
-"""Every statistic by its name: what a remote client can be asked for."""
+_PRODUCTION: tuple[Statistic, ...] = (
+    paper.OUTER_PRODUCT,
+    paper.CLUSTER_COUNTS,
+    paper.CLUSTER_SUMS,
+    paper.CLIENT_OUTER_PRODUCT,
+    paper.CLIENT_CLUSTER_COUNTS,
+    paper.CLIENT_PRESENCE,
+    paper.CLIENT_CLUSTER_SUMS,
+    paper.CLIENT_CLUSTER_MEANS,
+    refined.CLIENT_SIZES,
+    refined.POINT_SECOND_MOMENT,
+    refined.CLIENT_SECOND_MOMENT,
+    refined.POINT_RESIDUALS,
+    refined.CLIENT_RESIDUALS,
+    norms.POINT_DISTANCES,
+    norms.CLIENT_DISTANCES,
+    norms.POINT_RESIDUAL_NORMS,
+    norms.CLIENT_RESIDUAL_NORMS,
+    norms.POINT_MOMENT_NORMS,
+    norms.CLIENT_MOMENT_NORMS,
+    norms.GRID_COUNTS,
+    norms.POINT_COUNT,
+)
+
+REGISTRY = {statistic.name: statistic for statistic in _PRODUCTION}
+"""What a remote client can be asked for, by name. Statistics of the appendix (``statistics.theory``) are for studies on one machine."""

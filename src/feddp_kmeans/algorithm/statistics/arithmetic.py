@@ -1,10 +1,10 @@
 """Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.nearest import is_narrow, kernel_arguments, nearest
 from feddp_kmeans.federation.base import ClientBatch
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from feddp_kmeans.privacy.sparse_points import SparsePoints
 
 _PROJECTION_STEPS = 2.0**20
-_WIDEST = 1 + 1e-6
-_FARTHEST = 2.0**24
-"""Farthest center, in steps: scores stay below 2 (2**24 + 2**17) 2**24, far within 2**53. The ball itself has 2**16."""
 
-_BOUNDS = (1e-100, 1e100)
+_AT_ONCE = 1 << 22
+"""Numbers of a table of points by centers that are held at once: how many points there are must not decide whether memory is enough."""
 
 _LARGEST_TOGETHER = 1 << 12
 """Clients of more points than this are multiplied one by one."""
@@ -53,37 +51,26 @@ def dense(encoded: Encoded) -> FloatArray:
 def project(encoded: Any, projection: FloatArray | None) -> Any:
     """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
 
-    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37. A wider projection is refused: rounding could make a
-    point's place depend on the points beside it, and whoever names the projection may be curious.
+    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37.
     """
     if projection is None:
         return encoded
-    check_table("projection", projection, rows=encoded.shape[1])
-    if not bool((np.square(projection).sum(axis=0) <= _WIDEST).all()):
-        raise FedDPError("projection must have columns of norm at most 1.")
     # Columns one after the other: twice as fast a product as rows.
     projected: FloatArray = encoded @ np.asfortranarray(np.rint(projection * _PROJECTION_STEPS))
     projected /= _PROJECTION_STEPS
     return np.rint(projected, out=projected)
 
 
-def whole(centers: FloatArray) -> FloatArray:
-    """Return centers in integer coordinates, rounded; refuse those so far out that arithmetic with them would not be exact."""
-    check_table("centers", centers)
-    if not bool((np.square(centers).sum(axis=1) <= _FARTHEST**2).all()):
-        raise FedDPError(f"centers must be within {_FARTHEST:g} steps of the origin.")
-    rounded: FloatArray = np.rint(centers)
-    return rounded
-
-
 def assign(encoded: Encoded, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
     """Return for each point the index of its nearest center: ``argmin_r |z - c_r|**2``, in exact arithmetic."""
-    targets = whole(centers)
+    targets = np.rint(centers)
     points = project(encoded, projection)
-    if not isinstance(points, np.ndarray):
-        labels: IntArray = (points @ (2 * targets.T) - np.square(targets).sum(axis=1)).argmax(axis=1)
-        return labels
-    return nearest(points, targets)
+    if isinstance(points, np.ndarray):
+        return nearest(points, targets)
+    step = max(1, _AT_ONCE // len(targets))
+    offsets = np.square(targets).sum(axis=1)
+    parts = [(points[start : start + step] @ (2 * targets.T) - offsets).argmax(axis=1) for start in range(0, len(points), step)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
 def encoded_and_labels(
@@ -100,7 +87,7 @@ def nearest_sums(
     batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
 ) -> FloatArray:
     """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can and nothing is encoded yet."""
-    targets = whole(centers)
+    targets = np.rint(centers)
     fresh = projection is None and not batch.is_sparse and not batch.remembers
     if fresh and not is_narrow(targets) and compiled(batch.points.size):
         from feddp_kmeans.algorithm.statistics import kernels
@@ -126,37 +113,6 @@ def is_clear(distances: FloatArray, labels: IntArray, margin: float) -> BoolArra
     others[rows, labels] = np.inf
     clear: BoolArray = nearest <= margin**2 * others.min(axis=1)
     return clear
-
-
-def positive(bound: float) -> float:
-    """Return a public bound as a number; refuse one that bounds nothing, or so extreme that scaling to it would leave floating point."""
-    if not _BOUNDS[0] <= (value := float(bound)) <= _BOUNDS[1]:
-        raise FedDPError(f"bound must be from {_BOUNDS[0]:g} to {_BOUNDS[1]:g}, got {value}.")
-    return value
-
-
-def check_table(name: str, table: FloatArray, rows: int | None = None, columns: int | None = None) -> None:
-    """Refuse a public argument that is no table, has no row, or not so many rows and columns as it must.
-
-    A table of another shape might go together with the points where they are just so many, and its rows with single points: then a
-    refusal would tell their number, and one point's absence would move all others.
-    """
-    shape = np.shape(table)
-    if len(shape) != 2 or not shape[0] or (columns is not None and shape[1] != columns) or (rows is not None and shape[0] != rows):
-        raise FedDPError(f"{name} must be a table of {rows or 'some'} rows and {columns or 'some'} columns, got shape {shape}.")
-
-
-def check_vector(name: str, vector: Array, size: int | None = None) -> None:
-    """Refuse a public argument that is not one number a coordinate (one number at least, where no size is given)."""
-    shape = np.shape(vector)
-    if len(shape) != 1 or not shape[0] or (size is not None and shape[0] != size):
-        raise FedDPError(f"{name} must be a row of {size or 'some'} numbers, got an array of shape {shape}.")
-
-
-def check_rows(name: str, rows: FloatArray, other: str, others: FloatArray) -> None:
-    """Refuse public tables that do not go together row by row: which row is missed would depend on the points."""
-    if len(rows) != len(others):
-        raise FedDPError(f"{name} must be as many as {other}, {len(others)}, got {len(rows)}.")
 
 
 def scaled_points(encoded: Encoded, scales: FloatArray) -> Any:
@@ -195,21 +151,32 @@ def weighted_sums(encoded: Encoded, weights: FloatArray, labels: IntArray, k: in
         from feddp_kmeans.algorithm.statistics import kernels
 
         return kernels.weighted_sums(np.ascontiguousarray(encoded), weights, labels, k)
-    chosen = np.zeros((len(labels), k))
-    chosen[np.arange(len(labels)), labels] = weights
-    sums: FloatArray = chosen.T @ encoded
+    sums = np.zeros((k, encoded.shape[1]))
+    step = max(1, _AT_ONCE // k)
+    for start in range(0, len(labels), step):
+        some = slice(start, start + step)
+        chosen = np.zeros((len(labels[some]), k))
+        chosen[np.arange(len(chosen)), labels[some]] = weights[some]
+        sums += chosen.T @ encoded[some]
     return sums
 
 
-def gram(encoded: Encoded) -> FloatArray:
-    """Return ``Z^T Z`` exactly; a batch never holds more rows than stay exact in float64."""
-    if not isinstance(encoded, np.ndarray):
-        return encoded.gram()
-    total = np.zeros((encoded.shape[1], encoded.shape[1]))
-    for start in range(0, len(encoded), EXACT_ROWS):
-        block = encoded[start : start + EXACT_ROWS]
-        total += block.T @ block
+def in_blocks(rows: int, compute: Callable[[slice], Array]) -> IntArray:
+    """Return the sum of what ``compute`` makes of EXACT_ROWS rows at a time: exact in float64 for these, and added up in int64."""
+    total = compute(slice(0, EXACT_ROWS)).astype(np.int64)
+    for start in range(EXACT_ROWS, rows, EXACT_ROWS):
+        total += compute(slice(start, start + EXACT_ROWS)).astype(np.int64)
     return total
+
+
+def gram(encoded: Encoded) -> IntArray:
+    """Return ``Z^T Z`` exactly, for any number of points of norm at most 2 R."""
+    return in_blocks(len(encoded), lambda some: _product(encoded[some]))
+
+
+def _product(encoded: Encoded) -> FloatArray:
+    product: FloatArray = encoded.T @ encoded if isinstance(encoded, np.ndarray) else encoded.gram()
+    return product
 
 
 def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
@@ -217,11 +184,11 @@ def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
     return weighted_sums(encoded, np.ones(len(labels)), labels, k)
 
 
-def sums_of_runs(rows: FloatArray, batch: ClientBatch) -> FloatArray:
+def sums_of_runs(rows: Array, batch: ClientBatch) -> Array:
     """Return the sum of each client's rows."""
     if batch.is_single_points:
         return rows
-    sums = np.zeros((batch.n_clients, rows.shape[1]))
+    sums = np.zeros((batch.n_clients, rows.shape[1]), dtype=rows.dtype)
     held = batch.sizes > 0
     if held.any():
         sums[held] = np.add.reduceat(rows, batch.starts[:-1][held], axis=0)
@@ -250,10 +217,10 @@ def joint_sums(
 
 
 def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
-    """Return ``|Z_j^T Z_j|_F`` of every client.
+    """Return ``|Z_j^T Z_j|_F`` of every client, to within 2**-25 of itself.
 
     Clients of one size go through products together. The squares below are not exact, and the order they are added in depends on a
-    client's own size alone, not on other clients.
+    client's own size alone, not on other clients. At most 2**29 of them are added (MOST_VALUES), so their sum is within 2**-24.
     """
     if batch.is_single_points:
         return squared_norms(encoded)
@@ -263,7 +230,7 @@ def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
         members = np.flatnonzero(sizes == size)
         if size > _LARGEST_TOGETHER:
             for index in members:
-                norms[index] = np.sqrt(np.square(gram(encoded[batch.starts[index] : batch.starts[index + 1]])).sum())
+                norms[index] = _product_norm(encoded[batch.starts[index] : batch.starts[index + 1]])
             continue
         together = encoded if len(members) == batch.n_clients else encoded[(batch.starts[members, None] + np.arange(size)).ravel()]
         points = together.reshape(len(members), size, dimension)
@@ -272,3 +239,9 @@ def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
         products = (points @ transposed if size < dimension else transposed @ points).reshape(len(members), -1)
         norms[members] = np.sqrt(np.einsum("ij,ij->i", products, products))
     return norms
+
+
+def _product_norm(encoded: FloatArray) -> float:
+    """Return ``|Z^T Z|_F``, added up in float64: near enough for a norm, and with no largest number of points."""
+    total = sum(_product(encoded[start : start + EXACT_ROWS]) for start in range(0, len(encoded), EXACT_ROWS))
+    return float(np.sqrt(np.square(total).sum()))

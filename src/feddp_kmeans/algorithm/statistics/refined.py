@@ -11,14 +11,13 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.arithmetic import (
-    check_rows,
     dense,
     encoded_and_labels,
     encoded_points,
     gram,
+    in_blocks,
     joint_sums,
     outer_product_norms,
-    positive,
     products_with,
     projected_points,
     scaled_points,
@@ -26,9 +25,9 @@ from feddp_kmeans.algorithm.statistics.arithmetic import (
     sums_by,
     sums_of_runs,
     weighted_sums,
-    whole,
 )
-from feddp_kmeans.algorithm.statistics.paper import ONE
+from feddp_kmeans.algorithm.statistics.paper import ONE, SLACK
+from feddp_kmeans.algorithm.statistics.public import BALL, MOMENT_BOUND, RESIDUAL_BOUND, RESIDUALS
 from feddp_kmeans.federation.base import ClientBatch, Statistic, constant
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -39,7 +38,10 @@ BOUNDED_STEPS = 1 << 30
 MOMENT_STEPS = 1 << 32
 """The same for second moments, whose points are rounded to 16 bits."""
 
-_MOMENT_LIMIT = MOMENT_STEPS * (1 - 2.0**-30)
+_POINT_LIMIT, _CLIENT_LIMIT = MOMENT_STEPS * (1 - 2.0**-30), MOMENT_STEPS * (1 - 2.0**-20)
+"""What a unit's moment is scaled to, with room for rounding. A client's norm is within 2**-25, and taking off the trace makes that 16 times
+as large; a point's is exact but for a square root."""
+
 _LEVELS = 64
 """Scales of points between one power of two and the next: a long point may weigh 2 % less than its bound allows."""
 
@@ -74,27 +76,27 @@ def _sizes(batch: ClientBatch) -> IntArray:
 def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     encoded = encoded_points(batch, center, radius)
     dimension = encoded.shape[1]
-    scales = point_scales(squared_norms(encoded), dimension, positive(bound))
+    scales = point_scales(squared_norms(encoded), dimension, bound)
     scaled = scaled_points(encoded, scales)
-    diagonal = np.zeros(dimension + 1)
+    diagonal = np.zeros(dimension + 1, dtype=np.int64)
     for start in range(0, len(scaled), _DENSE_ROWS):
         single = np.square(dense(scaled[start : start + _DENSE_ROWS]))
         traces = single.sum(axis=1, keepdims=True)
-        diagonal[:-1] += np.trunc(np.sqrt(2) * (single - traces / dimension)).sum(axis=0)
-        diagonal[-1] += np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).sum()
-    return np.concatenate([2 * gram(scaled)[np.triu_indices(dimension, 1)], diagonal]).astype(np.int64)
+        diagonal[:-1] += np.trunc(np.sqrt(2) * (single - traces / dimension)).astype(np.int64).sum(axis=0)
+        diagonal[-1] += np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).astype(np.int64).sum()
+    return np.concatenate([2 * gram(scaled)[np.triu_indices(dimension, 1)], diagonal])
 
 
 def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     encoded = dense(encoded_points(batch, center, radius))
-    scaled = np.rint(encoded * np.repeat(_moment_scales(encoded, batch, positive(bound)), batch.sizes)[:, None])
+    scaled = np.rint(encoded * np.repeat(_moment_scales(encoded, batch, bound), batch.sizes)[:, None])
     dimension = encoded.shape[1]
     off_diagonal = 2 * gram(scaled)[np.triu_indices(dimension, 1)]
     diagonals = sums_of_runs(np.square(scaled), batch)
     traces = diagonals.sum(axis=1, keepdims=True)
-    traceless = np.trunc(np.sqrt(2) * (diagonals - traces / dimension)).sum(axis=0)
-    trace = np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).sum(axis=0)
-    return np.concatenate([off_diagonal, traceless, trace]).astype(np.int64)
+    traceless = np.trunc(np.sqrt(2) * (diagonals - traces / dimension)).astype(np.int64).sum(axis=0)
+    trace = np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).astype(np.int64).sum(axis=0)
+    return np.concatenate([off_diagonal, traceless, trace])
 
 
 def residual_vectors(
@@ -109,19 +111,18 @@ def residual_vectors(
     residual_projection: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
-    check_rows("origins", origins, "centers", centers)
     _, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
-    residuals = dense(projected_points(batch, center, radius, residual_projection)) - whole(origins)[labels]
-    units, clusters, values = joint_sums(batch, residuals, labels, len(centers), float(count_weight))
+    residuals = dense(projected_points(batch, center, radius, residual_projection)) - np.rint(origins)[labels]
+    units, clusters, values = joint_sums(batch, residuals, labels, len(centers), count_weight)
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
     return units, clusters, values, norms
 
 
 def _bounded_residuals(batch: ClientBatch, *, centers: FloatArray, bound: float, **where: Any) -> IntArray:
     units, clusters, values, norms = residual_vectors(batch, centers=centers, **where)
-    factors = BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(positive(bound), norms)
+    factors = BOUNDED_STEPS * SLACK / np.maximum(bound, norms)
     bounded = np.trunc(values * factors[units, None])
-    return sums_by(bounded, clusters, len(centers)).astype(np.int64).ravel()
+    return in_blocks(len(bounded), lambda some: sums_by(bounded[some], clusters[some], len(centers))).ravel()
 
 
 def _point_residuals(
@@ -136,13 +137,12 @@ def _point_residuals(
     projection: FloatArray | None = None,
     residual_projection: FloatArray | None = None,
 ) -> IntArray:
-    check_rows("origins", origins, "centers", centers)
-    k, starts, weight = len(centers), whole(origins), float(count_weight)
+    k, starts, weight = len(centers), np.rint(origins), count_weight
     _, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
     coordinates = projected_points(batch, center, radius, residual_projection)
     squares = squared_norms(coordinates) - 2 * products_with(coordinates, starts, labels) + np.square(starts).sum(axis=1)[labels]
     lengths = np.sqrt(squares + weight**2)
-    factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(positive(bound), lengths))
+    factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))
     total = np.zeros((k, coordinates.shape[1] + 1), dtype=np.int64)
     # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.
     rows = max(1, int(2.0**53 / (max(float(factors.max(initial=0.0)), 1.0) * 2.0**17)))
@@ -158,11 +158,20 @@ def _point_residuals(
 _MOMENT = constant(Sensitivity(l1=None, l2=MOMENT_SENSITIVITY))
 _RESIDUALS = constant(Sensitivity(l1=None, l2=float(BOUNDED_STEPS)))
 
-CLIENT_SIZES = Statistic("client-sizes", _sizes, PrivacyUnit.CLIENT, ONE)
+
+def _moments(*, d: int, **_: Any) -> int:
+    return d * (d - 1) // 2 + d + 1
+
+
+def _vectors(*, k: int, q: int, **_: Any) -> int:
+    return k * (q + 1)
+
+
+CLIENT_SIZES = Statistic("client-sizes", _sizes, PrivacyUnit.CLIENT, ONE, {}, lambda **_: SIZE_CLASSES)
 """How many clients hold 1, 2-3, 4-7, ... points. One client changes it by 1: it is in one class."""
 
-POINT_SECOND_MOMENT = Statistic("point-second-moment", _point_second_moment, PrivacyUnit.POINT, _MOMENT)
-CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _bounded_second_moment, PrivacyUnit.CLIENT, _MOMENT)
+POINT_SECOND_MOMENT = Statistic("point-second-moment", _point_second_moment, PrivacyUnit.POINT, _MOMENT, BALL | MOMENT_BOUND, _moments)
+CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _bounded_second_moment, PrivacyUnit.CLIENT, _MOMENT, BALL | MOMENT_BOUND, _moments)
 """The refined outer product: traceless part and, lightly, trace of ``S = Z^T Z``, in coordinates in which distances are those of the
 Frobenius norm; each unit's scaled to norm at most ``bound``, then expressed in units of it.
 
@@ -172,7 +181,7 @@ below MOMENT_STEPS squared, and truncating the last d + 1 coordinates only short
 stand for 1 (bound).
 """
 
-POINT_RESIDUALS = Statistic("point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS)
+POINT_RESIDUALS = Statistic("point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
 """As CLIENT_RESIDUALS, for points: residual ``x - origin_r`` and ``count_weight``, times a whole factor that depends on the point.
 
 A point's factor is the largest whole number that keeps its vector within BOUNDED_STEPS: ``floor(BOUNDED_STEPS / max(bound, length))``.
@@ -182,12 +191,13 @@ factor may be one part in ``BOUNDED_STEPS / bound`` short of the ideal; residual
 mean.
 """
 
-CLIENT_RESIDUALS = Statistic("client-residuals", _bounded_residuals, PrivacyUnit.CLIENT, _RESIDUALS)
+CLIENT_RESIDUALS = Statistic("client-residuals", _bounded_residuals, PrivacyUnit.CLIENT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
 """Per cluster, the sum of residuals ``x - origin_r`` and ``count_weight`` times the count, as one vector; each unit's vector is scaled to
 norm at most ``bound`` (counts with sums, so that their quotient stays a mean) and expressed in units of it.
 
-Sensitivity: one unit adds one vector of norm at most BOUNDED_STEPS, which stand for 1 (bound): the factor leaves 2**-32 of slack for the
-rounding of the norm, and truncation only shortens. Which cluster a point is in depends on that point and public centers alone.
+Sensitivity: one unit adds one vector of norm at most BOUNDED_STEPS, which stand for 1 (bound): the factor leaves 2**-24 of slack for the
+rounding of the norm of up to MOST_VALUES numbers, and truncation only shortens. Which cluster a point is in depends on that point and
+public centers alone.
 """
 
 
@@ -200,7 +210,7 @@ def whole_bound(bound: float) -> float:
 def second_moment_norms(encoded: FloatArray, batch: ClientBatch) -> tuple[FloatArray, FloatArray]:
     """Return each unit's ``sqrt(|S|_F^2 - (1 - w^2) tr^2 / d)``, and ``|S|_F``."""
     frobenius = outer_product_norms(encoded, batch)
-    traces = sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True), batch)[:, 0]
+    traces = sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True).astype(np.int64), batch)[:, 0].astype(np.float64)
     squared = np.square(frobenius) - (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]
     return np.sqrt(np.maximum(squared, 0.0)), frobenius
 
@@ -223,17 +233,17 @@ def point_scales(squares: FloatArray, dimension: int, bound: float) -> FloatArra
     norm and N is F times a constant, so the scale depends on the squared norm alone.
     """
     shorter = math.sqrt(1 - (1 - TRACE_WEIGHT**2) / dimension)
-    largest = _largest_scales(squares * shorter, squares, np.full(len(squares), math.sqrt(dimension) / 2))
-    wanted = math.sqrt(_MOMENT_LIMIT / bound)
+    largest = _largest_scales(squares * shorter, squares, np.full(len(squares), math.sqrt(dimension) / 2), _POINT_LIMIT)
+    wanted = math.sqrt(_POINT_LIMIT / bound)
     with np.errstate(divide="ignore"):
         levels = np.maximum(np.ceil(_LEVELS * np.log2(wanted / largest)), 0.0)
     return np.where(largest > 0, wanted * (1 - 2.0**-40) * 2.0 ** (-levels / _LEVELS), 0.0)
 
 
-def _largest_scales(norms: FloatArray, frobenius: FloatArray, slack: FloatArray) -> FloatArray:
+def _largest_scales(norms: FloatArray, frobenius: FloatArray, slack: FloatArray, limit: float) -> FloatArray:
     """Return the root of the quadratic in ``_moment_scales``; zero where nothing is to be scaled."""
     linear = slack * np.sqrt(frobenius)
-    room = np.maximum(_MOMENT_LIMIT - slack**2, 0.0)
+    room = np.maximum(limit - slack**2, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         largest = room / (linear + np.sqrt(linear**2 + norms * room))
     return np.where(frobenius > 0, np.nan_to_num(largest), 0.0)
@@ -248,5 +258,5 @@ def _moment_scales(encoded: FloatArray, batch: ClientBatch, bound: float) -> Flo
     scale and this quadratic's root.
     """
     norms, frobenius = second_moment_norms(encoded, batch)
-    largest = _largest_scales(norms, frobenius, np.sqrt(batch.sizes * encoded.shape[1]) / 2)
-    return np.minimum(np.sqrt(_MOMENT_LIMIT / bound), largest)
+    largest = _largest_scales(norms, frobenius, np.sqrt(batch.sizes * encoded.shape[1]) / 2, _CLIENT_LIMIT)
+    return np.minimum(np.sqrt(_CLIENT_LIMIT / bound), largest)

@@ -5,23 +5,30 @@ distances to anchors are added up one coordinate after the other, the rest is ex
 point, and each statistic has the sensitivity of its namesake in ``statistics.paper``.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.statistics.arithmetic import check_rows, check_table, is_clear, project, squared_distances, sums_by, whole
+from feddp_kmeans.algorithm.statistics.arithmetic import is_clear, project, squared_distances, sums_by
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_COUNTS, CLUSTER_SUMS, ONE, OUTER_PRODUCT
+from feddp_kmeans.algorithm.statistics.public import CLUSTERS
 from feddp_kmeans.federation.base import ClientBatch, Statistic
+from feddp_kmeans.federation.gate import Argument
 from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _BLOCK_VALUES = 1 << 20
 
+_ANCHORS = {"anchors": Argument(("a", "d"))}
+_MOVES = _ANCHORS | {"shifts": Argument(("a", "d"))}
+_MARGIN = {"margin": Argument(low=0.0, high=1.0)}
+"""Server points and how far the points nearest to each are moved, in the data's units; and by what part a point must be nearer."""
+
 
 def nearest(points: FloatArray, anchors: FloatArray) -> IntArray:
     """Return for each point the index of its nearest anchor, whatever other points there are; the first where several tie."""
-    check_table("anchors", anchors, columns=points.shape[1])
     labels = np.zeros(len(points), dtype=np.int64)
     if len(anchors) == 1:
         return labels
@@ -38,11 +45,10 @@ def nearest(points: FloatArray, anchors: FloatArray) -> IntArray:
 
 def moved(points: FloatArray, anchors: FloatArray, shifts: FloatArray) -> FloatArray:
     """Return the points, each with the shift of its nearest anchor."""
-    check_table("shifts", shifts, columns=points.shape[1])
-    check_rows("shifts", shifts, "anchors", anchors)
     if not shifts.any():
         return points
-    there: FloatArray = points + shifts[nearest(points, anchors)]
+    with np.errstate(over="ignore"):
+        there: FloatArray = points + shifts[nearest(points, anchors)]
     return there
 
 
@@ -52,19 +58,19 @@ def _anchor_counts(batch: ClientBatch, *, anchors: FloatArray) -> IntArray:
 
 def _moved_statistic(name: str, plain: Statistic) -> Statistic:
     def compute(batch: ClientBatch, *, anchors: FloatArray, shifts: FloatArray, **public: Any) -> IntArray:
-        return plain(ClientBatch(moved(batch.dense, anchors, shifts), batch.starts), **public)
+        return plain.compute(ClientBatch(moved(batch.dense, anchors, shifts), batch.starts), **public)
 
-    return Statistic(name, compute, plain.unit, plain.sensitivity)
+    return replace(plain, name=name, compute=compute, arguments={**plain.arguments, **_MOVES})
 
 
 def _clear(
-    batch: ClientBatch, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray, margin: float
+    batch: ClientBatch, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None, margin: float
 ) -> tuple[FloatArray, IntArray]:
     """Return the encoded points that are nearer to one center than to any other by the margin, and their clusters."""
-    encoded = Ball(center, float(radius)).encode(batch.dense)
-    distances = squared_distances(project(encoded, projection), whole(centers))
+    encoded = Ball(center, radius).encode(batch.dense)
+    distances = squared_distances(project(encoded, projection), np.rint(centers))
     labels = distances.argmin(axis=1)
-    clear = is_clear(distances, labels, float(margin))
+    clear = is_clear(distances, labels, margin)
     return encoded[clear], labels[clear]
 
 
@@ -78,7 +84,7 @@ def _clear_counts(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> I
     return np.bincount(labels, minlength=len(centers)).astype(np.int64)
 
 
-ANCHOR_COUNTS = Statistic("anchor-counts", _anchor_counts, PrivacyUnit.POINT, ONE)
+ANCHOR_COUNTS = Statistic("anchor-counts", _anchor_counts, PrivacyUnit.POINT, ONE, _ANCHORS, lambda *, a, **_: int(a))
 """How many points are nearest to each server point, in the data's own space. One point changes it by 1 in L1 norm."""
 
 MOVED_OUTER_PRODUCT = _moved_statistic("moved-outer-product", OUTER_PRODUCT)
@@ -90,10 +96,8 @@ MOVED_COUNTS = _moved_statistic("moved-cluster-counts", CLUSTER_COUNTS)
 MOVED_SUMS = _moved_statistic("moved-cluster-sums", CLUSTER_SUMS)
 """``statistics.paper.CLUSTER_SUMS`` of moved points: one of them changes it by at most R in L2 norm."""
 
-CLEAR_SUMS = _moved_statistic("clear-cluster-sums", Statistic("clear-sums", _clear_sums, PrivacyUnit.POINT, CLUSTER_SUMS.sensitivity))
+CLEAR_SUMS = _moved_statistic("clear-cluster-sums", replace(CLUSTER_SUMS, compute=_clear_sums, arguments=CLUSTERS | _MARGIN))
 """Sums over S_r, the moved points clear of other clusters. A point is in one S_r or none, so it changes them by at most R in L2 norm."""
 
-CLEAR_COUNTS = _moved_statistic(
-    "clear-cluster-counts", Statistic("clear-counts", _clear_counts, PrivacyUnit.POINT, CLUSTER_COUNTS.sensitivity)
-)
+CLEAR_COUNTS = _moved_statistic("clear-cluster-counts", replace(CLUSTER_COUNTS, compute=_clear_counts, arguments=CLUSTERS | _MARGIN))
 """Sizes of the S_r: one point changes them by at most 1 in L1 norm."""
