@@ -160,10 +160,8 @@ def _ascends(labels: Any) -> bool:
 
 def as_points(points: Any, name: str) -> Any:
     """Return a two-dimensional numeric array or CSR matrix of these points; refuse anything else."""
-    if sparse.issparse(points):
-        return points.tocsr()
     try:
-        array = np.asarray(points)
+        array = points.tocsr() if sparse.issparse(points) else np.asarray(points)
     except ValueError as error:
         raise FedDPError(f"{name} must be a table of numbers, got {error}.") from None
     if array.dtype.kind not in "biuf":

@@ -95,21 +95,22 @@ class SparsePoints:
         """Return ``Z^T Z``, exact for as many rows as the result itself."""
         total = np.zeros((self.shape[1], self.shape[1]))
         for start in range(0, len(self), _GRAM_ROWS):
-            total += self[start : start + _GRAM_ROWS]._gram()
+            total += _gram(self[start : start + _GRAM_ROWS])
         return total
-
-    def _gram(self) -> FloatArray:
-        rows, bases = self.differences, self.bases
-        sums = np.asarray((rows.T @ _chosen(np.ones(len(self)), self.which, len(bases))).todense()).T
-        crossed = bases.T @ sums
-        counts = np.bincount(self.which, minlength=len(bases)).astype(np.float64)
-        product: FloatArray = np.asarray((rows.T @ rows).todense()) + crossed + crossed.T + bases.T @ (counts[:, None] * bases)
-        return product
 
     def _under(self, owners: IntArray) -> FloatArray:
         """Return the base's number beneath each difference."""
         beneath: FloatArray = self.bases[self.which[owners], self.differences.indices]
         return beneath
+
+
+def _gram(points: SparsePoints) -> FloatArray:
+    rows, bases, which = points.differences, points.bases, points.which
+    sums = np.asarray((rows.T @ _chosen(np.ones(len(which)), which, len(bases))).todense()).T
+    crossed = bases.T @ sums
+    counts = np.bincount(which, minlength=len(bases)).astype(np.float64)
+    product: FloatArray = np.asarray((rows.T @ rows).todense()) + crossed + crossed.T + bases.T @ (counts[:, None] * bases)
+    return product
 
 
 def _chosen(weights: FloatArray, labels: IntArray, k: int) -> sparse.csr_matrix:
