@@ -16,6 +16,7 @@ from feddp_kmeans.algorithm.statistics import REGISTRY
 from feddp_kmeans.algorithm.statistics.norms import POINT_COUNT
 from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.gpu.chunks import LARGEST_ADDED
 from feddp_kmeans.gpu.federation import TorchFederation
 from feddp_kmeans.gpu.statistics import STATISTICS, total_of
 from feddp_kmeans.privacy.fixed_point import Ball
@@ -28,7 +29,15 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
 
 def test_every_name_is_in_the_registry():
     assert set(STATISTICS) <= set(REGISTRY)
-    assert {case[0].name for case in CASES} == set(STATISTICS)
+    assert {case[0].name for case in CASES} == set(STATISTICS) == set(LARGEST_ADDED)
+
+
+def test_many_rows_of_few_coordinates_add_up_exactly():
+    """Three million rows at the edge of a ball: their squares add up to more than 2**53."""
+    rows = torch.full((3_000_000, 1), 0.9, dtype=torch.float64)
+    one = REGISTRY["outer-product"](one_client([[0.9]]), center=np.zeros(1), radius=0.9)
+    found = total_of("outer-product", rows, {"center": np.zeros(1), "radius": 0.9})
+    assert found.tolist() == [3_000_000 * int(one[0])]
 
 
 @pytest.mark.parametrize("device", DEVICES)

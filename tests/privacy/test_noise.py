@@ -1,6 +1,7 @@
 """The law of the noise, and where its bits come from."""
 
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -122,6 +123,36 @@ def test_a_tie_with_the_threshold_is_decided_by_more_bits():
     below, above = int(fraction * 2.0**64) - 1, int(fraction * 2.0**64) + 1
     stream = FakeStream([whole - 1, whole, whole, whole + 1], [below, above])
     assert noise._bernoulli_exp(stream, np.full(4, 30.0)).tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("exponent", [1e-3, 0.5, 30.0, 84.5, 100.0, 300.0, 740.0])
+def test_all_bits_of_a_probability_count(exponent):
+    """At 13 standard deviations (84.5) the first 64 bits are zeros, and 64 more once left a relative error of 2**-24 or worse."""
+    rest, digits = Fraction(float(np.exp(-exponent))), []
+    while rest:
+        digit, rest = divmod(rest * 2**64, 1)
+        digits.append(int(digit))
+    assert coin(exponent, digits) is False  # the very probability is not below itself
+    *first, last = digits
+    assert coin(exponent, [*first, last - 1]) is True
+    assert coin(exponent, [*first, last + 1]) is False
+    for place in range(len(first)):
+        assert coin(exponent, [*digits[:place], digits[place] + 1]) is False
+
+
+def coin(exponent, answers):
+    """The coin that these random numbers give; all of them are asked for."""
+    stream = FakeStream(*([answer] for answer in answers))
+    (shown,) = noise._bernoulli_exp(stream, np.array([exponent]))
+    assert not stream.answers
+    return bool(shown)
+
+
+def test_only_coins_that_tie_ask_for_more():
+    p = np.exp(-np.array([30.0, 84.5, 0.0, 1.0]))
+    whole = [int(Fraction(float(x)) * 2**64) for x in p[:2]]
+    stream = FakeStream([whole[0], whole[1], 0, 0], [0, 2**64 - 1])
+    assert noise._bernoulli_exp(stream, np.array([30.0, 84.5, 0.0, 1.0])).tolist() == [True, False, True, True]
 
 
 def test_a_certain_event_always_happens():

@@ -145,9 +145,11 @@ def test_the_report_says_what_holds():
             ({"release": "r", "mechanism": "gaussian", "l2_sensitivity": 1.0, "scale": 2.0, "noise_multiplier": 2.0, "times": 1},),
         )
 
-    for unit, what in ((PrivacyUnit.CLIENT, "all the data of any one client"), (PrivacyUnit.POINT, "any one data point")):
+    client = "all the data of any one client, which stays as a client without data,"
+    for unit, what in ((PrivacyUnit.CLIENT, client), (PrivacyUnit.POINT, "any one data point")):
         assert report(0.25, True, unit).sentence() == (
-            f"Adding or removing {what} changes the probability of any outcome by a factor of at most e^0.25, up to delta = 1e-06."
+            f"Adding or removing {what} changes the probability of any outcome by a factor of at most e^0.25, up to delta = 1e-06. "
+            "The number of clients is public; where groups are given, it is the number of distinct groups."
         )
         assert f"epsilon = 0.25, delta = 1e-06 hides {what} only from those who do not know" in report(0.25, False, unit).sentence()
     assert report(1.0, False).sentence().startswith("SIMULATION, NOT PRIVATE")

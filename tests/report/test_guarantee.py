@@ -53,6 +53,9 @@ def test_units_trust_and_sampling_are_explained():
     assert "People with several rows" in guarantee_section(point)
     assert "People with several rows" not in guarantee_section(client)
     assert "Every client as a whole" in guarantee_section(client)
+    assert "Without data it is still a client" in guarantee_section(client)
+    for section in map(guarantee_section, (point, client)):
+        assert "the number of its distinct values) are not hidden" in section
     assert "the aggregator" in guarantee_section(point)
     assert "learned the noisy sums and nothing else" in guarantee_section(point | {"trust": "secure-sum"})
     assert "says of itself: nobody &amp; nothing" in guarantee_section(made_result(trust="nobody & nothing"))

@@ -12,6 +12,8 @@ from scipy import sparse
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import BoolArray, IntArray, Points
 from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.privacy.fixed_point import EXACT_ROWS
+from feddp_kmeans.privacy.sparse_points import without_duplicates
 
 BATCH_VALUES = 1 << 18
 """Numbers in a batch: 2 MiB of float64. From 1 to 8 MiB is as fast; 32 MiB was a quarter slower."""
@@ -21,6 +23,9 @@ _READ_VALUES = 1 << 20
 
 _LARGEST_VALUES = 1 << 22
 """Numbers in a batch of many coordinates: there it holds a few times as many points as coordinates, since a second moment is square."""
+
+_SPARSE_VALUES = 1 << 24
+"""Numbers, zeros included, in a batch of sparse points: clipping and some statistics make it dense, 128 MiB."""
 
 
 class PointSource(Protocol):
@@ -135,10 +140,15 @@ def batch_rows(dimension: int) -> int:
     return max(1, BATCH_VALUES // dimension, min(2 * dimension, _LARGEST_VALUES // dimension))
 
 
+def sparse_rows(dimension: int) -> int:
+    """Return how many sparse points a batch holds at most, however few numbers they store: what stays exact and fits memory if dense."""
+    return max(1, min(EXACT_ROWS, _SPARSE_VALUES // dimension))
+
+
 def as_floats(points: Points) -> Points:
-    """Return points as an array, float32 as it is and anything else as float64; or as a CSR matrix of float64."""
+    """Return points as an array, float32 as it is and anything else as float64; or as a CSR matrix of float64, one number per place."""
     if sparse.issparse(points):
-        return points.astype(np.float64)
+        return without_duplicates(points.astype(np.float64))
     return np.asarray(points, dtype=points.dtype if points.dtype == np.float32 else np.float64)
 
 
@@ -171,24 +181,27 @@ def _all_finite(points: Points) -> bool:
 
 
 def _parts(piece: Points, rows: int) -> Iterator[Points]:
-    """Yield an array in parts of so many rows; a sparse one is small enough as it is."""
-    if sparse.issparse(piece):
-        yield piece
-    else:
-        yield from (piece[start : start + rows] for start in range(0, len(piece), rows))
+    """Yield an array in parts of this many rows, a sparse matrix in parts that fit a batch."""
+    step = sparse_rows(piece.shape[1]) if sparse.issparse(piece) else rows
+    yield from (piece[start : start + step] for start in range(0, piece.shape[0], step))
 
 
 def _gathered(parts: Iterator[Points], rows: int) -> Iterator[ClientBatch]:
-    """Yield the parts, a client each, together in batches of at most ``rows`` dense rows; a larger part is a batch of its own."""
+    """Yield the parts, a client each, together in batches of at most ``rows`` dense rows; a larger part is a batch of its own.
+
+    A sparse row counts for as much as it stores, and yet a batch holds at most ``sparse_rows`` parts and rows together.
+    """
     pending: list[Points] = []
-    held = 0.0
+    held, count = 0.0, 0
     for part in parts:
         size = part.nnz / part.shape[1] if sparse.issparse(part) else len(part)
-        if pending and held + size > rows:
+        more = 1 + part.shape[0]
+        if pending and (held + size > rows or count + more > sparse_rows(part.shape[1])):
             yield _joined(pending)
-            pending, held = [], 0.0
+            pending, held, count = [], 0.0, 0
         pending.append(part)
         held += size
+        count += more
     if pending:
         yield _joined(pending)
 

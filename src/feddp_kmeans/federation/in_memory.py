@@ -1,5 +1,6 @@
 """Clients as arrays of this process: one array a client, or one table of all clients' rows."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -60,8 +61,8 @@ class TableClients:
 
     @property
     def numbers(self) -> int:
-        """Return how many numbers the table holds; of a sparse one, how many are stored."""
-        return int(self._table.size)
+        """Return how many numbers the table holds, zeros included: encoded, they may all differ from zero."""
+        return math.prod(self._table.shape)
 
     def __iter__(self) -> Iterator[Any]:
         return (self._rows(int(start), int(end)) for start, end in zip(self._starts[:-1], self._starts[1:], strict=True))
@@ -85,11 +86,11 @@ class TableClients:
             read.add(points)
 
     def _runs(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield first and end of runs of clients that hold at most so many rows together; a larger client is alone."""
+        """Yield first and end of runs of at most this many clients that hold at most this many rows; a larger client is alone."""
         first = 0
         while first < len(self):
             end = int(np.searchsorted(self._starts, self._starts[first] + rows, side="right")) - 1
-            end = max(end, first + 1)
+            end = max(min(end, first + rows), first + 1)
             yield first, end
             first = end
 
@@ -107,7 +108,7 @@ class InMemoryFederation(LocalFederation):
         else:
             arrays = [as_points(c, f"client {i}") for i, c in enumerate(clients)]
             held = SourceClients([ArraySource(array) for array in arrays])
-            numbers = sum(array.size for array in arrays)
+            numbers = sum(math.prod(array.shape) for array in arrays)
         super().__init__(KeptClients(held) if numbers <= _KEPT_NUMBERS else held)
 
     @classmethod
@@ -159,10 +160,8 @@ def _ascends(labels: Any) -> bool:
 
 def as_points(points: Any, name: str) -> Any:
     """Return a two-dimensional numeric array or CSR matrix of these points; refuse anything else."""
-    if sparse.issparse(points):
-        return points.tocsr()
     try:
-        array = np.asarray(points)
+        array = points.tocsr() if sparse.issparse(points) else np.asarray(points)
     except ValueError as error:
         raise FedDPError(f"{name} must be a table of numbers, got {error}.") from None
     if array.dtype.kind not in "biuf":

@@ -7,7 +7,7 @@ from feddp_kmeans._errors import BudgetError
 from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
-from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
+from feddp_kmeans.privacy.unit import PUBLIC_CLIENTS, RELATION, PrivacyUnit
 
 
 class Ledger:
@@ -73,19 +73,18 @@ class PrivacyReport:
 
     def sentence(self) -> str:
         """Return the guarantee in one sentence."""
-        what = {PrivacyUnit.POINT: "any one data point", PrivacyUnit.CLIENT: "all the data of any one client"}[self.unit]
         if self.caveat:
             return self.caveat
         if self.epsilon == float("inf"):
             return "NOT PRIVATE: epsilon is infinite, so no noise was added."
         if not self.secure:
             return (
-                f"SIMULATION, NOT PRIVATE: noise for epsilon = {self.epsilon:g}, delta = {self.delta:g} hides {what} only from "
+                f"SIMULATION, NOT PRIVATE: noise for epsilon = {self.epsilon:g}, delta = {self.delta:g} hides {self.unit.hidden} only from "
                 "those who do not know the seed."
             )
         return (
-            f"Adding or removing {what} changes the probability of any outcome by a factor of at most "
-            f"e^{self.epsilon:g}, up to delta = {self.delta:g}."
+            f"Adding or removing {self.unit.hidden} changes the probability of any outcome by a factor of at most "
+            f"e^{self.epsilon:g}, up to delta = {self.delta:g}. {PUBLIC_CLIENTS}"
         )
 
     def __repr__(self) -> str:

@@ -174,22 +174,26 @@ def _coins(stream: RandomStream, count: int) -> BoolArray:
 
 
 def _bernoulli_exp(stream: RandomStream, exponent: FloatArray) -> BoolArray:
-    """Return coins that show true with probability exactly the float64 ``exp(-exponent)``, exponent >= 0.
+    """Return coins that show true with probability exactly the float64 ``exp(-exponent)``, exponent >= 0."""
+    probability = np.exp(-exponent)
+    certain: BoolArray = probability >= 1.0
+    probability[certain] = 0.0
+    return _below(stream, probability) | certain
 
-    Compares 64 random bits with the probability; where they tie, 64 more decide. So a small probability is met with
-    the same relative exactness as a large one.
+
+def _below(stream: RandomStream, probability: FloatArray) -> BoolArray:
+    """Return whether a uniform number is below each probability, exactly: 64 bits are compared at a time.
+
+    Where they tie, the next 64 are, until the float64 has no more. So a small probability is met as exactly as a large one.
     """
-    scaled = np.exp(-exponent) * 2.0**64
-    certain = scaled >= 2.0**64
-    scaled[certain] = 0.0
+    scaled = probability * 2.0**64
     whole = np.floor(scaled)
-    bits = stream.uint64(len(scaled))
     threshold = whole.astype(np.uint64)
-    result: BoolArray = (bits < threshold) | certain
-    tie = (bits == threshold) & ~certain
+    bits = stream.uint64(len(scaled))
+    result: BoolArray = bits < threshold
+    tie = (bits == threshold) & (scaled > whole)
     if tie.any():
-        more = stream.uint64(int(tie.sum()))
-        result[tie] = more < ((scaled - whole)[tie] * 2.0**64).astype(np.uint64)
+        result[tie] = _below(stream, (scaled - whole)[tie])
     return result
 
 

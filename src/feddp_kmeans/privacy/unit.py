@@ -5,7 +5,13 @@ from enum import StrEnum
 from feddp_kmeans._errors import FedDPError
 
 RELATION = "add-remove"
-"""Neighbouring data sets differ by one unit that is present in one of them and absent from the other."""
+"""Neighbouring data sets differ by one unit that is present in one of them and absent from the other.
+
+A client that is absent stays a client, one that has no data: it adds zero to every statistic, and the number of clients is the same.
+"""
+
+PUBLIC_CLIENTS = "The number of clients is public; where groups are given, it is the number of distinct groups."
+"""What every guarantee says beside its epsilon: plans and cohorts are made for that many clients."""
 
 
 class PrivacyUnit(StrEnum):
@@ -13,6 +19,13 @@ class PrivacyUnit(StrEnum):
 
     POINT = "point"
     CLIENT = "client"
+
+    @property
+    def hidden(self) -> str:
+        """Return what the released numbers hide, in words."""
+        return (
+            "any one data point" if self is PrivacyUnit.POINT else "all the data of any one client, which stays as a client without data,"
+        )
 
     @classmethod
     def parse(cls, value: str) -> "PrivacyUnit":

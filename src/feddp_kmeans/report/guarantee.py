@@ -6,7 +6,7 @@ from typing import Any
 from feddp_kmeans.privacy.meaning import attack_accuracy, attack_advantage, ledger_accuracy
 from feddp_kmeans.report.text import UNKNOWN, at_most_percent, chance, finite, number, one_in, whole, words
 
-_UNITS = {"point": "one data point", "client": "one whole client"}
+_UNITS = {"point": "one data point", "client": "all the data of one client"}
 _TRUST = {
     "aggregator": (
         "One computer, the aggregator, adds up what the clients send and adds the noise. While it works it holds exact sums in its memory, "
@@ -89,7 +89,10 @@ def _protected(result: dict[str, Any]) -> str:
     factor = f"e<sup>{number(epsilon)}</sup> = {_factor(epsilon)}"
     whom = {
         "point": "Every single data point (one row). Two data sets are compared that differ by one row, there or not.",
-        "client": "Every client as a whole. Two data sets are compared that differ by one client, with all it holds, there or not.",
+        "client": (
+            "Every client as a whole. Two data sets are compared in which one client has all its data, or none. Without data it is still a "
+            "client: it adds zero to every sum, and the number of clients is public."
+        ),
     }.get(str(result["privacy_unit"]), unit_name(result))
     return (
         f"<p><b>What is protected.</b> {whom}</p>"
@@ -141,8 +144,9 @@ def _not_covered(result: dict[str, Any]) -> list[str]:
     lines = [
         "<b>What is true of many.</b> A pattern that holds in general can be learned and applied to anyone, participant or not.",
         (
-            "<b>What is public.</b> The settings, the column names, the server data, the number of clients and which clients took part "
-            "are not hidden. Settings or server data that were read off private data void the guarantee."
+            "<b>What is public.</b> The settings, the column names, the server data, which clients took part and their number (where rows "
+            "were assigned to clients by a column, the number of its distinct values) are not hidden. "
+            "Settings or server data that were read off private data void the guarantee."
         ),
         "<b>Several runs add up.</b> Each further run on the same data spends its own epsilon and delta on top of these.",
         "<b>Time.</b> How long a single step took is not hidden.",

@@ -1,0 +1,67 @@
+"""How points are put together: batches of sparse rows hold no more than stays exact and fits memory, and hold all that was given."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm.statistics.norms import POINT_COUNT
+from feddp_kmeans.algorithm.statistics.paper import OUTER_PRODUCT
+from feddp_kmeans.federation import batches
+from feddp_kmeans.federation.batches import SourceClients, as_floats, sparse_rows
+from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation, TableClients
+from feddp_kmeans.federation.local import exact_sum
+from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, MAX_DIMENSION
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 64, 100, 819, 20_000, MAX_DIMENSION])
+def test_a_batch_of_sparse_rows_stays_exact_and_fits_memory(dimension):
+    assert 1 <= sparse_rows(dimension) <= EXACT_ROWS
+    assert sparse_rows(dimension) * dimension <= 1 << 24
+
+
+@pytest.mark.parametrize("sizes", [[900_000], [300_000, 300_000, 300_000], [1] * 700])
+@pytest.mark.parametrize("whole", [True, False])
+def test_rows_without_numbers_count(sizes, whole, monkeypatch):
+    monkeypatch.setattr(batches, "EXACT_ROWS", 500 if sizes[0] == 1 else EXACT_ROWS)
+    clients = SourceClients([ArraySource(sparse.csr_matrix((size, 3))) for size in sizes])
+    made = list(clients.whole(None) if whole else clients.points())
+    assert sum(batch.n_points for batch in made) == sum(sizes)
+    largest = max(sizes) if whole else 0  # a client is not taken apart where it is the unit
+    assert max(batch.n_points for batch in made) <= max(sparse_rows(3), largest)
+
+
+def test_clients_without_points_count_too():
+    """Statistics of clients hold numbers for every client of a batch, empty or not."""
+    empty = 1 << 19
+    table = TableClients(np.ones((2, 400)), np.concatenate([np.zeros(empty + 1, dtype=np.int64), [2]]))
+    listed = SourceClients([ArraySource(np.empty((0, 400)))] * 200_000)
+    for clients, count in ((table, empty + 1), (listed, 200_000)):
+        made = [batch.n_clients for batch in clients.whole(None)]
+        assert sum(made) == count
+        assert max(made) <= sparse_rows(400)
+
+
+def test_a_place_that_is_stored_twice_is_one_number():
+    """Two finite numbers of one place may add up to an infinity: the row is left out, as it is where the rows are dense."""
+    rows = sparse.csr_matrix(([1e308, 1e308, 1.0, 2.0], [0, 0, 1, 1], [0, 2, 4]), shape=(2, 2))
+    clients = SourceClients([ArraySource(rows)])
+    assert exact_sum(clients, POINT_COUNT, {}).tolist() == [1]
+    public = {"center": np.array([0.0, 3.0]), "radius": 1.0}
+    assert exact_sum(clients, OUTER_PRODUCT, public).tolist() == [0, 0, 0]
+    assert as_floats(rows).nnz == 2
+    assert rows.nnz == 4
+
+
+def test_sparse_batches_are_kept_only_where_they_would_fit_if_dense():
+    """Encoded, a sparse row may differ from zero everywhere."""
+    narrow, wide = sparse.csr_matrix((1000, 10)), sparse.csr_matrix((1000, 1 << 16))
+    assert isinstance(InMemoryFederation([narrow])._clients, batches.KeptClients)
+    assert not isinstance(InMemoryFederation([wide])._clients, batches.KeptClients)
+    assert not isinstance(InMemoryFederation.from_groups(wide, np.zeros(1000))._clients, batches.KeptClients)
+
+
+@pytest.mark.parametrize("made", [sparse.csr_matrix((3, 0)), sparse.coo_array(np.ones(3))])
+def test_a_sparse_matrix_without_columns_or_rows_is_no_table(made):
+    with pytest.raises(FedDPError, match=r"client 0 must have"):
+        InMemoryFederation([made])
