@@ -153,7 +153,7 @@ def predict(
     """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
     from feddp_kmeans.cli.predict import write_predictions
 
-    n_rows, written = write_predictions(made, table, path, force=force)
+    n_rows, written = write_predictions(made, table, path, force=force, tell=options.note)
     out.print(f"{n_rows:,} rows labelled in {written}.", highlight=False, markup=False, soft_wrap=True)
     out.print("Labels are the data holder's own: they depend on single rows and are NOT private.", highlight=False, soft_wrap=True)
 
@@ -167,7 +167,7 @@ def evaluate(
     """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: for whoever may see the points."""
     from feddp_kmeans.cli.evaluate import show_evaluation
 
-    show_evaluation(made, clients, client_column, out)
+    show_evaluation(made, clients, client_column, out, options.note)
 
 
 @app.command()
