@@ -13,7 +13,8 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.data.inputs import open_points
 from feddp_kmeans.data.lines import silent
-from feddp_kmeans.data.tables import Tell, check_client_column, client_paths
+from feddp_kmeans.data.point_files import Tell
+from feddp_kmeans.data.tables import check_client_column, client_paths
 from feddp_kmeans.report.run import Run, read_run
 
 _ROWS = 1 << 16

@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.data.broken import named_errors
 from feddp_kmeans.data.csv_files import CsvFile
 from feddp_kmeans.data.formats import CSV, check_file, has_names, read_schema, read_tables
 from feddp_kmeans.data.inputs import open_points
 from feddp_kmeans.data.lines import silent
-from feddp_kmeans.data.tables import LABELS, Tell, named_errors
+from feddp_kmeans.data.point_files import Tell
+from feddp_kmeans.data.tables import LABELS
 from feddp_kmeans.report.run import Run, read_run
 
 LABEL = "cluster"

@@ -15,11 +15,13 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.data.broken import named_errors
 from feddp_kmeans.data.cells import check_distinct, decimal_of, is_line, is_readable, listed
 from feddp_kmeans.data.columns import CategoryColumn, Column, Described, NumberColumn
 from feddp_kmeans.data.formats import check_file, is_svmlight, read_schema
 from feddp_kmeans.data.lines import Count, silent
-from feddp_kmeans.data.tables import PointFile, Source, Tell, client_paths, named_errors, open_all
+from feddp_kmeans.data.point_files import PointFile, Source, Tell
+from feddp_kmeans.data.tables import client_paths, open_all
 
 FORMAT, VERSION = "feddp-schema", 1
 _MOST_ROWS = 1 << 16

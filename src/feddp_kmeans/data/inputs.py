@@ -10,20 +10,17 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Prepared, prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.data.broken import UnreadableFileError, named_errors
 from feddp_kmeans.data.cells import listed
 from feddp_kmeans.data.encoding import EncodedFile, Schema, open_encoded, open_encoded_clients
 from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema
 from feddp_kmeans.data.learn import learn_schema, needs_schema
 from feddp_kmeans.data.lines import silent
+from feddp_kmeans.data.point_files import TableFile, Tell, check_numeric
 from feddp_kmeans.data.tables import (
-    TableFile,
-    Tell,
-    UnreadableFileError,
     check_client_column,
-    check_numeric,
     check_same_columns,
     client_paths,
-    named_errors,
     open_clients,
     open_table,
     read_grouped,

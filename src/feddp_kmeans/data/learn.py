@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.data.broken import named_errors
 from feddp_kmeans.data.cells import (
     as_numbers,
     as_text,
@@ -25,7 +26,6 @@ from feddp_kmeans.data.cells import (
 from feddp_kmeans.data.columns import CategoryColumn, Column, NumberColumn
 from feddp_kmeans.data.encoding import Schema, as_arrow
 from feddp_kmeans.data.formats import CSV, check_file, read_schema, read_tables
-from feddp_kmeans.data.tables import named_errors
 
 MANY = 50
 """Distinct words from which a text column is taken for free text or an id."""
