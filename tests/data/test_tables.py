@@ -47,7 +47,7 @@ def test_an_empty_table_is_a_client_without_points(tmp_path):
         ("a.csv", "a,city\n1,Paris\n", "column 'city' of a.csv must hold numbers, got words in most cells: leave it out with --ignore"),
         ("a.csv", "a,city\n1\n2\n3,4\n", "a.csv must hold one row per line, like its first line; most of its lines do not parse"),
         ("a.csv", '"a,b\n1,2\n', "a.csv must start with one line that names its columns"),
-        ("a.csv", "3,2,5\n1,2,3\n", "a.csv must start with a line that names its columns, got a line of numbers"),
+        ("a.csv", "3,2,5\n1,2,3\n", "a.csv must start with a line that names its columns, got a row of numbers"),
         ("a.csv", "", "a.csv must be a readable .csv table"),
         ("a.parquet", "not parquet", "a.parquet must be a readable .parquet table"),
         ("a.npy", "not npy", "a.npy must be a readable .npy table"),

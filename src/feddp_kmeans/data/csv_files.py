@@ -1,7 +1,7 @@
 """Delimited text files. A row is a line, and what it says depends on that line and on the header, which is public.
 
-The header decides encoding, delimiter, decimal mark, names and how lines end. Every cell is text. A line that does not parse, or that has
-another number of cells than the header, is left out by itself; a quote that is never closed ends with its line.
+The header decides encoding, delimiter, decimal mark and names. Lines end in a line feed. Every cell is text. A line that does not parse,
+or that has another number of cells than the header, is left out by itself; a quote that is never closed ends with its line.
 """
 
 import codecs
@@ -20,10 +20,7 @@ from feddp_kmeans.data.cells import as_numbers, check_distinct
 from feddp_kmeans.data.lines import MOST_LINE, Count, line_blocks, silent
 
 DELIMITERS = ",;\t|"
-_HEADER = 1 << 14
-"""Bytes in which a header is looked for first; it may be as long as a line."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_SWAPPED = bytes.maketrans(b"\r\n", b"\n\r")
 
 
 @dataclass(frozen=True)
@@ -58,16 +55,15 @@ class CsvFile:
             pa.py_buffer(header), read_options=options, parse_options=pa_csv.ParseOptions(delimiter=self.delimiter)
         ).column_names
         if _is_row(names, self.decimal):
-            raise FedDPError(f"{self.path.name} must start with a line that names its columns, got a line of numbers.")
+            raise FedDPError(f"{self.path.name} must start with a line that names its columns, got a row of numbers.")
         check_distinct(names, self.path.name)
         return names
 
     def batches(self, columns: Sequence[str], rows: int, left_out: Count = silent) -> Iterator[pa.Table]:
         """Yield these columns as text, at most ``rows`` rows at a time; ``left_out`` takes how many lines were left out."""
-        header = self._header
         with self.path.open("rb") as file:
-            file.seek(header.end)
-            for block in line_blocks(file, header.newline.encode(header.encoding), left_out):
+            file.seek(self._header.end)
+            for block in line_blocks(file, _newline(self._header.encoding), left_out):
                 if lines := self._sound(block, left_out):
                     table = self._parsed(lines, columns, left_out)
                     for start in range(0, table.num_rows, rows):
@@ -76,11 +72,16 @@ class CsvFile:
     @cached_property
     def _header(self) -> "_Header":
         with self.path.open("rb") as file:
-            start, size = file.read(_HEADER), _HEADER
-            # The two bytes of an end of line may be apart, and each of them two bytes of UTF-16.
-            while len(start) == size <= MOST_LINE and _header_of(start).end > size - 4:
-                start, size = start + file.read(size), 2 * size
-            return _header_of(start)
+            start = file.read(3)
+            mark = next((mark for mark in _MARKS if start.startswith(mark)), b"")
+            encoding = _MARKS.get(mark, "utf-8")
+            file.seek(len(mark))
+            too_long: list[int] = []
+            first = next(line_blocks(file, _newline(encoding), too_long.append), b"")
+        line, newline, _ = first.partition(_newline(encoding))
+        if too_long:
+            raise FedDPError(f"{self.path.name} must start with one line that names its columns, got more than {MOST_LINE} bytes.")
+        return _Header(encoding, line.decode(encoding).removesuffix("\r"), len(mark + line + newline))
 
     @cached_property
     def _line(self) -> re.Pattern[bytes]:
@@ -91,13 +92,9 @@ class CsvFile:
 
     def _sound(self, block: bytes, left_out: Count) -> bytes:
         """Return the lines of a block that parse, as UTF-8 with a line feed at the end of each."""
-        header = self._header
-        if header.encoding != "utf-8":
-            newline = header.newline.encode(header.encoding)
-            lines = (line.decode(header.encoding, "replace") for line in block.split(newline))
-            block = header.newline.join(lines).encode()
-        if header.newline == "\r":
-            block = block.translate(_SWAPPED)
+        encoding = self._header.encoding
+        if encoding != "utf-8":
+            block = "\n".join(line.decode(encoding, "replace") for line in block.split(_newline(encoding))).encode()
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         if b'"' in block or b"\r" in block:
@@ -128,25 +125,17 @@ class _Header:
     """The first line of a file, and what it decides."""
 
     encoding: str
-    newline: str
     text: str
     end: int
     """Where in the file the rows start."""
 
 
-def _header_of(start: bytes) -> _Header:
-    mark = next((mark for mark in _MARKS if start.startswith(mark)), b"")
-    encoding = _MARKS.get(mark, "utf-8")
-    feed, back = (sign.encode(encoding) for sign in "\n\r")
-    first = {sign: place for sign in (feed, back) if (place := start.find(sign)) >= 0}
-    end = min(first.values(), default=len(start))
-    is_back = first.get(back) == end and start[end + len(back) : end + len(back) + len(feed)] != feed
-    newline = back if is_back else feed
-    after = start.find(newline) + len(newline) if newline in start else len(start)
-    return _Header(encoding, newline.decode(encoding), start[len(mark) : end].decode(encoding), after)
+def _newline(encoding: str) -> bytes:
+    return "\n".encode(encoding)
 
 
 def _is_row(names: list[str], decimal: str) -> bool:
-    """Return whether names are numbers that do not ascend: a row of a file without a header. Counted or measured names do ascend."""
+    """Return whether a line of names looks like a row of a file without a header: numbers as names are counted or measured, in order."""
     numbers = as_numbers(pa.array(names, pa.string()), decimal)
-    return bool(np.isfinite(numbers).all() and not (np.diff(numbers) > 0).all())
+    steps = np.sign(np.diff(numbers[np.isfinite(numbers)]))
+    return bool(len(steps) and (steps[0] == 0 or (steps != steps[0]).any()))

@@ -108,7 +108,7 @@ def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, Any
     """Return the points of one table and the client of each row, as whole numbers; both come from one look at each line."""
     owners, points = [], [np.empty((0, source.dimension))]
     with named_errors(source.path):
-        for table in read_tables(source.path, [client_column, *source.names], PIECE):
+        for table in read_tables(source.path, list(dict.fromkeys([client_column, *source.names])), PIECE):
             owners.append(pa.table({"owner": table[client_column]}))
             points.append(source.points(table))
         return np.concatenate(points), _numbered(owners)
