@@ -1,4 +1,8 @@
-"""Errors of this package: each message names the thing, the rule and the value."""
+"""Errors of this package: each message names the thing, the rule and the value, and never a private cell."""
+
+import os
+import traceback
+from pathlib import Path
 
 
 class FedDPError(ValueError):
@@ -7,3 +11,13 @@ class FedDPError(ValueError):
 
 class BudgetError(RuntimeError):
     """A release that the plan does not hold, or holds no more."""
+
+
+def without_text(error: BaseException) -> str:
+    """Return what went wrong unforeseen, and where in this package, but not the error's own text: it may quote data."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno) + (f": {error.filename}" if isinstance(error.filename, str) else "")
+    here = Path(__file__).parent
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    ours = [f" in {Path(name).relative_to(here)}, line {line}" for name, line in frames if Path(name).is_relative_to(here)]
+    return type(error).__name__ + (ours[-1] if ours else "")

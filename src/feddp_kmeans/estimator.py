@@ -19,7 +19,7 @@ from feddp_kmeans.algorithm.settings import Box, InitName, Settings
 from feddp_kmeans.baselines import BASELINES
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.batches import finite_rows
-from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points
+from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points, refuse_words
 from feddp_kmeans.privacy.odometer import Odometer
 
 
@@ -212,15 +212,19 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             federation = InMemoryFederation(X)
             self.n_features_in_ = federation.dimension
             return federation
-        table = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, dtype="numeric", ensure_min_samples=0)
+        table = self._validated(X, dtype="numeric", ensure_min_samples=0)
         owners = np.zeros(table.shape[0], dtype=np.int8) if groups is None else groups
         return InMemoryFederation.from_groups(table, owners) if table.shape[0] else InMemoryFederation([table])
 
     def _check(self, X: Any) -> tuple[Any, BoolArray]:
         """Return the points, and which of them are finite."""
         check_is_fitted(self)
-        points = validate_data(self, X, accept_sparse="csr", reset=False, dtype=np.float64, ensure_all_finite=False)
+        points = self._validated(X, dtype=np.float64, reset=False)
         return points, finite_rows(points)
+
+    def _validated(self, X: Any, **how: Any) -> Any:
+        refuse_words(X, "X")
+        return validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, **how)
 
 
 def _is_list_of_tables(X: Any) -> bool:

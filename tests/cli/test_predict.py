@@ -75,10 +75,14 @@ def test_what_does_not_fit_is_refused_in_one_line(run):
     assert predict(run, "taken.csv").stderr == "feddp: taken.csv must not have a column 'cluster' already.\n"
     (run / "in.csv").write_text("a,b\n1,2\n")
     assert "--out must end in '.csv'" in predict(run, "in.csv", "--out", run / "x.parquet").stderr
-    (run / "ragged.csv").write_text("a,b\n" + "1,2\n" * 300_000 + "1\n")
+    (run / "ragged.csv").write_text("a,b\n" + "1\n" * 300_000 + "1,2\n")
     done = predict(run, "ragged.csv")
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert not (run / "ragged.labels.csv").exists()
+    (run / "odd.csv").write_text("a,b\n1,2\n1\n3,4\n")
+    done = predict(run, "odd.csv")
+    assert done.stderr.startswith("odd.csv: 1 of 3 rows are left out")
+    assert len((run / "odd.labels.csv").read_text().splitlines()) == 3
 
 
 def test_a_mixed_run_labels_mixed_tables(tmp_path):

@@ -24,7 +24,7 @@ from feddp_kmeans.data.example_proto import text_features
 from feddp_kmeans.data.inputs import open_inputs
 from feddp_kmeans.data.learn import learn_schema
 from feddp_kmeans.data.stack_exchange import stack_exchange, stack_overflow_sqlite
-from feddp_kmeans.data.tables import check_readable, open_table, read_owners
+from feddp_kmeans.data.tables import check_client_column, open_table, read_grouped
 from tests.data.protos import example
 from tests.data.test_census import CODES, people
 from tests.hostile import spoilt_bytes, spoilt_json
@@ -69,10 +69,10 @@ FILES = {
     "a.svm": b"1 1:0.5 3:2\n-1 2:1.5\n0 1:1 2:2 3:3 # x\n",
 }
 READERS = {
-    "open": lambda path: check_readable([open_table(path)]),
+    "open": lambda path: open_table(path).check(),
     "learn": learn_schema,
-    "encode": lambda path: check_readable([open_encoded(path, SCHEMA)]),
-    "owners": lambda path: read_owners(path, "a"),
+    "encode": lambda path: open_encoded(path, SCHEMA).check(),
+    "owners": lambda path: (check_client_column(path, "a"), read_grouped(open_encoded(path, SCHEMA), "a")),
     "inputs": lambda path: open_inputs(str(path), None),
 }
 

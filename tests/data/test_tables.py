@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.data.tables import check_readable, check_same_columns, open_clients, open_table, read_grouped
+from feddp_kmeans.data.tables import check_client_column, check_same_columns, open_clients, open_table, read_grouped
 
 
 def write(path, text):
@@ -44,7 +44,10 @@ def test_an_empty_table_is_a_client_without_points(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "a,city\n1,Paris\n", "column 'city' of a.csv must be numeric, got string"),
+        ("a.csv", "a,city\n1,Paris\n", "column 'city' of a.csv must hold numbers, got words in most cells: leave it out with --ignore"),
+        ("a.csv", "a,city\n1\n2\n3,4\n", "a.csv must hold one row per line, like its first line; most of its lines do not parse"),
+        ("a.csv", '"a,b\n1,2\n', "a.csv must start with one line that names its columns"),
+        ("a.csv", "3,2,5\n1,2,3\n", "a.csv must start with a line that names its columns, got a row of numbers"),
         ("a.csv", "", "a.csv must be a readable .csv table"),
         ("a.parquet", "not parquet", "a.parquet must be a readable .parquet table"),
         ("a.npy", "not npy", "a.npy must be a readable .npy table"),
@@ -53,14 +56,16 @@ def test_an_empty_table_is_a_client_without_points(tmp_path):
 )
 def test_what_is_no_table_of_numbers_is_refused_by_name(tmp_path, name, content, message):
     with pytest.raises(FedDPError, match=message):
-        open_table(write(tmp_path / name, content))
+        open_table(write(tmp_path / name, content)).check()
 
 
-def test_text_far_down_a_csv_is_refused_by_name(tmp_path):
+def test_a_word_far_down_a_csv_is_a_row_left_out(tmp_path):
     rows = "\n".join(["1.5,2"] * 300_000)
-    table = open_table(write(tmp_path / "a.csv", f"a,b\n{rows}\noops,3\n"))
-    with pytest.raises(FedDPError, match=r"a\.csv must be a readable \.csv table"):
-        table.read()
+    table = open_table(write(tmp_path / "a.csv", f"a,b\n{rows}\noops,3\n4,5,6\n"))
+    told = []
+    table.check(told.append)
+    assert told == ["a.csv: 2 of 300,002 rows are left out (1 do not parse, 1 have a cell that is missing or no number)."]
+    assert np.isfinite(table.read()).all(axis=1).sum() == 300_000
 
 
 def test_an_array_of_another_shape_is_refused(tmp_path):
@@ -88,14 +93,15 @@ def test_a_folder_or_a_pattern_of_clients(tmp_path):
 
 def test_one_table_with_a_client_column(tmp_path):
     path = write(tmp_path / "a.csv", "who,x,y\nann,1,2\nbob,3,4\nann,5,6\n")
-    points, owners, columns = read_grouped(path, "who")
-    assert columns == ("x", "y")
+    source = open_table(path, ignore=["who"])
+    points, owners = read_grouped(source, "who")
+    assert source.columns == ("x", "y")
     assert points.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert owners.tolist() == [0, 1, 0]
     with pytest.raises(FedDPError, match=r"client column 'whom' must be in a\.csv"):
-        read_grouped(path, "whom")
+        check_client_column(path, "whom")
     with pytest.raises(FedDPError, match="server data must have the clients' columns"):
-        check_same_columns(open_table(write(tmp_path / "s.csv", "x,z\n1,2\n")), columns)
+        check_same_columns(("x", "z"), source.columns)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +174,23 @@ def test_svmlight_clients_have_the_servers_features(tmp_path, zero_based):
 
 
 def test_svmlight_that_counts_otherwise_or_is_none_is_refused(tmp_path):
-    with pytest.raises(FedDPError, match=r"a\.svm must count features from 1 as the server's file does"):
-        open_table(write(tmp_path / "a.svm", "1 0:3\n"), like=("x1", "x2")).read()
+    with pytest.raises(FedDPError, match=r"a\.svm must hold one row per line"):
+        open_table(write(tmp_path / "a.svm", "1 0:3\n"), like=("x1", "x2")).check()
     with pytest.raises(FedDPError, match=r"a\.svm must stand beside other SVMlight files"):
         open_table(tmp_path / "a.svm", like=("age",)).read()
-    with pytest.raises(FedDPError, match=r"b\.svm must be a readable \.svm table"):
-        open_table(write(tmp_path / "b.svm", "1 2:x\n"))
+    with pytest.raises(FedDPError, match=r"b\.svm must hold one row per line"):
+        open_table(write(tmp_path / "b.svm", "1 2:x\n"), like=("x1",)).check()
+
+
+def test_a_line_of_svmlight_that_does_not_parse_is_left_out_by_itself(tmp_path):
+    lines = [f"1 1:{i} 2:0.5" for i in range(20)]
+    lines[3], lines[11], lines[17] = "1 2:1 1:1", "1 0:5 1:1", "\0\xff 1:"
+    table = open_table(write(tmp_path / "a.svm", "\n".join(lines)), like=("x1", "x2"))
+    expected = [[i, 0.5] for i in range(20) if i not in {3, 11, 17}]
+    assert table.read().tolist() == expected
+    told = []
+    table.check(told.append)
+    assert told == ["a.svm: 3 of 20 rows are left out (3 do not parse, 0 have a cell that is missing or no number)."]
 
 
 def test_columns_may_stand_in_any_order(tmp_path):
@@ -185,18 +202,22 @@ def test_columns_may_stand_in_any_order(tmp_path):
     assert [t.read().tolist() for t in open_clients(str(tmp_path), ignore=["y"])] == 3 * [[[1]]]
 
 
-def test_one_bad_file_among_a_hundred_is_named(tmp_path):
+def test_one_bad_file_among_a_hundred_is_named_or_a_client_without_data(tmp_path):
     for index in range(100):
         write(tmp_path / f"{index:03}.csv", "x,y\n" + "1,2\n" * 3)
-    check_readable(open_clients(str(tmp_path)))
+    open_clients(str(tmp_path))
     write(tmp_path / "057.csv", "x,y\n1,2\n3\n")
-    with pytest.raises(FedDPError, match=r"^057\.csv must be a readable \.csv table, got: .*Expected 2 columns, got 1") as error:
+    assert open_clients(str(tmp_path))[57].read().tolist() == [[1, 2]]
+    write(tmp_path / "057.csv", "")
+    with pytest.raises(FedDPError, match=r"^057\.csv must be a readable \.csv table: it is broken, or not what its name says\.$"):
         open_clients(str(tmp_path))
-    assert len(str(error.value).splitlines()) == 1
-    write(tmp_path / "057.csv", "x,y\n" + "1,2\n" * 300_000 + "3\n")
-    tables = open_clients(str(tmp_path))
-    with pytest.raises(FedDPError, match=r"^057\.csv must be a readable"):
-        check_readable(tables)
+    told = []
+    tables = open_clients(str(tmp_path), skip_broken=True, tell=told.append)
+    assert [len(table.read()) for table in tables] == [3] * 57 + [0] + [3] * 42
+    assert told == ["057.csv must be a readable .csv table: it is broken, or not what its name says. It is a client without data."]
+    assert [tables[57].columns, [p.shape for p in tables[57].pieces(9)]] == [("x", "y"), [(0, 2)]]
+    with pytest.raises(FedDPError, match="clients must have at least one file that can be read, got none"):
+        open_clients(str(tmp_path / "057.csv"), skip_broken=True)
 
 
 def test_a_million_rows_are_streamed(tmp_path):

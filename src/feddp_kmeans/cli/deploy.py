@@ -136,6 +136,7 @@ def join(
     unit: options.Unit = "point",
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
+    skip_broken: options.SkipBroken = False,
     allow_aggregator: Annotated[bool, typer.Option("--allow-aggregator", help="Trust the server with this site's sums.")] = False,
     colluders: Annotated[int, typer.Option("--colluders", min=0, help="Other sites that the noise must not rely on, at the least.")] = 0,
     confirmed: Annotated[bool, typer.Option("--confirmed", help="Refuse sums whose list of sites was not confirmed.")] = False,
@@ -185,13 +186,14 @@ def join(
         unit=unit,
         schema=None if schema_file is None else str(schema_file),
         ignore=tuple(ignore or ()),
+        skip_broken=skip_broken,
         allow_aggregator=allow_aggregator,
         colluders=colluders,
         confirmed=confirmed,
         key=None if key is None else str(key),
         kit=None if kit is None else str(kit),
     )
-    columns = site.read().columns
+    columns = site.read(_note).columns
     tell(f"{called}: {len(columns)} columns; all runs together may spend epsilon {limit:g}.")
     with ended_by_signals():
         stay(connection, site.participant(tell).handle, tell)
@@ -205,6 +207,7 @@ def simulate(
     server: options.Server = None,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
+    skip_broken: options.SkipBroken = False,
     trust: TrustOption = "secure-sum",
     threshold: Threshold = None,
     colluders: Colluders = 0,
@@ -220,6 +223,7 @@ def simulate(
       feddp simulate clients/ --server public.csv -k 10 --epsilon 1 --out run/
 
     """
+    from feddp_kmeans.data.inputs import open_inputs
     from feddp_kmeans.data.tables import client_paths
     from feddp_kmeans.deployment.processes import ended_by_signals
     from feddp_kmeans.deployment.simulate import simulate as simulate_job
@@ -227,6 +231,7 @@ def simulate(
 
     check_folder(folder, force=force)
     paths = client_paths(clients)
+    inputs = open_inputs(clients, server, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=_note)
     job = _job(
         settings,
         folder,
@@ -242,7 +247,7 @@ def simulate(
         limit=limit,
     )
     with ended_by_signals():
-        simulate_job(job, paths, _teller(quiet))
+        simulate_job(job, paths, _teller(quiet), columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
     if not quiet:
         _show_run(folder)
 

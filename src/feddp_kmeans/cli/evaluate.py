@@ -12,7 +12,9 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.data.inputs import open_points
-from feddp_kmeans.data.tables import client_paths, read_owners
+from feddp_kmeans.data.lines import silent
+from feddp_kmeans.data.point_files import Tell
+from feddp_kmeans.data.tables import check_client_column, client_paths
 from feddp_kmeans.report.run import Run, read_run
 
 _ROWS = 1 << 16
@@ -31,12 +33,14 @@ class Evaluation:
     """Rows with a NaN or an infinity."""
 
 
-def show_evaluation(run: Path, clients: str, client_column: str | None, console: Console) -> None:
+def show_evaluation(run: Path, clients: str, client_column: str | None, console: Console, tell: Tell = silent) -> None:
     """Print the exact cost and sizes of a run's clusters, and first of all that they are not private."""
     found = read_run(run)
     if client_column is not None:
-        read_owners(Path(clients), client_column)
+        check_client_column(Path(clients), client_column)
     paths = [Path(clients)] if client_column is not None else client_paths(clients)
+    for path in paths:
+        open_points(path, found.columns, found.schema).check(tell)
     made = nonprivate_evaluation(found, paths)
     console.print("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.", highlight=False, soft_wrap=True)
     console.print(f"points             {made.sizes.sum():,} ({made.n_left_out:,} left out: a value is missing)", highlight=False)

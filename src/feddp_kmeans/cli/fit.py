@@ -16,7 +16,7 @@ from feddp_kmeans._files import write_whole
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
-from feddp_kmeans.cli.options import command_line, err, out
+from feddp_kmeans.cli.options import command_line, err, note, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.recorded import RecordedFederation
@@ -37,6 +37,7 @@ def fit(
     client_column: options.ClientColumn = None,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
+    skip_broken: options.SkipBroken = False,
     resume: Resume = None,
     limit: options.Limit = None,
     odometer: options.OdometerFile = None,
@@ -64,7 +65,9 @@ def fit(
         settings = replace(settings, n_clusters=AUTO)
     if folder is not None:
         check_folder(folder, force=force)
-    inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
+    inputs = open_inputs(
+        clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=note
+    )
     prepared = inputs.prepared(settings)
     federation: Federation = inputs.federation
     entry = Entry.of(prepared.plan, command_line(), secure=seed is None)
@@ -97,6 +100,7 @@ def choose_k(
     client_column: options.ClientColumn = None,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
+    skip_broken: options.SkipBroken = False,
     limit: options.Limit = None,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
@@ -122,7 +126,9 @@ def choose_k(
     goes_on = (folder / RECORD).exists()
     if goes_on and (folder / LOOK).exists():
         raise FedDPError(f"--out must not hold releases already, got {str(folder)!r}.")
-    inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
+    inputs = open_inputs(
+        clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=note
+    )
     prepared = inputs.prepared(settings)
     books, entry = odometer_of(clients, odometer), Entry.of(prepared.plan, command_line(), secure=seed is None)
     if goes_on:

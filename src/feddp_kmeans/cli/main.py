@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from feddp_kmeans import __version__
-from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans._errors import BudgetError, FedDPError, without_text
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.cli import options
@@ -22,17 +22,22 @@ from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_demo_costs, show_ledger
 
 INTERRUPTED = 130
+UNFORESEEN = 70
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
+    pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Private federated k-means.\n\nFirst steps: feddp demo. Then: feddp fit clients/ -k 10 --epsilon 1 --out run/",
 )
 
 
 def main() -> None:
-    """Run the command; errors of ours become one line and exit status 1, Ctrl-C exit status 130."""
+    """Run the command; errors of ours become one line and exit status 1, Ctrl-C exit status 130.
+
+    Any other error is one line too, with exit status 70: its text and a traceback could quote private data.
+    """
     try:
         app(standalone_mode=True)
     except (FedDPError, BudgetError) as error:
@@ -41,6 +46,9 @@ def main() -> None:
     except KeyboardInterrupt:
         print("feddp: interrupted; nothing half-written is left.", file=sys.stderr)  # noqa: T201
         sys.exit(INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        print(f"feddp: something went wrong that should not: {without_text(error)}.", file=sys.stderr)  # noqa: T201
+        sys.exit(UNFORESEEN)
 
 
 def _version(asked: bool) -> None:
@@ -153,7 +161,7 @@ def predict(
     """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
     from feddp_kmeans.cli.predict import write_predictions
 
-    n_rows, written = write_predictions(made, table, path, force=force)
+    n_rows, written = write_predictions(made, table, path, force=force, tell=options.note)
     out.print(f"{n_rows:,} rows labelled in {written}.", highlight=False, markup=False, soft_wrap=True)
     out.print("Labels are the data holder's own: they depend on single rows and are NOT private.", highlight=False, soft_wrap=True)
 
@@ -167,7 +175,7 @@ def evaluate(
     """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: for whoever may see the points."""
     from feddp_kmeans.cli.evaluate import show_evaluation
 
-    show_evaluation(made, clients, client_column, out)
+    show_evaluation(made, clients, client_column, out, options.note)
 
 
 @app.command()

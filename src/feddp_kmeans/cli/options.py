@@ -36,6 +36,7 @@ Server = Annotated[Path | None, typer.Option("--server", help="Public server dat
 ClientColumn = Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")]
 SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Public encoding of mixed tables, made by feddp encode.")]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be given again.")]
+SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="A client file that cannot be read is a client without data.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
 Limit = Annotated[float | None, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")]
 OdometerFile = Annotated[
@@ -94,6 +95,11 @@ def _settings(
         n_points=n_points,
         max_clusters=max_clusters,
     )
+
+
+def note(line: str) -> None:
+    """Show the person at this terminal a line that goes nowhere else."""
+    err.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def command_line() -> str:

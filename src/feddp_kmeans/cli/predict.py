@@ -12,10 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.data.broken import named_errors
 from feddp_kmeans.data.csv_files import CsvFile
 from feddp_kmeans.data.formats import CSV, check_file, has_names, read_schema, read_tables
 from feddp_kmeans.data.inputs import open_points
-from feddp_kmeans.data.tables import LABELS, named_errors
+from feddp_kmeans.data.lines import silent
+from feddp_kmeans.data.point_files import Tell
+from feddp_kmeans.data.tables import LABELS
 from feddp_kmeans.report.run import Run, read_run
 
 LABEL = "cluster"
@@ -30,7 +33,7 @@ class Writer(Protocol):
         ...
 
 
-def write_predictions(run: Path, table: Path, path: Path | None, *, force: bool) -> tuple[int, Path]:
+def write_predictions(run: Path, table: Path, path: Path | None, *, force: bool, tell: Tell = silent) -> tuple[int, Path]:
     """Write a table again with the cluster of each row; return how many rows, and where they went."""
     found = read_run(run)
     suffix = table.suffix if has_names(table) else ".npy"
@@ -39,7 +42,7 @@ def write_predictions(run: Path, table: Path, path: Path | None, *, force: bool)
         raise FedDPError(f"--out must end in {suffix!r} as the input does, got {str(path)!r}.")
     if path.exists() and not force:
         raise FedDPError(f"--out must not exist already (use --force to replace it), got {str(path)!r}.")
-    open_points(table, found.columns, found.schema)
+    open_points(table, found.columns, found.schema).check(tell)
     return _write_labels(found, table, path), path
 
 
@@ -72,7 +75,7 @@ def _write_array(run: Run, source: Path, path: Path) -> int:
 
 def _tables(source: Path, columns: Any) -> Iterator[pa.Table]:
     with named_errors(source):
-        yield from read_tables(source, columns, _ROWS, text=True)
+        yield from read_tables(source, columns, _ROWS)
 
 
 @contextmanager

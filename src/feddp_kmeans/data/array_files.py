@@ -9,7 +9,6 @@ import math
 import re
 import zipfile
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +18,7 @@ from scipy import sparse
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.data.cells import listed
+from feddp_kmeans.data.lines import Count, line_blocks, silent
 from feddp_kmeans.federation.in_memory import ArraySource
 from feddp_kmeans.privacy.fixed_point import MAX_DIMENSION
 
@@ -39,10 +39,10 @@ def array_columns(path: Path) -> tuple[str, ...]:
     return tuple(f"x{i}" for i in range(_load(path).shape[1]))
 
 
-def array_pieces(path: Path, columns: tuple[str, ...], rows: int) -> Iterator[FloatArray]:
+def array_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count = silent) -> Iterator[FloatArray]:
     """Yield the rows, at most ``rows`` at a time; all columns of an array, these features of an SVMlight file."""
     if path.suffix.lower() in SVMLIGHT:
-        yield from _svm_pieces(path, columns, rows)
+        yield from _svm_pieces(path, columns, rows, left_out)
         return
     for piece in ArraySource(_load(path)).pieces(rows):
         yield piece.toarray() if sparse.issparse(piece) else piece
@@ -105,7 +105,7 @@ def _sparse(path: Path, arrays: dict[str, Any]) -> Any:
     kind = arrays["format"].item()
     name = kind.decode() if isinstance(kind, bytes) else kind
     if name not in _SPARSE or not set(_SPARSE[name]) <= set(arrays):
-        raise FedDPError(f"{path.name} must hold a sparse matrix of format {', '.join(_SPARSE)}, got {name!r:.40}.")
+        raise FedDPError(f"{path.name} must hold a sparse matrix of format {', '.join(_SPARSE)}, got another one.")
     rows, columns = (int(n) for n in arrays["shape"])
     values = arrays["data"]
     _check_width(path, columns)
@@ -121,27 +121,45 @@ def _sparse(path: Path, arrays: dict[str, Any]) -> Any:
 
 def _svm_columns(path: Path) -> tuple[str, ...]:
     first, end = 1, 0
-    for part in _svm_parts(path, _SVM_ROWS):
+    for part in _svm_parts(path, _SVM_ROWS, silent):
         if part.nnz:
             first, end = min(first, int(part.indices.min())), max(end, int(part.indices.max()) + 1)
             _check_width(path, end)
     return tuple(f"x{i}" for i in range(first, end))
 
 
-def _svm_pieces(path: Path, columns: tuple[str, ...], rows: int) -> Iterator[FloatArray]:
+def _svm_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count) -> Iterator[FloatArray]:
+    """Yield these features. A line with a feature 0, where the server's file counts from 1, does not parse."""
     if not all(re.fullmatch(r"x\d{1,9}", name) for name in columns):
         raise FedDPError(f"{path.name} must stand beside other SVMlight files: its features have no names like {columns[0]!r}.")
     features = [int(name[1:]) for name in columns]
-    for part in _svm_parts(path, rows):
-        if min(features) == 1 and part.nnz and part.indices.min() == 0:
-            raise FedDPError(f"{path.name} must count features from 1 as the server's file does, got feature 0.")
+    for part in _svm_parts(path, rows, left_out):
         part.resize((part.shape[0], max(features) + 1))
+        if min(features) == 1:
+            counted = np.diff(part[:, [0]].indptr) == 0
+            left_out(int((~counted).sum()))
+            part = part[counted]  # noqa: PLW2901
         yield part[:, features].toarray().astype(np.float64)
 
 
-def _svm_parts(path: Path, rows: int) -> Iterator[Any]:
+def _svm_parts(path: Path, rows: int, left_out: Count) -> Iterator[Any]:
+    with path.open("rb") as file:
+        for block in line_blocks(file, left_out=left_out):
+            lines = io.BytesIO(block).readlines()
+            for start in range(0, len(lines), rows):
+                yield from _svm_parsed(lines[start : start + rows], left_out)
+
+
+def _svm_parsed(lines: list[bytes], left_out: Count) -> Iterator[Any]:
+    """Yield the lines that parse. Those of a part that does not parse as a whole are looked for in its halves."""
     from sklearn.datasets import load_svmlight_file
 
-    with path.open("rb") as file:
-        while lines := list(islice(file, rows)):
-            yield load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=True)[0]
+    try:
+        yield load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=True)[0]
+    except (ValueError, TypeError, OverflowError, IndexError):
+        if len(lines) == 1:
+            left_out(1)
+            return
+        half = len(lines) // 2
+        yield from _svm_parsed(lines[:half], left_out)
+        yield from _svm_parsed(lines[half:], left_out)

@@ -69,6 +69,25 @@ def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
     return np.asarray(numbers, dtype=np.float64)
 
 
+def count_words(column: Any, decimal: str) -> tuple[int, int]:
+    """Return how many cells of a column are words, neither numbers nor missing, and how many are not missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not is_text(column.type):
+        return 0, len(column)
+    holes = np.isnan(as_numbers(column, decimal))
+    if not holes.any():
+        return 0, len(column)
+    missing = is_missing(pc.utf8_trim_whitespace(column.cast(pa.large_string()))).to_numpy(zero_copy_only=False)
+    return int((holes & ~missing).sum()), int((~missing).sum())
+
+
+def decimal_of(table: pa.Table) -> str:
+    """Return the decimal mark that cells of text may have, besides a point; a CSV file's header decides it."""
+    mark: bytes = (table.schema.metadata or {}).get(b"decimal", b".")
+    return mark.decode()
+
+
 def as_text(column: Any) -> Any:
     """Return a column as trimmed text in Unicode's composed form; 1.0 and 1 are the same, so are True and true. Empty cells are null."""
     if pa.types.is_dictionary(column.type):
@@ -92,9 +111,28 @@ def is_missing(text: Any) -> Any:
 
 
 def _parsed(column: Any, decimal: str) -> Any:
-    text = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-    if decimal == ",":
-        text = pc.replace_substring_regex(text, _DECIMAL_COMMA, r"\1.\2\3")
+    """Return text as numbers. A column of plain numbers is read at once, and as the last step would: the first that can is taken."""
+    for step in (_whole, _trimmed, _spelled):
+        try:
+            return column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            column = step(column, decimal)
+    return column
+
+
+def _whole(column: Any, decimal: str) -> Any:  # noqa: ARG001
+    """Return text with null for an empty cell."""
+    text = column.cast(pa.large_string())
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.large_string()), text)
+
+
+def _trimmed(text: Any, decimal: str) -> Any:
+    text = pc.utf8_trim_whitespace(text)
+    return pc.replace_substring_regex(text, _DECIMAL_COMMA, r"\1.\2\3") if decimal == "," else text
+
+
+def _spelled(text: Any, decimal: str) -> Any:  # noqa: ARG001 - the comma is a point already
+    """Return text with all numbers as Arrow reads them, and null for what is none."""
     for pattern, plain in ((r"^\+", ""), (r"^(?i:true)$", "1"), (r"^(?i:false)$", "0"), (r"^(-?)(?i:inf|infinity)$", r"\1inf")):
         text = pc.replace_substring_regex(text, pattern, plain)
     return pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, pa.large_string()))

@@ -18,8 +18,8 @@ from scipy import sparse
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import Array, FloatArray, IntArray, Points
+from feddp_kmeans.data.broken import named_errors
 from feddp_kmeans.data.federated import FederatedData, draw_rows, split_by_owner
-from feddp_kmeans.data.tables import named_errors
 
 FEATURES = ("SCHL", "MAR", "OCCP", "POBP", "RELP", "SEX", "RAC1P")
 """The categories that become columns, in folktables' order."""
@@ -138,7 +138,7 @@ def _places(name: str, values: FloatArray, codes: Sequence[float | None]) -> Int
     places: IntArray = order[found]
     known = (listed[places] == values) | (np.isnan(listed[places]) & np.isnan(values))
     if not known.all():
-        raise FedDPError(f"{name} must be one of its {len(listed)} codes, got {values[~known][0]}.")
+        raise FedDPError(f"{name} must be one of its {len(listed)} codes, got another one.")
     return places
 
 
@@ -160,5 +160,5 @@ def _record_column(records: Any, name: str) -> FloatArray:
         return np.asarray(records[name], dtype=np.float64)
     except KeyError:
         raise FedDPError(f"records must have the column {name}, got none of that name.") from None
-    except (TypeError, ValueError) as error:
-        raise FedDPError(f"{name} must hold numbers, got: {error}") from None
+    except (TypeError, ValueError):
+        raise FedDPError(f"{name} must hold numbers, got something else.") from None

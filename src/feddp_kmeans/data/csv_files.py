@@ -1,19 +1,26 @@
-"""Comma-separated files, whatever their separator. The delimiter and the encoding are told from the header alone, which is public."""
+"""Delimited text files. A row is a line, and what it says depends on that line and on the header, which is public.
+
+The header decides encoding, delimiter, decimal mark and names. Lines end in a line feed. Every cell is text. A line that does not parse,
+or that has another number of cells than the header, is left out by itself; a quote that is never closed ends with its line.
+"""
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from feddp_kmeans.data.cells import check_distinct, is_numeric
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.data.cells import as_numbers, check_distinct
+from feddp_kmeans.data.lines import MOST_LINE, Count, line_blocks, silent
 
 DELIMITERS = ",;\t|"
-_MOST_HEADER = 1 << 20
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 @dataclass(frozen=True)
@@ -22,79 +29,113 @@ class CsvFile:
 
     path: Path
 
-    @cached_property
+    @property
     def encoding(self) -> str:
-        """Return UTF-16 where the file starts with its mark, else UTF-8 (with or without a mark)."""
-        with self.path.open("rb") as file:
-            start = file.read(2)
-        return "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8"
+        """Return the encoding that the file's mark states, UTF-8 where it has none."""
+        return "utf-16" if self._header.encoding.startswith("utf-16") else "utf-8"
 
-    @cached_property
+    @property
     def delimiter(self) -> str:
         """Return the delimiter that the header has most of, outside quotes; a comma where it has none."""
-        with self.path.open(encoding=self.encoding) as file:
-            header = file.readline(_MOST_HEADER)
-        bare = "".join(header.split('"')[::2])
-        return max(DELIMITERS, key=bare.count)
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """Return the names and types of the columns, from the first block."""
-        return self._inferred[0]
+        return max(DELIMITERS, key="".join(self._header.text.split('"')[::2]).count)
 
     @property
     def decimal(self) -> str:
-        """Return the decimal mark of the numbers, as far as the types were told by it."""
-        return self._inferred[1]
-
-    @property
-    def cell_decimal(self) -> str:
-        """Return the mark that a cell of text may have for a decimal point: a comma too where a comma is not the delimiter."""
+        """Return the mark that a number may have for its decimal point: a comma too where a comma is not the delimiter."""
         return "." if self.delimiter == "," else ","
 
-    def batches(self, columns: Sequence[str], rows: int, *, text: bool) -> Iterator[pa.Table]:
-        """Yield these columns, as text or as numbers, at most ``rows`` rows at a time."""
-        # Numbers are read as floats wherever they stand, so that 1 in the first block and 1.5 in a later one are one column.
-        kinds = {field.name: field.type for field in self.schema}
-        flags = () if text else [name for name in columns if pa.types.is_boolean(kinds[name])]
-        types = {name: pa.string() if text else pa.bool_() if name in flags else pa.float64() for name in columns}
-        nulls: dict[str, Any] = {"null_values": []} if text else {}
-        options = pa_csv.ConvertOptions(
-            include_columns=list(columns),
-            column_types=types,
-            decimal_point="." if text else self.decimal,
-            strings_can_be_null=False,
-            **nulls,
-        )
-        with self._open(options) as reader:
-            for batch in reader:
-                for start in range(0, batch.num_rows, rows):
-                    table = pa.Table.from_batches([batch.slice(start, rows)])
-                    yield table.replace_schema_metadata({"decimal": self.cell_decimal})
+    @cached_property
+    def names(self) -> list[str]:
+        """Return the names of the columns."""
+        header = self._header.text.encode() + b"\n"
+        if not self._line.fullmatch(header):
+            raise FedDPError(f"{self.path.name} must start with one line that names its columns.")
+        options = pa_csv.ReadOptions(block_size=len(header) + 1, use_threads=False)
+        names: list[str] = pa_csv.read_csv(
+            pa.py_buffer(header), read_options=options, parse_options=pa_csv.ParseOptions(delimiter=self.delimiter)
+        ).column_names
+        if _is_row(names, self.decimal):
+            raise FedDPError(f"{self.path.name} must start with a line that names its columns, got a row of numbers.")
+        check_distinct(names, self.path.name)
+        return names
+
+    def batches(self, columns: Sequence[str], rows: int, left_out: Count = silent) -> Iterator[pa.Table]:
+        """Yield these columns as text, at most ``rows`` rows at a time; ``left_out`` takes how many lines were left out."""
+        with self.path.open("rb") as file:
+            file.seek(self._header.end)
+            for block in line_blocks(file, _newline(self._header.encoding), left_out):
+                if lines := self._sound(block, left_out):
+                    table = self._parsed(lines, columns, left_out)
+                    for start in range(0, table.num_rows, rows):
+                        yield table.slice(start, rows)
 
     @cached_property
-    def _inferred(self) -> tuple[pa.Schema, str]:
-        found = self._schema(".")
-        if self.delimiter != "," and not all(is_numeric(field.type) for field in found):
-            other = self._schema(",")
-            if _n_numeric(other) > _n_numeric(found):
-                return other, ","
-        return found, "."
+    def _header(self) -> "_Header":
+        with self.path.open("rb") as file:
+            start = file.read(3)
+            mark = next((mark for mark in _MARKS if start.startswith(mark)), b"")
+            encoding = _MARKS.get(mark, "utf-8")
+            file.seek(len(mark))
+            too_long: list[int] = []
+            first = next(line_blocks(file, _newline(encoding), too_long.append), b"")
+        line, newline, _ = first.partition(_newline(encoding))
+        if too_long:
+            raise FedDPError(f"{self.path.name} must start with one line that names its columns, got more than {MOST_LINE} bytes.")
+        return _Header(encoding, line.decode(encoding).removesuffix("\r"), len(mark + line + newline))
 
-    def _schema(self, decimal: str) -> pa.Schema:
-        with self._open(pa_csv.ConvertOptions(decimal_point=decimal)) as reader:
-            schema = reader.schema
-        check_distinct(schema.names, self.path.name)
-        return schema
+    @cached_property
+    def _line(self) -> re.Pattern[bytes]:
+        """Return the grammar of a line: cells that do not start with a quote, or are quoted with their quotes doubled."""
+        mark = re.escape(self.delimiter.encode())
+        cell = rb'(?:"[^"\r\n]*+(?:""[^"\r\n]*+)*+"|[^"\r\n%b][^\r\n%b]*+|)' % (mark, mark)
+        return re.compile(rb"^%b(?:%b%b)*+\n" % (cell, mark, cell), re.MULTILINE)
 
-    def _open(self, options: pa_csv.ConvertOptions) -> Any:
-        return pa_csv.open_csv(
-            self.path,
-            convert_options=options,
-            read_options=pa_csv.ReadOptions(encoding=self.encoding),
-            parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+    def _sound(self, block: bytes, left_out: Count) -> bytes:
+        """Return the lines of a block that parse, as UTF-8 with a line feed at the end of each."""
+        encoding = self._header.encoding
+        if encoding != "utf-8":
+            block = "\n".join(line.decode(encoding, "replace") for line in block.split(_newline(encoding))).encode()
+        if b"\r" in block:
+            block = block.replace(b"\r\n", b"\n")
+        if b'"' in block or b"\r" in block:
+            kept, n_lines = self._line.findall(block), block.count(b"\n")
+            if len(kept) < n_lines:
+                left_out(n_lines - len(kept))
+                block = b"".join(kept)
+        return block if block.isascii() else block.decode("utf-8", "replace").encode()
+
+    def _parsed(self, lines: bytes, columns: Sequence[str], left_out: Count) -> pa.Table:
+        def skip(_: object) -> str:
+            left_out(1)
+            return "skip"
+
+        table = pa_csv.read_csv(
+            pa.py_buffer(lines),
+            read_options=pa_csv.ReadOptions(column_names=self.names, block_size=len(lines) + 1, use_threads=False),
+            parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, invalid_row_handler=skip),
+            convert_options=pa_csv.ConvertOptions(
+                include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False, check_utf8=False
+            ),
         )
+        return table.replace_schema_metadata({"decimal": self.decimal})
 
 
-def _n_numeric(schema: pa.Schema) -> int:
-    return sum(is_numeric(field.type) for field in schema)
+@dataclass(frozen=True)
+class _Header:
+    """The first line of a file, and what it decides."""
+
+    encoding: str
+    text: str
+    end: int
+    """Where in the file the rows start."""
+
+
+def _newline(encoding: str) -> bytes:
+    return "\n".encode(encoding)
+
+
+def _is_row(names: list[str], decimal: str) -> bool:
+    """Return whether a line of names looks like a row of a file without a header: numbers as names are counted or measured, in order."""
+    numbers = as_numbers(pa.array(names, pa.string()), decimal)
+    steps = np.sign(np.diff(numbers[np.isfinite(numbers)]))
+    return bool(len(steps) and (steps[0] == 0 or (steps != steps[0]).any()))

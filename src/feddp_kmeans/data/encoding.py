@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +15,13 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.data.cells import check_distinct, is_line, is_readable, listed
+from feddp_kmeans.data.broken import named_errors
+from feddp_kmeans.data.cells import check_distinct, decimal_of, is_line, is_readable, listed
 from feddp_kmeans.data.columns import CategoryColumn, Column, Described, NumberColumn
-from feddp_kmeans.data.formats import check_file, is_svmlight, read_schema, read_tables
-from feddp_kmeans.data.tables import named_errors
+from feddp_kmeans.data.formats import check_file, is_svmlight, read_schema
+from feddp_kmeans.data.lines import Count, silent
+from feddp_kmeans.data.point_files import PointFile, Source, Tell
+from feddp_kmeans.data.tables import client_paths, open_all
 
 FORMAT, VERSION = "feddp-schema", 1
 _MOST_ROWS = 1 << 16
@@ -62,8 +65,7 @@ class Schema:
         """Return the coordinates of each row of a table: Arrow, pandas, polars, or anything that Arrow can read."""
         raw = table if isinstance(table, pa.Table) else as_arrow(table)
         self.check_columns(raw.schema, "table")
-        decimal = (raw.schema.metadata or {}).get(b"decimal", b".").decode()
-        blocks = [field.encode(raw[field.name], decimal) for field in self.fields]
+        blocks = [field.encode(raw[field.name], decimal_of(raw)) for field in self.fields]
         return np.concatenate(blocks, axis=1) if blocks else np.empty((raw.num_rows, 0))
 
     def check_columns(self, found: pa.Schema, source: str) -> None:
@@ -130,35 +132,33 @@ class Schema:
 
 
 @dataclass(frozen=True)
-class EncodedFile:
+class EncodedFile(PointFile):
     """One mixed table on disk, encoded piece by piece as it is read."""
 
     path: Path
     schema: Schema
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """Return the names of the coordinates."""
         return self.schema.columns
 
     @property
-    def dimension(self) -> int:
-        """Return the number of coordinates."""
-        return len(self.columns)
+    def names(self) -> tuple[str, ...]:
+        """Return the columns of the file that are read."""
+        return self.schema.names
 
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the encoded rows, at most ``rows`` at a time; one empty array for an empty file."""
-        yielded = False
-        with named_errors(self.path):
-            for table in read_tables(self.path, self.schema.names, min(rows, _MOST_ROWS), text=True):
-                yielded = True
-                yield self.schema.encode(table)
-        if not yielded:
-            yield np.empty((0, self.dimension))
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Return those of them that are to hold numbers."""
+        return tuple(field.name for field in self.schema.fields if isinstance(field, NumberColumn))
 
-    def read(self) -> FloatArray:
-        """Return the whole table, encoded."""
-        return np.concatenate(list(self.pieces(_MOST_ROWS)))
+    def points(self, table: pa.Table) -> FloatArray:
+        """Return the rows of a table, encoded."""
+        return self.schema.encode(table)
+
+    def _read(self, rows: int, left_out: Count, look: Callable[[pa.Table], object]) -> Iterator[FloatArray]:
+        return super()._read(min(rows, _MOST_ROWS), left_out, look)
 
 
 def open_encoded(path: Path, schema: Schema) -> EncodedFile:
@@ -171,13 +171,28 @@ def open_encoded(path: Path, schema: Schema) -> EncodedFile:
     return EncodedFile(path, schema)
 
 
+def open_encoded_clients(where: str, schema: Schema, *, skip_broken: bool = False, tell: Tell = silent) -> list[Source]:
+    """Return one encoded table per client, each read once."""
+    paths = client_paths(where)
+    return open_all(paths, lambda path: open_encoded(path, schema), columns=schema.columns, skip_broken=skip_broken, tell=tell)
+
+
 def as_arrow(table: Any) -> pa.Table:
     """Return a data frame as an Arrow table."""
     try:
         return pa.table(table)
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FedDPError(f"table must be a data frame or an Arrow table, got {type(table).__name__}: {first}") from None
+    except (TypeError, ValueError, pa.ArrowException):
+        names = [name for name in getattr(table, "columns", ()) if not _converts(table, name)]
+        where = f"a column {names[0]!r:.80} of words and numbers, or of other objects" if names else type(table).__name__
+        raise FedDPError(f"table must be a data frame or an Arrow table, got {where}.") from None
+
+
+def _converts(table: Any, name: Any) -> bool:
+    try:
+        pa.array(table[name])
+    except Exception:  # noqa: BLE001 - whatever it is, its text may quote a cell
+        return False
+    return True
 
 
 def _column(entry: Any) -> Column:

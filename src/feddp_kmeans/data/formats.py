@@ -9,13 +9,15 @@ import pyarrow.parquet as pq
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.data.array_files import ARRAYS, SVMLIGHT, array_columns, array_pieces
-from feddp_kmeans.data.cells import check_distinct
+from feddp_kmeans.data.cells import check_distinct, is_text
 from feddp_kmeans.data.csv_files import CsvFile
+from feddp_kmeans.data.lines import Count, silent
 
 CSV = (".csv", ".tsv")
 ARROW = (".arrow", ".feather")
 _BUFFER = 1 << 18
 """Bytes of each column that are read ahead from a Parquet file: by default all of it is, whatever its size."""
+_BYTES = {False: pa.binary(), True: pa.large_binary()}
 SUFFIXES = (*CSV, ".parquet", *ARROW, *ARRAYS, *SVMLIGHT)
 
 
@@ -38,11 +40,11 @@ def is_svmlight(path: Path) -> bool:
 
 
 def read_schema(path: Path) -> pa.Schema:
-    """Return the names and types of the columns; reads headers, or the first block of a CSV."""
+    """Return the names and types of the columns, from headers only: all that a CSV holds is text."""
     suffix = path.suffix.lower()
     if suffix in CSV:
-        return CsvFile(path).schema
-    if suffix == ".parquet":
+        schema = pa.schema([(name, pa.string()) for name in CsvFile(path).names])
+    elif suffix == ".parquet":
         schema = pq.read_schema(path)
     elif suffix in ARROW:
         with _arrow(path) as reader:
@@ -53,26 +55,45 @@ def read_schema(path: Path) -> pa.Schema:
     return schema
 
 
-def read_tables(path: Path, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[pa.Table]:
-    """Yield these columns in this order, at most ``rows`` rows at a time. ``text``: cells of a CSV are left as the text they are."""
+def read_tables(path: Path, columns: Sequence[str], rows: int, left_out: Count = silent) -> Iterator[pa.Table]:
+    """Yield these columns in this order, at most ``rows`` rows at a time; ``left_out`` takes how many lines of a text file do not parse."""
     suffix = path.suffix.lower()
     if suffix in CSV:
-        yield from CsvFile(path).batches(columns, rows, text=text)
+        yield from CsvFile(path).batches(columns, rows, left_out)
     elif suffix == ".parquet":
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
             for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
-                batch.validate(full=True)
-                yield pa.Table.from_batches([batch]).select(list(columns))
+                yield pa.Table.from_batches([_sound(batch)]).select(list(columns))
     elif suffix in ARROW:
         with _arrow(path) as reader:
             for batch in _arrow_batches(reader):
-                batch.validate(full=True)  # places inside an Arrow file are followed unseen
-                for start in range(0, batch.num_rows, rows):
-                    yield pa.Table.from_batches([batch.slice(start, rows)]).select(list(columns))
+                sound = _sound(batch.select(list(columns)))
+                for start in range(0, sound.num_rows, rows):
+                    yield pa.Table.from_batches([sound.slice(start, rows)])
     else:
         names = tuple(columns) if is_svmlight(path) else array_columns(path)
-        for piece in array_pieces(path, names, rows):
+        for piece in array_pieces(path, names, rows, left_out):
             yield pa.table(dict(zip(names, piece.T, strict=True))).select(list(columns))
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch after a look at the places inside it, which are followed unseen; bytes that are no text are replaced, cell by cell."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        batch = pa.RecordBatch.from_arrays([_decoded(column) if is_text(column.type) else column for column in batch], batch.schema.names)
+        batch.validate(full=True)
+    return batch
+
+
+def _decoded(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        words = _decoded(column.dictionary)
+        return pa.DictionaryArray.from_arrays(column.indices, words).cast(words.type)
+    kind = pa.binary_view() if pa.types.is_string_view(column.type) else _BYTES[pa.types.is_large_string(column.type)]
+    raw = column.view(kind)
+    raw.validate(full=True)
+    return pa.array([None if cell is None else cell.decode("utf-8", "replace") for cell in raw.to_pylist()], pa.large_string())
 
 
 def _arrow(path: Path) -> Any:

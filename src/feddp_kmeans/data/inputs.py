@@ -10,20 +10,20 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.feddp_kmeans import Prepared, prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.data.cells import is_numeric, listed
-from feddp_kmeans.data.encoding import EncodedFile, Schema, open_encoded
+from feddp_kmeans.data.broken import UnreadableFileError, named_errors
+from feddp_kmeans.data.cells import listed
+from feddp_kmeans.data.encoding import EncodedFile, Schema, open_encoded, open_encoded_clients
 from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema
 from feddp_kmeans.data.learn import learn_schema, needs_schema
+from feddp_kmeans.data.lines import silent
+from feddp_kmeans.data.point_files import TableFile, Tell, check_numeric
 from feddp_kmeans.data.tables import (
-    TableFile,
-    check_readable,
+    check_client_column,
     check_same_columns,
     client_paths,
-    named_errors,
     open_clients,
     open_table,
     read_grouped,
-    read_owners,
 )
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
@@ -54,30 +54,38 @@ def open_inputs(
     client_column: str | None = None,
     schema_file: Path | None = None,
     ignore: Collection[str] = (),
+    skip_broken: bool = False,
+    tell: Tell = silent,
 ) -> Inputs:
     """Return the clients and the server data, encoded where there is a schema file or the server table is not all numbers.
 
-    Every file is read once here: one that cannot be read is refused by name before anything is released.
+    Every file is read once here: one that is broken or of the wrong kind is refused by name before anything is released. With
+    ``skip_broken`` one that cannot be read is a client without data. ``tell`` takes lines for the data holder's own terminal: how many rows
+    and files are left out.
     """
     hidden = (*ignore, *([client_column] if client_column else []))
-    _check_ignored(ignore, clients, server)
+    _check_ignored(ignore, clients, server, skip_broken=skip_broken)
     schema = read_or_learn(server, schema_file, hidden)
-    if schema is not None:
-        return _open_encoded_inputs(clients, server, client_column, schema)
-    table = None if server is None else open_table(server, ignore=hidden)
-    like = None if table is None else table.columns
+    public = None if server is None else open_table(server, ignore=hidden) if schema is None else open_encoded(server, schema)
+    if public is not None:
+        public.check(tell)
+    like = None if public is None else public.columns
     federation: LocalFederation
     if client_column is not None:
-        points, owners, columns = read_grouped(Path(clients), client_column, ignore=ignore, like=like)
-        federation = InMemoryFederation.from_groups(points, owners)
+        check_client_column(Path(clients), client_column)
+        one = open_table(Path(clients), ignore=hidden, like=like) if schema is None else open_encoded(Path(clients), schema)
+        one.check(tell)
+        columns, federation = one.columns, InMemoryFederation.from_groups(*read_grouped(one, client_column))
     else:
-        tables = open_clients(clients, ignore=ignore, like=like)
-        columns, federation = tables[0].columns, FileFederation(tables)
-    if table is not None:
-        check_same_columns(table, columns)
-    if client_column is None:
-        check_readable(tables)
-    return Inputs(federation, columns, None if table is None else table.read(), None)
+        files = (
+            open_clients(clients, ignore=ignore, like=like, skip_broken=skip_broken, tell=tell)
+            if schema is None
+            else open_encoded_clients(clients, schema, skip_broken=skip_broken, tell=tell)
+        )
+        columns, federation = files[0].columns, FileFederation(files)
+    if public is not None:
+        check_same_columns(public.columns, columns)
+    return Inputs(federation, columns, None if public is None else public.read(), schema)
 
 
 def read_or_learn(server: Path | None, schema_file: Path | None, hidden: Collection[str]) -> Schema | None:
@@ -120,32 +128,23 @@ def check_plain(found: pa.Schema, columns: tuple[str, ...], path: Path) -> None:
     """Refuse a table that lacks one of these columns, or where it is not a number."""
     if not has_names(path) and len(found.names) != len(columns):
         raise FedDPError(f"{path.name} must have {len(columns)} columns, got {len(found.names)}.")
-    kinds = dict(zip(found.names, found.types, strict=True))
     for name in columns:
-        if name not in kinds:
+        if name not in found.names:
             raise FedDPError(f"column {name!r} must be in {path.name}, which has {listed(found.names)}.")
-        if not is_numeric(kinds[name]):
-            raise FedDPError(f"column {name!r} of {path.name} must be numeric, got {kinds[name]}.")
+    check_numeric(found, columns, path)
 
 
-def _open_encoded_inputs(clients: str, server: Path | None, client_column: str | None, schema: Schema) -> Inputs:
-    points = None if server is None else open_encoded(server, schema).read()
-    federation: LocalFederation
-    if client_column is not None:
-        owners = read_owners(Path(clients), client_column)
-        federation = InMemoryFederation.from_groups(open_encoded(Path(clients), schema).read(), owners)
-    else:
-        files = [open_encoded(path, schema) for path in client_paths(clients)]
-        check_readable(files)
-        federation = FileFederation(files)
-    return Inputs(federation, schema.columns, points, schema)
-
-
-def _check_ignored(ignore: Collection[str], clients: str, server: Path | None) -> None:
+def _check_ignored(ignore: Collection[str], clients: str, server: Path | None, *, skip_broken: bool) -> None:
     if not ignore:
         return
-    one = Path(clients) if Path(clients).is_file() else client_paths(clients)[0]
-    known = {*_names(one), *(_names(server) if server is not None else ())}
+    known = set() if server is None else set(_names(server))
+    for path in [Path(clients)] if Path(clients).is_file() else client_paths(clients):
+        try:
+            known |= set(_names(path))
+            break
+        except UnreadableFileError:
+            if not skip_broken:
+                raise
     for name in ignore:
         if name not in known:
             raise FedDPError(f"--ignore must name a column of the tables, got {name!r}.")

@@ -10,11 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.data.cells import as_numbers, as_text, check_distinct, is_missing, is_numeric, is_readable, is_text, listed
+from feddp_kmeans.data.broken import named_errors
+from feddp_kmeans.data.cells import (
+    as_numbers,
+    as_text,
+    check_distinct,
+    count_words,
+    decimal_of,
+    is_missing,
+    is_numeric,
+    is_readable,
+    is_text,
+    listed,
+)
 from feddp_kmeans.data.columns import CategoryColumn, Column, NumberColumn
 from feddp_kmeans.data.encoding import Schema, as_arrow
 from feddp_kmeans.data.formats import CSV, check_file, read_schema, read_tables
-from feddp_kmeans.data.tables import named_errors
 
 MANY = 50
 """Distinct words from which a text column is taken for free text or an id."""
@@ -28,13 +39,16 @@ def read_raw(path: Path) -> pa.Table:
     check_file(path)
     with named_errors(path):
         schema = read_schema(path)
-        parts = list(read_tables(path, schema.names, 1 << 16, text=True))
+        parts = list(read_tables(path, schema.names, 1 << 16))
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
 def needs_schema(path: Path, ignore: Collection[str] = ()) -> bool:
-    """Return whether a table has a column, besides those ignored, that is not numeric."""
+    """Return whether a public table has a column, besides those ignored, that is not numeric: cells of a CSV are all looked at."""
     check_file(path)
+    if path.suffix.lower() in CSV:
+        table = read_raw(path)
+        return any(count_words(table[name], decimal_of(table))[0] for name in table.column_names if name not in ignore)
     with named_errors(path):
         return any(not is_numeric(field.type) for field in read_schema(path) if field.name not in ignore)
 
@@ -47,7 +61,7 @@ def learn_schema(server: Any, *, ignore: Collection[str] = (), categories: Colle
     source, untyped = (server.name, server.suffix.lower() in CSV) if isinstance(server, Path) else ("the server data", False)
     table = read_raw(server) if isinstance(server, Path) else as_arrow(server)
     _check_names(table.column_names, (*ignore, *categories, *numbers), ignore, source)
-    decimal = (table.schema.metadata or {}).get(b"decimal", b".").decode()
+    decimal = decimal_of(table)
     fields: list[Column] = []
     ignored = [(name, "asked for") for name in ignore]
     for name in table.column_names:

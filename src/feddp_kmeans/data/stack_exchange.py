@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans.data.broken import named_errors
 from feddp_kmeans.data.example_proto import text_features
 from feddp_kmeans.data.federated import FederatedData, draw_rows, split_by_owner
-from feddp_kmeans.data.tables import named_errors
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 PAIRS = {"stackoverflow": ("c#", "java"), "travel": ("visas", "air-travel")}
@@ -159,8 +159,8 @@ def _questions(path: Path, split: str | None) -> Iterator[tuple[str, dict[str, s
                 query = f"SELECT serialized_example_proto FROM examples WHERE client_id = ?{where} ORDER BY rowid"  # noqa: S608 - the same
                 for question in _distinct(row[0] for row in database.execute(query, (client, *values))):
                     yield str(client), question
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise FedDPError(f"{path.name} must be TensorFlow Federated's SQLite database, got: {str(error)!a:.200}") from None
+    except (sqlite3.Error, UnicodeDecodeError):
+        raise FedDPError(f"{path.name} must be TensorFlow Federated's SQLite database, got something else.") from None
 
 
 def _distinct(messages: Iterable[bytes]) -> Iterator[dict[str, str]]:

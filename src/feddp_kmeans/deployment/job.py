@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans._errors import BudgetError, FedDPError, without_text
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import check_fields, parse_json
 from feddp_kmeans._typing import FloatArray
@@ -155,7 +155,7 @@ def run_and_report(transport: Transport, job: Job, tell: Tell) -> None:
     except (FedDPError, BudgetError) as refused:
         error = str(refused)
     except Exception as failed:
-        error = f"the server's program failed: {type(failed).__name__}: {failed}"
+        error = f"the server's program failed: {without_text(failed)}"
         raise
     finally:
         write_whole(Path(job.out) / DONE, json.dumps({"error": error}).encode())

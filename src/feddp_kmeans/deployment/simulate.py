@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,13 @@ from feddp_kmeans.deployment.site import Site
 from feddp_kmeans.federation.flower.client_app import Handler, make_client_app
 
 
-def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> None:
-    """Run a job on simulated SuperNodes, one a client file; the result is in the job's folder afterwards."""
+def simulate(
+    job: Job, clients: Sequence[Path], tell: Callable[[str], None], *, columns: tuple[str, ...] = (), skip_broken: bool = False
+) -> None:
+    """Run a job on simulated SuperNodes, one per client file; the result is in the job's folder afterwards.
+
+    ``columns`` are those of all files, where there is no schema; with ``skip_broken`` a file that cannot be read is a client without data.
+    """
     try:
         import ray
         from flwr.simulation import run_simulation
@@ -31,7 +37,10 @@ def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> 
     logging.getLogger("flwr").setLevel(logging.ERROR)
     with private_folder() as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sites = [_site(job, path, temporary / f"site{number}") for number, path in enumerate(clients)]
+        sites = [
+            replace(_site(job, path, temporary / f"site{number}"), columns=columns, skip_broken=skip_broken)
+            for number, path in enumerate(clients)
+        ]
 
         def handler_of(configuration: Mapping[str, object]) -> Handler:
             return site_handler(sites[int(str(configuration["partition-id"]))])

@@ -10,8 +10,9 @@ from typing import Any
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._json import check_fields, parse_json
 from feddp_kmeans.algorithm.statistics import REGISTRY
-from feddp_kmeans.data.encoding import Schema, open_encoded
-from feddp_kmeans.data.tables import check_readable, client_paths, open_clients
+from feddp_kmeans.data.encoding import Schema, open_encoded_clients
+from feddp_kmeans.data.lines import silent
+from feddp_kmeans.data.tables import open_clients
 from feddp_kmeans.deployment.kit import read_kit
 from feddp_kmeans.federation.participant import Participant, SiteData
 from feddp_kmeans.federation.secure_sum.identity import load_identity
@@ -36,6 +37,10 @@ class Site:
     unit: str = "point"
     schema: str | None = None
     ignore: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    """Names of the columns in their order; without a schema and without these, the first file's."""
+    skip_broken: bool = False
+    """Whether a file that cannot be read counts as one without rows."""
     allow_aggregator: bool = False
     allow_simulation: bool = False
     colluders: int = 0
@@ -69,16 +74,17 @@ class Site:
             tell=tell,
         )
 
-    def read(self) -> SiteData:
-        """Return the points, each file read once: one that is broken far down is refused before anything is answered."""
+    def read(self, tell: Callable[[str], None] = silent) -> SiteData:
+        """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered.
+
+        ``tell`` takes how many rows and files are left out, for this site's own terminal.
+        """
         if self.schema is None:
-            tables = open_clients(self.data, ignore=self.ignore)
-            check_readable(tables)
-            return SiteData(tables, tables[0].columns)
-        schema = Schema.read(Path(self.schema)).without(self.ignore)
-        files = [open_encoded(path, schema) for path in client_paths(self.data)]
-        check_readable(files)
-        return SiteData(files, schema.columns)
+            files = open_clients(self.data, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken, tell=tell)
+        else:
+            schema = Schema.read(Path(self.schema)).without(self.ignore)
+            files = open_encoded_clients(self.data, schema, skip_broken=self.skip_broken, tell=tell)
+        return SiteData(files, files[0].columns)
 
     def to_json(self) -> str:
         """Return the description as a site file holds it."""
@@ -95,7 +101,7 @@ def read_site(path: Path) -> Site:
     if not isinstance(given, dict) or not set(given) <= known:
         raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
     try:
-        site = Site(**given | {"ignore": tuple(given.get("ignore", ()))})
+        site = Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})
     except TypeError as error:
         raise FedDPError(f"{path.name} must describe a site: {error}.") from None
     check_fields(site, path.name)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import BoolArray, IntArray, Points
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
 from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.federation.batches import Clients, KeptClients, SourceClients, as_floats, batch_rows, finite_batch
 from feddp_kmeans.federation.local import LocalFederation
@@ -160,17 +161,64 @@ def _ascends(labels: Any) -> bool:
 
 def as_points(points: Any, name: str) -> Any:
     """Return a two-dimensional numeric array or CSR matrix of these points; refuse anything else."""
-    try:
-        array = points.tocsr() if sparse.issparse(points) else np.asarray(points)
-    except ValueError as error:
-        raise FedDPError(f"{name} must be a table of numbers, got {error}.") from None
-    if array.dtype.kind not in "biuf":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise FedDPError(f"{name} must hold numbers only, got values of type {array.dtype}.") from None
-    if array.ndim != 2:
-        raise FedDPError(f"{name} must have two dimensions (points, coordinates), got shape {array.shape}.")
+    array = _as_csr(points, name) if sparse.issparse(points) else _as_table(points, name)
     if array.shape[1] == 0:
         raise FedDPError(f"{name} must have at least one column, got shape {array.shape}.")
+    if array.dtype.kind in "biuf":
+        return array
+    return np.column_stack([_as_floats(array[:, index], name, column) for index, column in enumerate(_names(points, array))])
+
+
+def refuse_words(points: Any, name: str) -> None:
+    """Refuse what has not two dimensions, and words, by the column: numpy and scikit-learn would quote the cells."""
+    if sparse.issparse(points):
+        return
+    array = _as_table(points, name)
+    if array.dtype.kind in "OUS":
+        for index, column in enumerate(_names(points, array)):
+            with suppress(TypeError):  # what scikit-learn says of an object that is neither a word nor a number quotes nothing
+                _as_floats(array[:, index], name, column, (ValueError, OverflowError))
+
+
+def _as_csr(points: Any, name: str) -> Any:
+    rows = points.tocsr()
+    if rows.ndim != 2:
+        raise FedDPError(f"{name} must have two dimensions (points, coordinates), got shape {rows.shape}.")
+    if rows.dtype.kind in "biuf":
+        return rows
+    try:
+        return rows.astype(np.float64)
+    except (TypeError, ValueError):
+        raise FedDPError(f"{name} must hold numbers only, got values of type {rows.dtype}.") from None
+
+
+def _as_table(points: Any, name: str) -> Any:
+    try:
+        array = np.asarray(points)
+    except ValueError:
+        raise FedDPError(f"{name} must be a table of numbers, got rows of different lengths.") from None
+    if array.ndim != 2:
+        raise FedDPError(
+            f"{name} must have two dimensions (points, coordinates), got shape {array.shape}. Reshape your data: one point is one row."
+        )
     return array
+
+
+def _names(points: Any, array: Any) -> list[str | int]:
+    """Return what the columns are called; their numbers where they have no names."""
+    names = list(getattr(points, "column_names", getattr(points, "columns", ())))
+    named = len(names) == array.shape[1] and all(isinstance(name, str) for name in names)
+    return names if named else list(range(array.shape[1]))
+
+
+def _as_floats(cells: Any, name: str, column: str | int, wrong: tuple[type[Exception], ...] = (Exception,)) -> FloatArray:
+    found: FloatArray | None = None
+    if cells.dtype.kind in "OUS":
+        with suppress(*wrong):
+            found = cells.astype(np.float64)
+    if found is None:
+        raise FedDPError(
+            f"{name} must hold numbers only, got something else in column {column!r:.80}: "
+            "leave the column out, or encode it with a schema (feddp_kmeans.data.learn.learn_schema)."
+        )
+    return found

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.data.cells import as_numbers
+from feddp_kmeans.data.cells import as_numbers, decimal_of
 from feddp_kmeans.data.encoding import Schema
 
 
@@ -33,8 +33,7 @@ class Run:
         """Return the rows of a table in the coordinates of the centers; NaN where a plain number is missing."""
         if self.schema is not None:
             return self.schema.encode(table)
-        decimal = (table.schema.metadata or {}).get(b"decimal", b".").decode()
-        return np.column_stack([as_numbers(table[name], decimal) for name in self.columns])
+        return np.column_stack([as_numbers(table[name], decimal_of(table)) for name in self.columns])
 
     def labels(self, points: FloatArray) -> IntArray:
         """Return the nearest center of each point; -1 for a point with a NaN or an infinity."""

@@ -20,6 +20,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime import run_clientapp
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
+from feddp_kmeans._errors import without_text
 from feddp_kmeans.federation.flower.client_app import Handler, answer
 from feddp_kmeans.federation.flower.pace import hasten
 
@@ -72,7 +73,7 @@ def execute(runtime: Runtime, handle: Handler, stop: threading.Event, *, poll: f
         except httpx.TransportError:
             pass
         except Exception as error:  # noqa: BLE001 - one bad message must not end a client's part in a run
-            on_error(f"a message was not answered: {type(error).__name__}: {error}")
+            on_error(f"a message was not answered: {without_text(error)}")
         stop.wait(poll)
 
 
