@@ -14,6 +14,7 @@ from rich.console import Console
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.privacy.odometer import Limit
 
 out = Console()
 err = Console(stderr=True)
@@ -37,7 +38,8 @@ ClientColumn = Annotated[str | None, typer.Option("--client-column", help="Colum
 SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Public encoding of mixed tables, made by feddp encode.")]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be given again.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
-Limit = Annotated[float | None, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")]
+LimitEpsilon = Annotated[float | None, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")]
+LimitDelta = Annotated[float, typer.Option("--limit-delta", help="The delta at which runs are added up.")]
 OdometerFile = Annotated[
     Path | None, typer.Option("--odometer", help="File that adds up runs. (default: .feddp-budget.jsonl beside the data)")
 ]
@@ -94,6 +96,11 @@ def _settings(
         n_points=n_points,
         max_clusters=max_clusters,
     )
+
+
+def limit_of(epsilon: float | None, delta: float) -> Limit | None:
+    """Return the limit that these options state; None where there is none."""
+    return None if epsilon is None else Limit(epsilon, delta)
 
 
 def command_line() -> str:
