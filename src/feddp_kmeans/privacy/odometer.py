@@ -130,10 +130,7 @@ class Odometer:
         if not (before or total.within(limit)):
             total = total_for(entry.unit, [entry], limit.delta)
         if not total.within(limit):
-            raise BudgetError(
-                f"the budget of this data set must stay within epsilon {limit.epsilon:g} at delta {limit.delta:g}; "
-                f"with this run it is {total}."
-            )
+            raise BudgetError(f"the budget of this data set must stay within epsilon {limit.epsilon:g}; with this run it is {total}.")
 
     def _content(self) -> bytes:
         try:
