@@ -1,4 +1,8 @@
-"""Marks beside an odometer: for each run that can be stopped and go on, which of its states is the latest."""
+"""Marks beside an odometer: for each run that can be stopped and go on, which of its states is the latest.
+
+They can only refuse. So they need not outlast a power cut, which costs time at every step: one that is set back by it refuses a run that
+could have gone on. The state itself, and the line of the odometer, are on disk before anything is shown.
+"""
 
 import json
 from dataclasses import asdict, dataclass
@@ -34,9 +38,9 @@ class Marks:
         return self._read().get(run)
 
     def set(self, run: str, mark: Mark) -> None:
-        """Mark a run, on disk before this returns."""
+        """Mark a run: whoever reads the marks from now on sees it, also after a kill."""
         runs = {name: asdict(found) for name, found in (self._read() | {run: mark}).items()}
-        write_whole(self._path, json.dumps({"format": FORMAT, "runs": runs}, indent=1).encode())
+        write_whole(self._path, json.dumps({"format": FORMAT, "runs": runs}, indent=1).encode(), lasting=mark == Mark())
 
     def _read(self) -> dict[str, Mark]:
         if not self._path.exists():
