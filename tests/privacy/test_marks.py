@@ -52,7 +52,7 @@ def test_a_run_is_booked_once_and_goes_on_from_its_latest_state(odometer):
 
 
 def test_a_limit_holds_where_a_run_begins_and_a_refused_run_leaves_nothing(odometer):
-    with pytest.raises(BudgetError, match="must stay within epsilon 0.5"):
+    with pytest.raises(BudgetError, match=r"must stay within epsilon 0\.5"):
         odometer.begin(entry(), "", limit=Limit(0.5))
     assert odometer.entries() == []
     assert not marks_of(odometer).exists()

@@ -151,7 +151,7 @@ def test_lines_of_0_1_are_read_and_counted_and_newer_ones_refused_by_name(tmp_pa
     )
     for stated in (3, 0, "2", True, None):
         odometer.path.write_text(json.dumps(made.to_dict() | {"format": stated}) + "\n")
-        with pytest.raises(FedDPError, match="line 1 of odometer.jsonl .* format of a line of the odometer must be from 1 to 2, got"):
+        with pytest.raises(FedDPError, match=r"line 1 of odometer\.jsonl .* format of a line of the odometer must be from 1 to 2, got"):
             odometer.entries()
 
 

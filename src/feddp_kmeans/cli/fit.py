@@ -89,7 +89,7 @@ def fit(
     recorded.book_runs(odometer_of(clients, odometer), most, command_line())
     if not quiet:
         err.print(f"Releases and result go to {folder}", highlight=False, markup=False, soft_wrap=True)
-    with keeping(recorded, resume or folder, "--resume"), progress(prepared, quiet=quiet) as on_release:
+    with keeping(recorded, folder, f"--resume {resume or folder}"), progress(prepared, quiet=quiet) as on_release:
         found = run(recorded, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
         result = result_dict(
             found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
@@ -150,7 +150,7 @@ def choose_k(
     prepared = inputs.prepared(settings)
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)
     recorded.book_runs(odometer_of(clients, odometer), most, command_line())
-    with keeping(recorded, folder, "--out"), progress(prepared, quiet=quiet) as on_release:
+    with keeping(recorded, folder, f"--out {folder}"), progress(prepared, quiet=quiet) as on_release:
         elbow = feddp_kmeans.choose_k(recorded, prepared, seed=seed, on_release=on_release)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     ledger = recorded.ledger.rows()

@@ -50,16 +50,14 @@ def check_no_client(clients: str, folder: Path) -> None:
 
 
 @contextmanager
-def keeping(recorded: RecordedFederation, folder: Path, option: str) -> Iterator[None]:
-    """Say how a run that stops goes on, if it had begun; else take its empty folder away. Ctrl-C is exit status 130."""
+def keeping(recorded: RecordedFederation, folder: Path, how: str) -> Iterator[None]:
+    """Say how a run that stops goes on, if it had begun, and take its folder away if nothing is in it. Ctrl-C is exit status 130."""
     try:
         yield
     except BaseException as error:
-        how = "nothing was released."
-        if recorded.begun:
-            how = f"what was released is kept. Go on with the same options and {option} {folder}"
         if recorded.begun or isinstance(error, KeyboardInterrupt):
-            err.print(f"feddp: stopped; {how}", highlight=False, markup=False, soft_wrap=True)
+            kept = f"what was released is kept. Go on with the same options and {how}" if recorded.begun else "nothing was released."
+            err.print(f"feddp: stopped; {kept}", highlight=False, markup=False, soft_wrap=True)
         for place in (folder / RELEASES, folder):
             with suppress(OSError):
                 place.rmdir()
