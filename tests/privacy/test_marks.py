@@ -74,6 +74,18 @@ def test_a_step_that_is_cut_short_goes_on_from_either_state(odometer):
             odometer.check("abc", state)
 
 
+@pytest.mark.parametrize(("state", "other"), [("one", "two"), ("two", "one")])
+def test_a_run_that_goes_on_after_a_step_that_was_cut_short_does_so_from_one_state(odometer, state, other):
+    odometer.begin(entry(), "")
+    steps(odometer, "one")
+    with pytest.raises(KeyboardInterrupt), odometer.step("abc", "one", "two"):
+        raise KeyboardInterrupt
+    odometer.begin(entry(), state)
+    odometer.check("abc", state)
+    with pytest.raises(BudgetError, match=NOT_LATEST):
+        odometer.check("abc", other)
+
+
 def test_a_step_is_kept_before_it_is_done(odometer):
     odometer.begin(entry(), "")
     with odometer.step("abc", "", "one"):

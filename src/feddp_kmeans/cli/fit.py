@@ -16,7 +16,7 @@ from feddp_kmeans._files import write_whole
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
-from feddp_kmeans.cli.folders import RELEASES, check_holds_no_run, check_no_client, keeping, new_folder
+from feddp_kmeans.cli.folders import LOOK, RELEASES, check_no_client, checked_folder, emptied, keeping, new_folder
 from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
 from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
@@ -35,7 +35,6 @@ Out = Annotated[
         "--out", help="Folder for result.json, centers.parquet, report.html and releases. (default: a new one, named by the time)"
     ),
 ]
-LOOK = "choose_k.json"
 
 
 @options.takes_settings()
@@ -69,22 +68,13 @@ def fit(
     """
     from feddp_kmeans.algorithm.feddp_kmeans import run
     from feddp_kmeans.data.inputs import open_inputs
-    from feddp_kmeans.report.result import check_folder, result_dict, write_result
+    from feddp_kmeans.report.result import result_dict, write_result
 
     most = options.limit_of(limit, limit_delta)
-    if resume is not None and not read_record(resume / RELEASES):
-        raise FedDPError(f"--resume must be a folder with the releases of a feddp fit or choose-k, got {str(resume)!r}.")
-    if resume is not None and (
-        (folder is None and not (resume / LOOK).exists()) or (folder is not None and folder.resolve() == resume.resolve())
-    ):
-        folder = resume
-    check_folder(folder or Path(), force=force or folder in {None, resume})
-    if folder is not None and folder != resume:
-        check_holds_no_run(folder, force=force)
-        check_no_client(clients, folder)
+    folder = checked_folder(folder, resume, clients, force=force)
     inputs = open_inputs(clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or ())
     prepared, chosen = _prepared(inputs, settings, resume)
-    folder = folder or new_folder(clients)
+    folder = emptied(folder, resume) if folder else new_folder(clients)
     recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
     recorded.book_runs(odometer_of(clients, odometer), most, command_line())
     if not quiet:

@@ -11,9 +11,10 @@ import typer
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.cli.options import err
-from feddp_kmeans.federation.recorded import RECORD, RecordedFederation
+from feddp_kmeans.federation.recorded import RECORD, RecordedFederation, read_record
 
-RELEASES = "releases"
+RELEASES, LOOK = "releases", "choose_k.json"
+"""Of a run folder: the releases on record, and what feddp choose-k found."""
 INTERRUPTED = 130
 _WRITTEN = ("result.json", "centers.parquet", "report.html", f"{RELEASES}/{RECORD}", f"{RELEASES}/0.npy")
 """What a run writes, by example."""
@@ -31,14 +32,33 @@ def new_folder(clients: str) -> Path:
     raise AssertionError
 
 
-def check_holds_no_run(folder: Path, *, force: bool) -> None:
-    """Refuse a folder in which a run was stopped, since it is paid for; where it may be replaced, take its releases away."""
-    if force:
+def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, force: bool) -> Path | None:
+    """Return where the result goes, None for a new folder; refuse what cannot be, before anything is read or spent.
+
+    A fit that goes on writes into its own folder, one that goes on from a look into another.
+    """
+    from feddp_kmeans.report.result import check_folder
+
+    if resume is not None:
+        if not read_record(resume / RELEASES):
+            raise FedDPError(f"--resume must be a folder with the releases of a feddp fit or choose-k, got {str(resume)!r}.")
+        is_own = not (resume / LOOK).exists() if folder is None else folder.resolve() == resume.resolve()
+        folder = resume if is_own else folder
+    check_folder(folder or Path(), force=force or folder in {None, resume})
+    if folder is not None and folder != resume:
+        check_no_client(clients, folder)
+        if (folder / RELEASES / RECORD).exists() and not force:
+            raise FedDPError(
+                f"--out must not hold releases already, got {str(folder)!r}: --resume {folder} goes on with them, --force pays again."
+            )
+    return folder
+
+
+def emptied(folder: Path, resume: Path | None) -> Path:
+    """Return the folder without the releases of another run, which may be replaced."""
+    if folder != resume:
         shutil.rmtree(folder / RELEASES, ignore_errors=True)
-    elif (folder / RELEASES / RECORD).exists():
-        raise FedDPError(
-            f"--out must not hold releases already, got {str(folder)!r}: --resume {folder} goes on with them, --force pays for new ones."
-        )
+    return folder
 
 
 def check_no_client(clients: str, folder: Path) -> None:

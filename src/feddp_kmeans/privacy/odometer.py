@@ -65,6 +65,8 @@ class Odometer:
                 )
             else:
                 self._check_state(entry.run, state)
+                if mark != Mark(state, state):  # killed in a step: it is settled which of the two states goes on
+                    self._marks.set(entry.run, Mark(state, state))
 
     def check(self, run: str, state: str) -> None:
         """Refuse a run that is not booked here, or whose latest state is another."""
