@@ -2,6 +2,7 @@
 
 import json
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -255,6 +256,22 @@ def test_the_commands_of_a_federation_refuse_what_is_no_limit(folder, limit):
         done = feddp(*asked, cwd=folder)
         assert (done.returncode, "limit must be a positive epsilon, got" in done.stderr) == (1, True), done.stderr
     assert not (folder / "run").exists()
+
+
+def test_a_simulated_federation_is_booked_beside_its_data_with_its_limit(folder, monkeypatch):
+    jobs = []
+
+    def made(job, *_):
+        jobs.append(job)
+        raise FedDPError("far enough")
+
+    monkeypatch.setattr("feddp_kmeans.deployment.simulate.simulate", made)
+    given = ["simulate", "clients", "--server", "server.npy", "-k", 2, "--epsilon", 1, "--out", "run"]
+    for more in ([], ["--limit", 3, "--limit-delta", 1e-7, "--odometer", "books.jsonl", "--seed", 4]):
+        assert "far enough" in feddp(*given, *more, cwd=folder).stderr
+    assert [(job.limit, job.limit_delta, job.seed) for job in jobs] == [(None, 1e-6, None), (3.0, 1e-7, 4)]
+    assert [Path(job.odometer).relative_to(folder.resolve()).as_posix() for job in jobs] == ["clients/.feddp-budget.jsonl", "books.jsonl"]
+    assert len({job.run for job in jobs}) == 2
 
 
 def test_every_default_adds_up_at_one_delta(folder):

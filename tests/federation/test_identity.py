@@ -13,6 +13,7 @@ from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.federation import recorded as recorded_module
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.privacy.odometer import Limit, Odometer, total_for
@@ -207,6 +208,35 @@ def test_a_newer_record_and_one_of_0_1_are_refused_by_name(tmp_path, books):
     path.write_text(json.dumps({name: value for name, value in made.items() if name not in {"format", "run"}}))
     with pytest.raises(BudgetError, match=r"releases\.json in 'run' must name its run; 0\.1 gave runs no id"):
         go(tmp_path / "run", books)
+
+
+def test_what_cannot_be_kept_is_not_booked(tmp_path, books, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(recorded_module, "write_whole", full)
+    with pytest.raises(FedDPError, match=r"releases must be kept in a folder that can be written, got .*No space left"):
+        go(tmp_path / "run", books)
+    assert books.entries() == []
+
+
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
+def test_a_disk_that_is_full_in_mid_run_costs_nothing(tmp_path, books, monkeypatch, call):
+    """The release that could not be kept is shown to nobody, and made again."""
+    write, calls = recorded_module.write_whole, iter(range(1, 100))
+
+    def full(*given, **more):
+        if next(calls) == 2 + call:
+            raise OSError(28, "No space left on device")
+        write(*given, **more)
+
+    monkeypatch.setattr(recorded_module, "write_whole", full)
+    with pytest.raises(OSError, match="No space"):
+        go(tmp_path / "run", books)
+    monkeypatch.undo()
+    # A release is written in two files: its values and its row on record. Values without a row are used as they are.
+    assert go(tmp_path / "run", books) == RELEASES - (call + 1) // 2
+    assert len(books.entries()) == 1
 
 
 def test_a_simulation_is_booked_as_one(tmp_path, books):
