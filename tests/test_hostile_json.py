@@ -28,7 +28,8 @@ from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.federation.secure_sum.party import Party
 from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
 from feddp_kmeans.federation.terms import Policy, Terms, Trust
-from feddp_kmeans.privacy.odometer import Entry, Odometer, totals
+from feddp_kmeans.privacy.marks import Marks
+from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer, new_run, totals
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.report.run import read_run
 from tests.hostile import HOSTILE, spoilt_json, spoilt_tree
@@ -82,14 +83,19 @@ def schema_reader(path):
 def odometer_reader(path):
     entries = Odometer(path).entries()
     json.dumps(budget_dict(entries, 1e-6))
-    Odometer(path).book(Entry.of(REFINED.plan, "next", secure=True), limit=100.0)
+    Odometer(path).book(Entry.of(REFINED.plan, "next", secure=True, run=new_run()), limit=Limit(100.0))
     assert len(Odometer(path).entries()) == len(entries) + 1
+
+
+def run_state_reader(path):
+    return RunStates(path.parent, Odometer(path.parent / "o.jsonl")).load("r1")
 
 
 READERS = {
     "schema": (SCHEMA.to_dict(), "schema.json", schema_reader),
-    "odometer": (Entry.of(PAPER.plan, "x", secure=True).to_dict(), "o.jsonl", odometer_reader),
-    "run state": (asdict(RunState({"run": "r1"}, "digest")), "r1.json", lambda path: RunStates(path.parent).load("r1")),
+    "odometer": (Entry.of(PAPER.plan, "x", secure=True, run=new_run()).to_dict(), "o.jsonl", odometer_reader),
+    "run state": (asdict(RunState({"run": "r1"}, "digest")), "r1.json", run_state_reader),
+    "marks": ({"format": 1, "runs": {"r1": {"done": "a", "begun": "b"}}}, "marks.json", lambda path: Marks(path).of("r1")),
     "kit": ({"protocol": 1, "host": "a.b", "port": 9443}, "federation.json", lambda path: read_kit(path.parent).sites()),
     "job": (asdict(Job("r1", Settings(2, 1.0, box=(0.0, 1.0)), "out", "feddp")), "job.json", read_job),
     "site": (asdict(Site("a", "d", 1.0, "s", "o")), "site.json", lambda path: read_site(path).participant(print)),
@@ -207,21 +213,20 @@ def test_what_is_no_json_is_refused_in_one_line(content):
 
 
 def test_an_odometer_with_noise_that_is_none_has_no_bound_and_takes_no_time(tmp_path):
-    row = Entry.of(PAPER.plan, "x", secure=True).to_dict()
+    row = Entry.of(PAPER.plan, "x", secure=True, run=new_run()).to_dict()
     for changed in ({"noise_multiplier": 1e-9}, {"noise_multiplier": 0.02, "times": 1_000_000}):
         entry = row | {"releases": [release | changed for release in row["releases"]]}
         path = written(tmp_path / "o.jsonl", json.dumps(entry).encode())
         assert all(total.why_unbounded for total in totals(Odometer(path).entries(), 1e-6))
         with pytest.raises(BudgetError, match="must stay within epsilon 5"):
-            Odometer(path).book(Entry.of(PAPER.plan, "y", secure=True), limit=5.0)
+            Odometer(path).book(Entry.of(PAPER.plan, "y", secure=True, run=new_run()), limit=Limit(5.0))
 
 
 def test_a_line_without_an_end_is_a_run_and_the_next_one_is_another(tmp_path):
     path = tmp_path / "o.jsonl"
-    entry = Entry.of(REFINED.plan, "x", secure=True)
-    written(path, json.dumps(entry.to_dict()).encode())
+    written(path, json.dumps(Entry.of(REFINED.plan, "x", secure=True, run=new_run()).to_dict()).encode())
     path.chmod(0o600)
-    Odometer(path).book(entry)
+    Odometer(path).book(Entry.of(REFINED.plan, "x", secure=True, run=new_run()))
     assert len(Odometer(path).entries()) == 2
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -229,6 +234,6 @@ def test_a_line_without_an_end_is_a_run_and_the_next_one_is_another(tmp_path):
 def test_an_odometer_behind_a_link_stays_where_it_is(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "o.jsonl").symlink_to(tmp_path / "elsewhere" / "o.jsonl")
-    Odometer(tmp_path / "o.jsonl").book(Entry.of(REFINED.plan, "x", secure=True))
+    Odometer(tmp_path / "o.jsonl").book(Entry.of(REFINED.plan, "x", secure=True, run=new_run()))
     assert (tmp_path / "o.jsonl").is_symlink()
     assert len(Odometer(tmp_path / "elsewhere" / "o.jsonl").entries()) == 1

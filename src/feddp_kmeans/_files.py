@@ -17,35 +17,42 @@ from feddp_kmeans._typing import FloatArray
 _UNFINISHED = ".unfinished"
 
 
-def write_whole(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+def write_whole(path: Path, content: bytes, *, mode: int = 0o644, lasting: bool = True) -> None:
     """Write a file so that a reader, or a crash, meets the old one or the new one and nothing in between; on disk before this returns.
 
-    What a process that was killed at this has left behind is removed.
+    What a process that was killed at this has left behind is removed. What need not be ``lasting`` survives a kill, but a power cut may
+    bring the old one back.
     """
     with locked(path.parent, needed=False) as alone:
         if alone:
             for left in path.parent.glob(f".{glob.escape(path.name)}.*{_UNFINISHED}"):
                 left.unlink(missing_ok=True)
-        _write_whole(path, content, mode)
+        _write_whole(path, content, mode, lasting=lasting)
+        if lasting:
+            _sync(path.parent)
 
 
-def _write_whole(path: Path, content: bytes, mode: int) -> None:
+def _write_whole(path: Path, content: bytes, mode: int, *, lasting: bool) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)
 
 
 _held = threading.local()

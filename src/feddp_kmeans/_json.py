@@ -53,3 +53,10 @@ def _fits(value: Any, kind: Any) -> bool:
     if isinstance(value, dict):
         return all(_fits(key, inner[0]) and _fits(item, inner[1]) for key, item in value.items())
     return all(_fits(item, inner[0]) for item in value)
+
+
+def check_format(given: Any, known: int, what: str) -> None:
+    """Refuse a file of a newer format than the one known here. What states no format was written by 0.1, and is of format 1."""
+    stated = given.get("format", 1)
+    if type(stated) is not int or not 1 <= stated <= known:
+        raise FedDPError(f"format of {what} must be from 1 to {known}, got {stated!r:.80}: it was written by a newer feddp, or is none.")

@@ -20,7 +20,7 @@ from feddp_kmeans.baselines import BASELINES
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.batches import finite_rows
 from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points, refuse_words
-from feddp_kmeans.privacy.odometer import Odometer
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 
 
 class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -65,8 +65,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
     odometer : path, optional
         File that every ``fit`` on the same data is written on before its first release, as the command line does; ``feddp budget`` adds up.
-    limit : float, optional
-        Largest epsilon of all runs on the odometer together; a ``fit`` beyond it is refused.
+    limit, limit_delta : float, optional
+        Largest epsilon of all runs on the odometer together, at this delta; a ``fit`` beyond it is refused.
 
     Attributes
     ----------
@@ -101,6 +101,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         random_state: int | None = None,
         odometer: str | Path | None = None,
         limit: float | None = None,
+        limit_delta: float = LIMIT_DELTA,
     ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
@@ -122,6 +123,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.random_state = random_state
         self.odometer = odometer
         self.limit = limit
+        self.limit_delta = limit_delta
 
     def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:  # noqa: ARG002
         """Cluster the clients' points.
@@ -134,9 +136,10 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         settings = self._settings()
         seed = self._seed()
         federation = self._federation(X, groups)
+        limit = None if self.limit is None else Limit(self.limit, self.limit_delta)
         if self.odometer is not None:
-            federation.book_runs(Odometer(Path(self.odometer)), self.limit)
-        elif self.limit is not None:
+            federation.book_runs(Odometer(Path(self.odometer)), limit)
+        elif limit is not None:
             raise FedDPError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
         found = self._cluster(federation, settings, server_data, seed)
         self.cluster_centers_: FloatArray = found.centers

@@ -4,6 +4,7 @@ import contextlib
 import io
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 
 import pytest
@@ -23,12 +24,16 @@ class Done:
 def feddp(*arguments, cwd=None):
     """Run the command here. An exception that a person would see as a traceback fails the test."""
     stdout, stderr = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+    with contextlib.ExitStack() as stack:
+        # What a command writes where it stands is gone afterwards, unless the test says where that is.
+        where = cwd or stack.enter_context(tempfile.TemporaryDirectory())
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        stack.enter_context(contextlib.redirect_stdout(stdout))
+        stack.enter_context(contextlib.redirect_stderr(stderr))
         patch.setattr(sys, "argv", ["feddp", *map(str, arguments)])
         patch.setattr(sys, "excepthook", sys.excepthook)
         patch.delenv("FEDDP_TABLES", raising=False)
-        if cwd is not None:
-            patch.chdir(cwd)
+        patch.chdir(where)
         # Imported here, so that its consoles find no terminal however the tests were started.
         from feddp_kmeans.cli.main import main
 

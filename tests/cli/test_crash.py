@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,11 @@ NEVER = 10**9
 @pytest.fixture
 def folder(tmp_path):
     return with_data(tmp_path)
+
+
+def with_data_in(path):
+    path.mkdir()
+    return with_data(path)
 
 
 def with_data(tmp_path):
@@ -77,7 +83,7 @@ class Witness:
         for path in self.folder.rglob("*"):
             if path.is_file() and not path.name.endswith(".unfinished"):
                 self._read(path)
-        if self.seen or (self.folder / "run").exists():
+        if self.seen or (self.folder / "run" / "result.json").exists():
             assert runs, "something was released that is not on the odometer"
         return runs
 
@@ -105,39 +111,70 @@ def check_finished(folder):
     return booked
 
 
-def test_a_fit_that_is_killed_before_any_step_is_made_again_and_paid_again(folder, killer):
-    step, runs = 1, 0
-    while (status := killer(folder, FIT, step)) == -signal.SIGKILL:
-        now = Witness(folder).look()
-        assert len(now) - runs in {0, 1}
-        runs, step = len(now), step + 1
-        assert step < 200
-    if status == 1:  # the last of the killed ones had its result whole already
-        assert "must not hold a result already" in killer.told
-        assert killer(folder, (*FIT, "--force")) == 0
-    assert step >= 15
-    assert len(check_finished(folder)) == runs + 1
+def again(folder):
+    """Return the command that goes on with a fit, or begins it."""
+    return (*FIT[:-2], "--resume", "run") if (folder / "run" / "releases" / "releases.json").exists() else FIT
+
+
+def test_a_fit_that_is_killed_before_any_step_goes_on_and_pays_once(folder, killer):
+    witness, step, kills = Witness(folder), 1, 0
+    while not (folder / "run" / "result.json").exists():
+        # Killed after ever more steps, in ever other places; a release needs about twenty of them.
+        if killer(folder, again(folder), step) == -signal.SIGKILL:
+            kills += 1
+        witness.look()
+        step = 1 + (step + 4) % 43
+        assert kills < 200
+    assert kills >= 10
+    assert killer(folder, again(folder)) == 0
+    witness.look()
+    assert len(check_finished(folder)) == 1
+
+
+@pytest.mark.slow  # a run from its start and one that goes on, for every step of a fit
+def test_a_fit_that_is_killed_before_one_step_goes_on_and_no_copy_of_before_does(tmp_path, killer):
+    step = 1
+    while True:
+        folder = with_data_in(tmp_path / str(step))
+        killed = killer(folder, FIT, step) == -signal.SIGKILL
+        witness = Witness(folder)
+        witness.look()
+        if (folder / "run").exists():
+            shutil.copytree(folder / "run", folder / "run before", ignore=shutil.ignore_patterns("*.unfinished"))
+        assert killer(folder, again(folder) if killed else (*FIT[:-2], "--resume", "run")) == 0, killer.told
+        witness.look()
+        assert len(check_finished(folder)) == 1
+        if (folder / "run before" / "releases" / "releases.json").exists():
+            now = (folder / "run" / "releases" / "releases.json").read_bytes()
+            before = (folder / "run before" / "releases" / "releases.json").read_bytes()
+            # What was there when it was killed goes on if it is all there was; else it is refused.
+            status = killer(folder, (*FIT[:-2], "--resume", "run before"))
+            assert status == (0 if now == before else 1), killer.told
+            assert status == 0 or "must go on from its latest state" in killer.told
+            assert len(Odometer(folder / "spent" / "budget.jsonl").entries()) == 1
+        if not killed:
+            break
+        step += 1
+    assert step > 50
 
 
 def test_a_look_that_is_killed_before_any_step_goes_on_and_pays_once(folder, killer):
     witness, step, kills = Witness(folder), 1, 0
     while not (folder / "look" / "choose_k.json").exists():
-        # Killed before its first step, then before its second, and so on; from the step on which it needs for one release, again.
         if killer(folder, LOOK, step) == -signal.SIGKILL:
             kills += 1
-        runs = witness.look()
-        step = 1 + step % 17
+        witness.look()
+        step = 1 + (step + 1) % 43
         assert kills < 200
     assert kills >= 10
-    made = len([entry for entry in runs if entry.private])
     while (status := killer(folder, RESUME, step)) == -signal.SIGKILL:
         witness.look()
-        step += 1
+        step += 5
     if status == 1:
         assert "must not hold a result already" in killer.told
         assert killer(folder, (*RESUME, "--force")) == 0
     witness.look()
-    assert len(check_finished(folder)) == made
+    assert len(check_finished(folder)) == 1
 
 
 def test_runs_side_by_side_lose_no_booking_and_share_one_budget(folder):

@@ -51,7 +51,8 @@ def test_k_is_chosen_and_the_fit_pays_nothing_twice(folder):
 
     other = feddp("fit", "clients", "--server", "server.npy", "--epsilon", 4, "-k", 4, "--resume", "look", cwd=folder)
     assert other.returncode == 1
-    assert "must be booked, with this very plan" in other.stderr
+    assert "must be of this very plan and seed; they are of another run" in other.stderr
+    assert not list(folder.glob("feddp-*"))
 
 
 def test_a_run_goes_on_only_where_it_is_booked(folder):
@@ -179,5 +180,9 @@ def test_ctrl_c_leaves_nothing_half_written(folder):
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert not list(folder.glob("run/*"))
+    assert errors.splitlines()[-1] == "feddp: stopped; what was released is kept. Go on with the same options and --resume run"
+    assert [path.name for path in folder.glob("run/*")] == ["releases"]
+    np.save(folder / "clients" / "large.npy", rng.standard_normal((10, 5)))  # to be fast
+    assert feddp(*given[:-2], "--resume", "run", "--quiet", cwd=folder).returncode == 0
+    assert (folder / "run" / "result.json").exists()
     assert len((folder / "clients" / ".feddp-budget.jsonl").read_text().splitlines()) == 1

@@ -43,9 +43,9 @@ def test_a_site_file_says_what_the_site_is(site, tmp_path):
 
 
 def test_the_limits_of_a_site_are_the_policy_of_its_participant(site):
-    assert site.participant(print)._policy == Policy(PrivacyUnit.POINT, 2.0, 1e-5)
+    assert site.participant(print)._policy == Policy(PrivacyUnit.POINT, 2.0, 1e-6)
     for name in ("allow_aggregator", "allow_simulation", "confirmed"):
-        assert replace(site, **{name: True}).participant(print)._policy == replace(Policy(PrivacyUnit.POINT, 2.0, 1e-5), **{name: True})
+        assert replace(site, **{name: True}).participant(print)._policy == replace(Policy(PrivacyUnit.POINT, 2.0, 1e-6), **{name: True})
     other = replace(site, limit=3.0, delta=1e-7, unit="client", colluders=2).participant(print)
     assert other._policy == Policy(PrivacyUnit.CLIENT, 3.0, 1e-7, colluders=2)
     assert other._odometer.path == Path(site.odometer)

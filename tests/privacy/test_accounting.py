@@ -5,16 +5,18 @@ import math
 import dp_accounting
 import numpy as np
 import pytest
-from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.privacy.accounting import (
     calibrate_scale,
     check_budget,
     composed_epsilon,
+    filter_epsilon,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
+    pure_mu,
 )
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
@@ -119,3 +121,32 @@ def test_a_calibrated_scale_is_private_where_epsilon_jumps(jump):
 
 def test_losses_that_cannot_be_added_up_have_no_bound():
     assert composed_epsilon([made(Mechanism.LAPLACE, 1e-4), made(Mechanism.GAUSSIAN, 0.01)], 1e-6) == np.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 3.0, 10.0])
+def test_every_pure_mechanism_is_within_the_gaussian_of_its_mu(epsilon):
+    mu = pure_mu(epsilon)
+    laplace = privacy_loss_distribution.from_laplace_mechanism(1 / epsilon, value_discretization_interval=1e-4, pessimistic_estimate=False)
+    worst = [(math.exp(epsilon) - math.exp(e)) / (1 + math.exp(epsilon)) for e in np.linspace(0, epsilon, 40)]  # randomised response
+    for e, delta in zip(np.linspace(0, epsilon, 40), worst, strict=True):
+        assert laplace.get_delta_for_epsilon(e) <= delta + 1e-9
+        assert delta <= gaussian_delta(mu, e) + 1e-12
+    # No smaller mu would do: at the kink of the trade-off curve, which is epsilon 0, the two meet.
+    assert gaussian_delta(mu, 0.0) == pytest.approx(worst[0], rel=1e-9)
+    assert gaussian_delta(0.999 * mu, 0.0) < worst[0]
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.5, 50.0, 100.0, 1000.0])
+def test_the_mu_of_a_pure_mechanism_is_its_formula_wherever_that_can_be_computed(epsilon):
+    from scipy import stats
+
+    assert 0 < pure_mu(epsilon) < math.inf
+    assert pure_mu(epsilon) == pytest.approx(2 * stats.norm.isf(1 / (1 + math.exp(min(epsilon, 700)))) if epsilon < 700 else 89.3, rel=1e-3)
+
+
+def test_a_filter_adds_squares_and_knows_no_sampling():
+    releases = [made(Mechanism.GAUSSIAN, 5.0, 3), made(Mechanism.LAPLACE, 4.0, 2)]
+    mu = math.sqrt(3 / 25 + 2 * pure_mu(0.25) ** 2)
+    assert filter_epsilon(releases, 1e-6) == pytest.approx(gaussian_epsilon(mu, 1e-6), rel=1e-12)
+    assert filter_epsilon(releases, 1e-6) > composed_epsilon(releases, 1e-6)
+    assert filter_epsilon([], 1e-6) == 0

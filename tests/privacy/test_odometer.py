@@ -15,14 +15,14 @@ from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.privacy.accounting import composed_epsilon, gaussian_epsilon, gaussian_mu
-from feddp_kmeans.privacy.odometer import Entry, Odometer, total_for, totals
+from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer, filter_for, new_run, total_for, totals
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 SERVER = np.random.default_rng(0).standard_normal((40, 3))
 
 
 def entry(epsilon=1.0, *, secure=True, **settings):
-    return Entry.of(prepare(Settings(2, epsilon, **settings), SERVER, 100).plan, "a run", secure=secure)
+    return Entry.of(prepare(Settings(2, epsilon, **settings), SERVER, 100).plan, "a run", secure=secure, run=new_run())
 
 
 def test_five_runs_at_epsilon_1_are_what_they_are():
@@ -82,19 +82,92 @@ def test_what_is_booked_is_read_back(tmp_path):
 
 def test_a_run_beyond_the_limit_is_refused_and_not_booked(tmp_path):
     odometer = Odometer(tmp_path / "odometer.jsonl")
-    odometer.book(entry(), limit=1.5)
+    odometer.book(entry(), limit=Limit(1.5))
     with pytest.raises(BudgetError, match=r"must stay within epsilon 1\.2; with this run it is point: epsilon 1\.4"):
-        odometer.book(entry(), limit=1.2)
+        odometer.book(entry(), limit=Limit(1.2))
     with pytest.raises(BudgetError, match="no bound"):
-        odometer.book(entry(math.inf), limit=100)
+        odometer.book(entry(math.inf), limit=Limit(100))
     assert len(odometer.entries()) == 1
+
+
+def test_a_limit_adds_up_at_its_own_delta_and_not_at_the_asking_run_s(tmp_path):
+    odometer = Odometer(tmp_path / "odometer.jsonl")
+    odometer.book(entry(1.0, delta=1e-6), limit=Limit(1.0))
+    with pytest.raises(BudgetError, match=r"within epsilon 1; with this run it is point: epsilon 2\.39\d* at delta 1e-06"):
+        odometer.book(entry(0.85, delta=1e-2), limit=Limit(1.0))
+    loose = Limit(1.0, 1e-2)
+    odometer.book(entry(0.1, delta=1e-6), limit=loose)
+    assert filter_for(PrivacyUnit.POINT, odometer.entries(), 1e-2).within(loose)
+
+
+@pytest.mark.parametrize("epsilon", [0, 0.0, -1.0, math.nan, "2", None, True])
+def test_a_limit_is_a_positive_number(epsilon):
+    with pytest.raises(FedDPError, match="limit must be a positive epsilon, got"):
+        Limit(epsilon)
+
+
+@pytest.mark.parametrize("delta", [0, -1e-6, 1.0, math.nan, "1e-6"])
+def test_the_delta_of_a_limit_is_one(delta):
+    with pytest.raises(FedDPError, match="limit_delta must be between 0 and 1, got"):
+        Limit(1.0, delta)
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+def test_gaussian_runs_cost_the_filter_nothing(delta):
+    for runs in ([entry()], [entry(0.3), entry(0.2, privacy_unit="client"), entry(0.5)]):
+        limited, total = (made(PrivacyUnit.POINT, runs, delta).epsilon for made in (filter_for, total_for))
+        assert limited == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{"method": "paper"}, {"privacy_unit": "client", "sampling_rate": 0.2}])
+def test_other_runs_cost_the_filter_more_and_only_the_first_may_take_its_own_accounting(tmp_path, settings):
+    first = entry(**settings)
+    limited, total = (made(first.unit, [first], 1e-6).epsilon for made in (filter_for, total_for))
+    assert limited > 1.5 * total
+    odometer = Odometer(tmp_path / "odometer.jsonl")
+    with pytest.raises(BudgetError, match="must stay within"):
+        odometer.book(first, limit=Limit(0.9))
+    odometer.book(first, limit=Limit(1.0))
+    with pytest.raises(BudgetError, match="must stay within"):  # by its own accounting 0.01 would still fit
+        odometer.book(entry(0.01, **settings), limit=Limit(1.2))
+    odometer.book(entry(0.01, **settings), limit=Limit(1.1 * limited))
+
+
+def test_an_old_entry_makes_a_run_no_first_one(tmp_path):
+    odometer = Odometer(tmp_path / "odometer.jsonl")
+    odometer.book(entry(0.01))
+    with pytest.raises(BudgetError, match="must stay within"):
+        odometer.book(entry(1.0, method="paper"), limit=Limit(1.5))
+
+
+def test_lines_of_0_1_are_read_and_counted_and_newer_ones_refused_by_name(tmp_path):
+    odometer, made = Odometer(tmp_path / "odometer.jsonl"), entry()
+    old = {name: value for name, value in made.to_dict().items() if name not in {"format", "run"}}
+    odometer.path.write_text(json.dumps(old) + "\n")
+    assert odometer.entries() == [replace(Entry.from_dict(made.to_dict()), run="")]
+    odometer.book(made)
+    assert total_for(PrivacyUnit.POINT, odometer.entries(), 1e-6).epsilon == pytest.approx(
+        gaussian_epsilon(math.sqrt(2) * gaussian_mu(1.0, 1e-6), 1e-6), rel=2e-3
+    )
+    for stated in (3, 0, "2", True, None):
+        odometer.path.write_text(json.dumps(made.to_dict() | {"format": stated}) + "\n")
+        with pytest.raises(FedDPError, match=r"line 1 of odometer\.jsonl .* format of a line of the odometer must be from 1 to 2, got"):
+            odometer.entries()
+
+
+def test_a_run_is_booked_once(tmp_path):
+    odometer, made = Odometer(tmp_path / "odometer.jsonl"), entry()
+    odometer.book(made)
+    with pytest.raises(BudgetError, match="a run must be booked once"):
+        odometer.book(made)
+    assert [e.run for e in odometer.entries()] == [made.run]
 
 
 def test_a_limit_is_one_for_the_unit_that_the_run_protects(tmp_path):
     odometer = Odometer(tmp_path / "odometer.jsonl")
     odometer.book(entry())
     with pytest.raises(BudgetError, match="client: no bound, 1 of 2 runs protect points only"):
-        odometer.book(entry(privacy_unit="client"), limit=100)
+        odometer.book(entry(privacy_unit="client"), limit=Limit(100))
 
 
 def test_the_samplers_errors_add_up_too():
@@ -119,7 +192,7 @@ def test_two_runs_at_once_do_not_both_take_the_last_of_a_budget(tmp_path):
 
     def book():
         try:
-            Slow(tmp_path / "odometer.jsonl").book(made, limit=1.2)
+            Slow(tmp_path / "odometer.jsonl").book(made, limit=Limit(1.2))
         except BudgetError as error:
             refused.append(error)
 
@@ -140,7 +213,7 @@ def test_a_damaged_line_is_an_error_and_not_skipped(tmp_path):
         odometer.entries()
 
 
-FIELDS = ["when", "what", "privacy_unit", "epsilon", "delta", "sampling_rate", "secure", "releases", "mechanism"]
+FIELDS = ["format", "run", "when", "what", "privacy_unit", "epsilon", "delta", "sampling_rate", "secure", "releases", "mechanism"]
 LEAVES = st.none() | st.booleans() | st.floats() | st.text(max_size=5)
 PLAIN = st.recursive(LEAVES, lambda x: st.lists(x, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), x), max_leaves=12)
 

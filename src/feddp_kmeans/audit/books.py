@@ -77,7 +77,7 @@ def _adds_up(case: Case, watch: Watch) -> Finding:
 def _odometer(case: Case, watch: Watch) -> Finding:
     """Return whether the odometer books no less than was spent, in one run and in two."""
     plan = case.plan
-    entry = Entry.from_dict(Entry.of(plan, "audit", secure=True).to_dict())
+    entry = Entry.from_dict(Entry.of(plan, "audit", secure=True, run="").to_dict())
     booked = total_for(plan.unit, [entry], plan.delta).epsilon
     twice = total_for(plan.unit, [entry, entry], plan.delta).epsilon
     made = Counter(answered.query.release for answered in watch.seen)

@@ -8,10 +8,14 @@ from rich.table import Table
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._json import parse_json
-from feddp_kmeans.privacy.odometer import Entry, Odometer, totals
+from feddp_kmeans.privacy.accounting import check_budget
+from feddp_kmeans.privacy.odometer import Entry, Odometer, filter_for, totals
 
 ODOMETER = ".feddp-budget.jsonl"
 """Name of the odometer beside the data."""
+
+_SAME = 1e-6
+"""Part by which two totals may differ and be shown as one."""
 
 
 def odometer_of(clients: str, given: Path | None = None) -> Odometer:
@@ -41,23 +45,32 @@ def run_entries(places: list[Path]) -> list[Entry]:
 
 def show_budget(entries: list[Entry], delta: float, console: Console) -> None:
     """Print every run, and what they add up to."""
-    table = Table("when", "what", "protects", "epsilon", "delta", "releases", box=None, padding=(0, 2, 0, 0))
+    check_budget(1.0, delta)
+    table = Table("run", "when", "what", "protects", "epsilon", "delta", "releases", box=None, padding=(0, 2, 0, 0))
     for e in entries:
         epsilon = f"{e.epsilon:g}" if e.private else "NOT PRIVATE"
-        table.add_row(e.when, e.what, e.unit.value, epsilon, f"{e.delta:g}", str(sum(r.times for r in e.releases)))
+        table.add_row(e.run[:8], e.when, e.what, e.unit.value, epsilon, f"{e.delta:g}", str(sum(r.times for r in e.releases)))
     console.print(table)
     console.print("All runs together:", style="bold")
     for total in totals(entries, delta):
         console.print(f"  {total}", highlight=False)
+        limited = filter_for(total.unit, entries, delta)
+        if limited.epsilon > total.epsilon * (1 + _SAME):
+            console.print(
+                f"  A limit counts {limited.epsilon:.4g}: it allows for budgets that were chosen after a look at earlier results.",
+                highlight=False,
+            )
 
 
 def budget_dict(entries: list[Entry], delta: float) -> dict[str, Any]:
     """Return runs and totals as plain data."""
+    check_budget(1.0, delta)
     made = [
         {
             "privacy_unit": t.unit.value,
             "epsilon": None if t.why_unbounded else t.epsilon,
             "delta": t.delta,
+            "limit_epsilon": None if t.why_unbounded else filter_for(t.unit, entries, delta).epsilon,
             "why_unbounded": t.why_unbounded,
         }
         for t in totals(entries, delta)

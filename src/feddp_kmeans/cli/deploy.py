@@ -13,6 +13,7 @@ from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_ledger
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 if TYPE_CHECKING:
     from feddp_kmeans.deployment.job import Job
@@ -132,7 +133,7 @@ def join(
     data: Annotated[str, typer.Option("--data", help="This site's table, or a folder or glob of tables.")],
     limit: Annotated[float, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")],
     key: Annotated[Path | None, typer.Option("--key", help="This site's private key, made by feddp keys --site.")] = None,
-    delta: Annotated[float, typer.Option("--delta", help="Largest delta, and the one at which runs are added up.")] = 1e-5,
+    delta: Annotated[float, typer.Option("--delta", help="Largest delta, and the one at which runs are added up.")] = LIMIT_DELTA,
     unit: options.Unit = "point",
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
@@ -211,7 +212,8 @@ def simulate(
     trust: TrustOption = "secure-sum",
     threshold: Threshold = None,
     colluders: Colluders = 0,
-    limit: options.Limit = None,
+    limit: options.LimitEpsilon = None,
+    limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
     force: options.Force = False,
@@ -229,6 +231,7 @@ def simulate(
     from feddp_kmeans.deployment.simulate import simulate as simulate_job
     from feddp_kmeans.report.result import check_folder
 
+    options.limit_of(limit, limit_delta)
     check_folder(folder, force=force)
     paths = client_paths(clients)
     inputs = open_inputs(clients, server, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=_note)
@@ -245,6 +248,7 @@ def simulate(
         seed=seed,
         odometer=str(odometer_of(clients, odometer).path.resolve()),
         limit=limit,
+        limit_delta=limit_delta,
     )
     with ended_by_signals():
         simulate_job(job, paths, _teller(quiet), columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)

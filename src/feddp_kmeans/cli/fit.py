@@ -16,17 +16,25 @@ from feddp_kmeans._files import write_whole
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.folders import LOOK, RELEASES, check_no_client, checked_folder, emptied, keeping, new_folder
 from feddp_kmeans.cli.options import command_line, err, note, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
-from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.recorded import RecordedFederation
-from feddp_kmeans.privacy.odometer import Entry
+from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared
+    from feddp_kmeans.data.inputs import Inputs
 
-Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a feddp choose-k: its releases are used, not paid again.")]
-RECORD, LOOK = "releases", "choose_k.json"
+Resume = Annotated[
+    Path | None, typer.Option("--resume", help="Folder of a fit that was stopped, or of a choose-k: what is released is not paid again.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", help="Folder for result.json, centers.parquet, report.html and releases. (default: a new one, named by the time)"
+    ),
+]
 
 
 @options.takes_settings()
@@ -39,15 +47,19 @@ def fit(
     ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     resume: Resume = None,
-    limit: options.Limit = None,
+    limit: options.LimitEpsilon = None,
+    limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
-    folder: Annotated[Path | None, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")] = None,
+    folder: Out = None,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Cluster the clients' files privately.
+
+    Every release is kept in the folder as it is made. A run that was stopped goes on with the same options and --resume FOLDER: nothing
+    is paid twice. So does one that has ended: its result is written again from the releases.
 
     Examples:
       feddp fit clients/ --server public.csv -k 10 --epsilon 1 --out run/
@@ -57,38 +69,38 @@ def fit(
     """
     from feddp_kmeans.algorithm.feddp_kmeans import run
     from feddp_kmeans.data.inputs import open_inputs
-    from feddp_kmeans.report.result import check_folder, result_dict, write_result
+    from feddp_kmeans.report.result import result_dict, write_result
 
-    chosen = None
-    if resume is not None:
-        chosen = None if settings.n_clusters == AUTO else settings.fixed_k
-        settings = replace(settings, n_clusters=AUTO)
-    if folder is not None:
-        check_folder(folder, force=force)
+    most = options.limit_of(limit, limit_delta)
+    folder = checked_folder(folder, resume, clients, force=force)
     inputs = open_inputs(
         clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=note
     )
-    prepared = inputs.prepared(settings)
-    federation: Federation = inputs.federation
-    entry = Entry.of(prepared.plan, command_line(), secure=seed is None)
-    if resume is None:
-        odometer_of(clients, odometer).book(entry, limit=limit)
-    else:
-        federation = _recorded(federation, resume)
-        odometer_of(clients, odometer).check_booked(entry)
-    with progress(prepared, quiet=quiet) as on_release:
-        found = run(federation, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
-    result = result_dict(
-        found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
-    )
-    if folder is not None:
+    prepared, chosen = _prepared(inputs, settings, resume)
+    folder = emptied(folder, resume) if folder else new_folder(clients)
+    recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
+    recorded.book_runs(odometer_of(clients, odometer), most, command_line())
+    if not quiet:
+        note(f"Releases and result go to {folder}")
+    with keeping(recorded, folder, f"--resume {resume or folder}"), progress(prepared, quiet=quiet) as on_release:
+        found = run(recorded, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
+        result = result_dict(
+            found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
+        )
         write_result(folder, result)
     if as_json:
         typer.echo(json.dumps(result, indent=2, allow_nan=False))
     elif not quiet:
         show(found, result)
-        if folder is not None:
-            out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
+        out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
+
+
+def _prepared(inputs: "Inputs", settings: Settings, resume: Path | None) -> tuple["Prepared", int | None]:
+    """Return the plan, and the number of clusters if it is chosen now: the run to go on with may be a look that left it open."""
+    prepared = inputs.prepared(settings)
+    if resume is None or settings.n_clusters == AUTO or read_record(resume / RELEASES)["plan"] == plan_digest(prepared.plan):
+        return prepared, None
+    return inputs.prepared(replace(settings, n_clusters=AUTO)), settings.fixed_k
 
 
 @options.takes_settings(clusters=AUTO)
@@ -101,7 +113,8 @@ def choose_k(
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
-    limit: options.Limit = None,
+    limit: options.LimitEpsilon = None,
+    limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
     as_json: options.Json = False,
@@ -122,21 +135,18 @@ def choose_k(
     from feddp_kmeans.report.charts import elbow_chart
     from feddp_kmeans.report.result import check_folder
 
+    most = options.limit_of(limit, limit_delta)
     check_folder(folder, force=True)
-    goes_on = (folder / RECORD).exists()
-    if goes_on and (folder / LOOK).exists():
+    check_no_client(clients, folder)
+    if (folder / LOOK).exists() and read_record(folder / RELEASES):
         raise FedDPError(f"--out must not hold releases already, got {str(folder)!r}.")
     inputs = open_inputs(
         clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=note
     )
     prepared = inputs.prepared(settings)
-    books, entry = odometer_of(clients, odometer), Entry.of(prepared.plan, command_line(), secure=seed is None)
-    if goes_on:
-        books.check_booked(entry)
-    else:
-        books.book(entry, limit=limit)
-    with progress(prepared, quiet=quiet) as on_release:
-        recorded = RecordedFederation(inputs.federation, folder / RECORD)
+    recorded = RecordedFederation(inputs.federation, folder / RELEASES)
+    recorded.book_runs(odometer_of(clients, odometer), most, command_line())
+    with keeping(recorded, folder, f"--out {folder}"), progress(prepared, quiet=quiet) as on_release:
         elbow = feddp_kmeans.choose_k(recorded, prepared, seed=seed, on_release=on_release)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     ledger = recorded.ledger.rows()
@@ -177,9 +187,3 @@ def show(found: "Clustering", result: dict[str, Any]) -> None:
     for remark in found.remarks:
         out.print(f"Note: {remark}.", style="yellow", highlight=False)
     out.print(result["guarantee"], style="bold", highlight=False)
-
-
-def _recorded(federation: Federation, folder: Path) -> RecordedFederation:
-    if not (folder / RECORD).exists():
-        raise FedDPError(f"--resume must be the folder of a feddp choose-k, got {str(folder)!r}.")
-    return RecordedFederation(federation, folder / RECORD)

@@ -18,10 +18,11 @@ from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.deploy import join, keys, serve, simulate
 from feddp_kmeans.cli.fit import choose_k, fit, progress, show
+from feddp_kmeans.cli.folders import INTERRUPTED
 from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_demo_costs, show_ledger
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
-INTERRUPTED = 130
 UNFORESEEN = 70
 
 app = typer.Typer(
@@ -181,7 +182,7 @@ def evaluate(
 @app.command()
 def budget(
     places: Annotated[list[Path], typer.Argument(help="Data folders or files, odometers, or run folders.")],
-    delta: options.Delta = 1e-6,
+    delta: Annotated[float, typer.Option("--delta", "--limit-delta", help="The delta at which runs are added up.")] = LIMIT_DELTA,
     as_json: options.Json = False,
 ) -> None:
     """Show what all runs on the same data have spent together: five runs at epsilon 1 are not one.

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.privacy.odometer import Limit
 
 out = Console()
 err = Console(stderr=True)
@@ -38,7 +39,8 @@ SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Public encodi
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be given again.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="A client file that cannot be read is a client without data.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
-Limit = Annotated[float | None, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")]
+LimitEpsilon = Annotated[float | None, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")]
+LimitDelta = Annotated[float, typer.Option("--limit-delta", help="The delta at which runs are added up.")]
 OdometerFile = Annotated[
     Path | None, typer.Option("--odometer", help="File that adds up runs. (default: .feddp-budget.jsonl beside the data)")
 ]
@@ -100,6 +102,11 @@ def _settings(
 def note(line: str) -> None:
     """Show the person at this terminal a line that goes nowhere else."""
     err.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def limit_of(epsilon: float | None, delta: float) -> Limit | None:
+    """Return the limit that these options state; None where there is none."""
+    return None if epsilon is None else Limit(epsilon, delta)
 
 
 def command_line() -> str:

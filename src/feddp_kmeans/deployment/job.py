@@ -21,8 +21,7 @@ from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.federation.remote import RemoteFederation
 from feddp_kmeans.federation.terms import Trust
 from feddp_kmeans.federation.transport import Transport
-from feddp_kmeans.privacy.odometer import Entry, Odometer
-from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.report.result import result_dict, write_result
 
 JOB, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "releases"
@@ -62,6 +61,7 @@ class Job:
     odometer: str | None = None
     """Where the run is booked by the server too: for simulations, whose clients are this machine's files."""
     limit: float | None = None
+    limit_delta: float = LIMIT_DELTA
 
     def __post_init__(self) -> None:
         Trust.parse(self.trust)
@@ -137,8 +137,8 @@ def run_job(transport: Transport, job: Job, tell: Tell) -> None:
     if remote.n_clients < job.min_clients:
         raise FedDPError(f"clients must be at least {job.min_clients}, got {remote.n_clients} whose data can be used.")
     prepared = prepared_for(_shareable(job), public.points, public.schema, remote.dimension, remote.n_clients)
-    _book(job, prepared.plan)
-    federation = RecordedFederation(remote, out / RELEASES)
+    federation = RecordedFederation(remote, out / RELEASES, run=job.run)
+    _book(job, federation)
     found = feddp_kmeans.run(federation, prepared, seed=job.seed, on_release=lambda name: tell(f"release: {name}"))
     result = result_dict(
         found, columns=remote.columns, seed=job.seed, server_points=prepared.server_points, command=job.command, schema=public.schema
@@ -168,15 +168,11 @@ def _shareable(job: Job) -> Settings:
     return job.settings
 
 
-def _book(job: Job, plan: Plan) -> None:
-    """Book a run whose clients have no odometers of their own; one that goes on must be booked already."""
-    if job.odometer is None:
-        return
-    odometer, entry = Odometer(Path(job.odometer)), Entry.of(plan, job.command, secure=job.seed is None)
-    if (Path(job.out) / RELEASES).exists():
-        odometer.check_booked(entry)
-    else:
-        odometer.book(entry, limit=job.limit)
+def _book(job: Job, federation: RecordedFederation) -> None:
+    """Have a run booked whose clients have no odometers of their own; one that goes on must be booked already."""
+    if job.odometer is not None:
+        limit = None if job.limit is None else Limit(job.limit, job.limit_delta)
+        federation.book_runs(Odometer(Path(job.odometer)), limit, job.command)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _site(job: Job, path: Path, folder: Path) -> Site:
         limit=math.inf,
         state=str(folder),
         odometer=str(folder / "budget.jsonl"),
-        delta=1.0,
+        delta=job.settings.delta,
         unit=job.settings.privacy_unit,
         schema=job.schema,
         ignore=job.ignore,

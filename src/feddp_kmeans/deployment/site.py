@@ -17,7 +17,7 @@ from feddp_kmeans.deployment.kit import read_kit
 from feddp_kmeans.federation.participant import Participant, SiteData
 from feddp_kmeans.federation.secure_sum.identity import load_identity
 from feddp_kmeans.federation.terms import Policy
-from feddp_kmeans.privacy.odometer import Odometer
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 
@@ -33,7 +33,7 @@ class Site:
     state: str
     """Folder for what must be remembered between two messages."""
     odometer: str
-    delta: float = 1e-5
+    delta: float = LIMIT_DELTA
     unit: str = "point"
     schema: str | None = None
     ignore: tuple[str, ...] = ()
@@ -50,6 +50,9 @@ class Site:
     key: str | None = None
     """The site's private key; with it, the kit says who the others are."""
     kit: str | None = None
+
+    def __post_init__(self) -> None:
+        Limit(self.limit, self.delta)
 
     def participant(self, tell: Callable[[str], None]) -> Participant:
         """Return the client half that answers for this site."""

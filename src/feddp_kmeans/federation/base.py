@@ -15,7 +15,7 @@ from feddp_kmeans.federation.gate import Argument, Rule, parse
 from feddp_kmeans.privacy.ledger import Ledger
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.noise import MAX_SCALE, StreamFactory
-from feddp_kmeans.privacy.odometer import Entry, Odometer
+from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer, new_run
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -216,7 +216,9 @@ class Federation(ABC):
     _streams: StreamFactory
     _on_release: Callable[[str], None] | None = None
     _odometer: Odometer | None = None
-    _limit: float | None = None
+    _limit: Limit | None = None
+    _what = "a run in Python"
+    _booked = False
 
     @property
     @abstractmethod
@@ -253,23 +255,30 @@ class Federation(ABC):
         self._ledger = Ledger(plan)
         self._streams = StreamFactory(seed)
         self._on_release = on_release
+        self._booked = False
 
-    def book_runs(self, odometer: Odometer, limit: float | None = None) -> None:
+    def book_runs(self, odometer: Odometer, limit: Limit | None = None, what: str = "a run in Python") -> None:
         """Write every run on this odometer from now on, before its first release; refuse one that would take the total beyond the limit."""
-        self._odometer, self._limit = odometer, limit
+        self._odometer, self._limit, self._what = odometer, limit, what
+
+    def _book(self) -> None:
+        """Write the run on the odometer, if there is one."""
+        if self._odometer is not None:
+            self._odometer.book(Entry.of(self.ledger.plan, self._what, secure=self.secure, run=new_run()), limit=self._limit)
 
     def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
         """Return the sum of the statistic over all clients, with the release's noise."""
         query = Query(statistic, public, self.dimension)
-        if self._odometer is not None and not self.ledger.rows():
-            self._odometer.book(Entry.of(self.ledger.plan, "a run in Python", secure=self.secure), limit=self._limit)
         self.ledger.book(release)
-        if self._on_release is not None:
-            self._on_release(release.name)
         check_query(query, release, self.ledger.plan.unit)
         rate = self.ledger.plan.sampling_rate
         if rate < 1 and not statistic.whole_clients:
             raise FedDPError(f"sampling_rate must be 1 for the statistic {statistic.name!r} of points, got {rate}.")
+        if not self._booked:
+            self._book()
+            self._booked = True
+        if self._on_release is not None:
+            self._on_release(release.name)
         cohort = None if rate == 1 else self._cohort(release.name, rate)
         return self._noisy_sum(query, release, cohort)
 

@@ -98,7 +98,7 @@ class Participant:
         self._registry = registry
         self._policy = policy
         self._odometer = odometer
-        self._runs = RunStates(state)
+        self._runs = RunStates(state, odometer)
         self._identity = identity
         self._roster = roster
         self._tell = tell

@@ -1,15 +1,15 @@
 """A federation whose releases are kept on disk: a run that stops goes on later without paying for any of them again.
 
 The server's computations are repeated from their start with the releases that are there; from the first that is not, the federation is
-asked. A release is on disk before anything sees it. So one that was begun and did not get there was seen by nobody and is made again; one
-that was kept and has gone is not.
+asked. A release is on disk, and marked on the odometer, before anything sees it. So one that was begun and did not get there was seen by
+nobody and is made again; one that was kept and has gone is not, and neither does a copy of the record go on that is not the latest.
 """
 
 import hashlib
 import io
 import json
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -18,45 +18,70 @@ import numpy as np
 
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import locked, npy_bytes, write_whole
-from feddp_kmeans._json import parse_json
+from feddp_kmeans._json import check_format, parse_json
 from feddp_kmeans._typing import BoolArray, FloatArray
 from feddp_kmeans.federation.base import Federation, Query
 from feddp_kmeans.federation.wrapped import WrappedFederation
 from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.odometer import Entry, new_run
 from feddp_kmeans.privacy.plan import Plan
 
 RECORD = "releases.json"
 
+FORMAT = 2
+"""Of the record. That of 0.1 is of format 1: it has no run id, so it cannot go on."""
+
 
 class RecordedFederation(WrappedFederation):
-    """Asks another federation, and keeps every release in a folder."""
+    """Asks another federation, and keeps every release in a folder. ``run`` is the id of a run that begins there (default: random)."""
 
-    def __init__(self, inner: Federation, folder: Path) -> None:
+    def __init__(self, inner: Federation, folder: Path, run: str | None = None) -> None:
         super().__init__(inner)
         self._folder = folder
+        self._run = run
         self._made: dict[str, int] = {}
+        self.begun = False
+        """Whether a run is under way in the folder: it is on record, and booked."""
 
     def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
         """Fix the plan of a run, or go on with the run that the folder holds: its plan must be this one."""
         super().begin(plan, seed, on_release)
         self._inner.begin(plan, seed)
-        self._made = {}
+        self._made, self.begun = {}, False
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            with locked(self._folder):
+                self._begin(plan, seed)
         except OSError as error:
             raise FedDPError(f"releases must be kept in a folder that can be written, got {error}.") from None
-        with locked(self._folder):
-            self._begin(plan, seed)
+        self.begun = True
 
     def _begin(self, plan: Plan, seed: int | None) -> None:
+        """Write a record without releases and then book the run; or go on with the run of the record, which must be booked.
+
+        In this order nothing is booked that cannot go on: killed in between, the run is booked when it goes on.
+        """
         record = self._record()
-        plan_digest = _digest(json.dumps(plan.to_dict(), sort_keys=True, default=str).encode())
-        if record and (record["plan"] != plan_digest or record["seed"] != seed):
-            raise BudgetError(f"the releases in {self._folder.name!r} must be of this very plan and seed; they are of another run.")
-        if not record:
+        is_new = not record
+        if is_new:
             if any(self._folder.glob("*.npy")):
                 raise FedDPError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
-            self._write({"plan": plan_digest, "seed": seed, "server_seed": self._streams.integer_seed("server k-means"), "releases": {}})
+            record = {"format": FORMAT, "run": self._run or new_run(), "plan": plan_digest(plan), "seed": seed}
+            record |= {"server_seed": self._streams.integer_seed("server k-means"), "releases": {}}
+            self._write(record)
+        elif record["plan"] != plan_digest(plan) or record["seed"] != seed:
+            raise BudgetError(f"the releases in {self._folder.name!r} must be of this very plan and seed; they are of another run.")
+        if self._odometer is not None:
+            try:
+                entry = Entry.of(plan, self._what, secure=self.secure, run=record["run"])
+                self._odometer.begin(entry, _state(record), limit=self._limit)
+            except (FedDPError, BudgetError):
+                if is_new:
+                    (self._folder / RECORD).unlink(missing_ok=True)
+                raise
+
+    def _book(self) -> None:
+        """Do nothing: the run was booked when it began."""
 
     @property
     def server_seed(self) -> int:
@@ -72,43 +97,73 @@ class RecordedFederation(WrappedFederation):
 
     def _kept_or_made(self, label: str, query: Query, release: Release) -> FloatArray:
         record = self._record()
-        begun = record["releases"].setdefault(label, {"query": query.digest, "kept": ""})
-        path = self._folder / f"{_digest(label.encode())[:16]}.npy"
-        if begun["query"] != query.digest:
+        before, kept = _state(record), record["releases"].get(label)
+        path = self._folder / f"{_digest(f'{label} {query.digest}'.encode())[:16]}.npy"
+        if kept is not None and kept["query"] != query.digest:
             raise BudgetError(f"release {label!r} must answer the same query as the one on record; it does not.")
-        if path.exists():
-            values = _load(path, begun["kept"], release)
-            self._inner.replay(release)
-            return values
-        if begun["kept"]:
+        if kept is not None and not path.exists():
             raise BudgetError(f"release {label!r} was made before and its result was lost; making it again would spend the budget twice.")
-        self._write(record)
-        values = self._inner.noisy_sum(query.statistic, release, **query.public)
-        content = npy_bytes(values)
-        write_whole(path, content)
-        begun["kept"] = _digest(content)
-        self._write(record)
+        if path.exists():
+            values = _load(path, None if kept is None else kept["kept"], release)
+            self._inner.replay(release)
+        else:
+            values = self._inner.noisy_sum(query.statistic, release, **query.public)
+        if kept is None:
+            content = npy_bytes(values)
+            record["releases"][label] = {"query": query.digest, "kept": _digest(content)}
+            with self._step(record["run"], before, _state(record)):
+                write_whole(path, content)
+                self._write(record)
         return values
 
+    def _step(self, run: str, before: str, after: str) -> AbstractContextManager[None]:
+        return nullcontext() if self._odometer is None else self._odometer.step(run, before, after)
+
     def _record(self) -> dict[str, Any]:
-        path = self._folder / RECORD
-        if not path.exists():
-            return {}
-        try:
-            record = parse_json(path.read_bytes())
-        except (OSError, ValueError):
-            record = None
-        if not _is_record(record):
-            raise FedDPError(f"{RECORD} in {self._folder.name!r} must be the record of a run, got something else.")
-        found: dict[str, Any] = record
-        return found
+        return read_record(self._folder)
 
     def _write(self, record: dict[str, Any]) -> None:
-        write_whole(self._folder / RECORD, json.dumps(record, indent=1).encode())
+        write_whole(self._folder / RECORD, _content(record))
+
+
+def plan_digest(plan: Plan) -> str:
+    """Return what identifies a plan in a record."""
+    return _digest(json.dumps(plan.to_dict(), sort_keys=True, default=str).encode())
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Return the record of releases in a folder, empty where there is none; refuse anything else."""
+    path = folder / RECORD
+    if not path.exists():
+        return {}
+    try:
+        record = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        record = None
+    if isinstance(record, dict):
+        check_format(record, FORMAT, f"{RECORD} in {folder.name!r}")
+    if isinstance(record, dict) and set(record) == _FIELDS - {"format", "run"}:
+        raise BudgetError(f"{RECORD} in {folder.name!r} must name its run; 0.1 gave runs no id. Start a new run: it is booked in full.")
+    if not _is_record(record):
+        raise FedDPError(f"{RECORD} in {folder.name!r} must be the record of a run, got something else.")
+    found: dict[str, Any] = record
+    return found
+
+
+_FIELDS = {"format", "run", "plan", "seed", "server_seed", "releases"}
+
+
+def _content(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, indent=1).encode()
+
+
+def _state(record: dict[str, Any]) -> str:
+    """Return what the odometer marks: a digest of the record, empty as long as no release was made."""
+    return _digest(_content(record)) if record["releases"] else ""
 
 
 def _is_record(given: Any) -> bool:
-    if not isinstance(given, dict) or set(given) != {"plan", "seed", "server_seed", "releases"}:
+    if not isinstance(given, dict) or set(given) != _FIELDS or not isinstance(given["run"], str) or not given["run"]:
         return False
     seeds = type(given["server_seed"]) is int and (given["seed"] is None or type(given["seed"]) is int)
     return seeds and isinstance(given["releases"], dict) and all(_is_row(row) for row in given["releases"].values())
@@ -118,11 +173,11 @@ def _is_row(given: Any) -> bool:
     return isinstance(given, dict) and set(given) == {"query", "kept"} and all(isinstance(part, str) for part in given.values())
 
 
-def _load(path: Path, kept: str, release: Release) -> FloatArray:
-    """Return a release as it was kept; one that was changed since, or is none, is refused. A crash may come before the digest is kept."""
+def _load(path: Path, kept: str | None, release: Release) -> FloatArray:
+    """Return a release as it was kept; one that was changed since is refused. A crash may come before its digest is on record."""
     content = path.read_bytes()
     values: Any = None
-    if not kept or kept == _digest(content):
+    if kept in {None, _digest(content)}:
         with suppress(ValueError, EOFError, SyntaxError, TokenError):
             values = np.load(io.BytesIO(content), allow_pickle=False)
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.size > release.values:

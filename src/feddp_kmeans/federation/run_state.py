@@ -1,5 +1,9 @@
-"""What a client remembers of a run, on its own disk: it may be stopped and started between any two messages."""
+"""What a client remembers of a run, on its own disk: it may be stopped and started between any two messages.
 
+Its odometer marks which state is the latest: one that was set back, copied or emptied answers nothing.
+"""
+
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +14,7 @@ from typing import Any
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import locked, write_whole
 from feddp_kmeans._json import check_fields, parse_json
+from feddp_kmeans.privacy.odometer import Odometer
 
 
 @dataclass
@@ -38,8 +43,9 @@ class RunState:
 class RunStates:
     """All runs of a client, a file each."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, odometer: Odometer) -> None:
         self._folder = folder
+        self._odometer = odometer
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -49,24 +55,33 @@ class RunStates:
             yield
 
     def load(self, run: str) -> RunState | None:
-        """Return what is known of a run; None where nothing is."""
+        """Return what is known of a run; None where nothing is. Refuse what is not the latest that was known."""
         path = self._path(run)
         if not path.exists():
             return None
         try:
-            state = RunState(**parse_json(path.read_bytes()))
+            content = path.read_bytes()
+            state = RunState(**parse_json(content))
         except (OSError, ValueError, TypeError) as error:
             raise FedDPError(f"{path.name} must hold the state of a run, got {type(error).__name__}.") from None
         check_fields(state, path.name)
+        self._odometer.check(run, _digest(content))
         return state
 
     def save(self, run: str, state: RunState) -> None:
         """Keep the state, on disk before this returns, for this user's eyes only."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        content = {f.name: getattr(state, f.name) for f in fields(state)}
-        write_whole(self._path(run), json.dumps(content).encode(), mode=0o600)
+        path = self._path(run)
+        before = _digest(path.read_bytes()) if path.exists() else ""
+        content = json.dumps({f.name: getattr(state, f.name) for f in fields(state)}).encode()
+        with self._odometer.step(run, before, _digest(content)):
+            write_whole(path, content, mode=0o600)
 
     def _path(self, run: str) -> Path:
         if not (0 < len(run) <= 64 and run.isalnum()):
             raise FedDPError(f"run must be a name of letters and digits, got {run!r:.80}.")
         return self._folder / f"{run}.json"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

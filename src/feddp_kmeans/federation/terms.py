@@ -11,7 +11,7 @@ from typing import Any
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.accounting import accounting_work
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.odometer import Entry, Odometer
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry, Limit, Odometer
 from feddp_kmeans.privacy.plan import Composition, Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -127,7 +127,7 @@ class Policy:
     unit: PrivacyUnit
     epsilon: float
     """Largest epsilon that all runs on this data may spend together."""
-    delta: float = 1e-5
+    delta: float = LIMIT_DELTA
     """Largest delta, and the one at which the runs are added up."""
     allow_aggregator: bool = False
     allow_simulation: bool = False
@@ -156,9 +156,12 @@ class Policy:
             raise BudgetError(f"epsilon must be at most {self.epsilon:g}, got a plan that spends {terms.epsilon_spent:.4g}.")
 
     def book(self, terms: Terms, odometer: Odometer) -> None:
-        """Write the run on this client's own odometer; refuse one that would take all its runs together beyond the limit."""
-        limit = None if math.isinf(self.epsilon) else self.epsilon
-        odometer.book(Entry.of(terms.plan, f"run {terms.run}", secure=terms.secure), limit=limit, delta=self.delta)
+        """Write a run that this client remembers nothing of on its own odometer; refuse one that would take all its runs beyond the limit.
+
+        One that is booked already must be this very plan, and have answered nothing.
+        """
+        limit = None if math.isinf(self.epsilon) else Limit(self.epsilon, self.delta)
+        odometer.begin(Entry.of(terms.plan, f"run {terms.run}", secure=terms.secure, run=terms.run), "", limit=limit)
 
 
 def _plan(given: Mapping[str, Any]) -> Plan:

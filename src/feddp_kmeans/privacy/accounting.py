@@ -99,6 +99,30 @@ def runs_epsilon(runs: Sequence[tuple[Sequence[Release], float]], delta: float, 
     return _pld_epsilon(tuple(numbers.items()), delta, coarseness)
 
 
+def pure_mu(epsilon: float) -> float:
+    """Return the mu at which every pure epsilon-DP mechanism is mu-Gaussian DP: ``2 Phi^-1(e^eps / (1 + e^eps))``.
+
+    Its trade-off curve lies on or above ``max(1 - e^eps a, e^-eps (1 - a))``, whose kink is at ``a = b = 1 / (1 + e^eps)``. The curve of
+    mu-Gaussian DP is convex and symmetric, starts at (0, 1), and passes through that point if ``Phi(-mu / 2) = 1 / (1 + e^eps)``: so it
+    lies below the two straight pieces.
+    """
+    from scipy import special
+
+    return float(-2 * special.ndtri_exp(-math.log1p(math.exp(-epsilon)) - epsilon))
+
+
+def filter_epsilon(releases: Sequence[Release], delta: float) -> float:
+    """Return the epsilon of releases whose noise may have been chosen after looking at those before.
+
+    Gaussian DP composes without loss for adaptively chosen budgets too (Smith and Thakurta 2022; Koskela et al. 2023): a sum of squared
+    mu. A Laplace release enters with the mu of its pure epsilon, a sampled one as if it were not.
+    """
+    gaussian = Mechanism.GAUSSIAN
+    mus = [(1 / r.noise_multiplier if r.mechanism is gaussian else pure_mu(1 / r.noise_multiplier), r.times) for r in releases]
+    mu = math.sqrt(sum(times * one**2 for one, times in mus))
+    return gaussian_epsilon(mu, delta) if mu else 0.0
+
+
 def accounting_work(releases: Sequence[Release], *, sampled: bool) -> float:
     """Return about how large the privacy losses of noisy releases become together: time and memory of the accountant grow with it.
 

@@ -1,0 +1,88 @@
+"""Where a run of this machine keeps its releases and its result, and what becomes of them if it stops."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+import typer
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.cli.options import err
+from feddp_kmeans.federation.recorded import RECORD, RecordedFederation, read_record
+
+RELEASES, LOOK = "releases", "choose_k.json"
+"""Of a run folder: the releases on record, and what feddp choose-k found."""
+INTERRUPTED = 130
+_WRITTEN = ("result.json", "centers.parquet", "report.html", f"{RELEASES}/{RECORD}", f"{RELEASES}/0.npy")
+"""What a run writes, by example."""
+
+
+def new_folder(clients: str) -> Path:
+    """Make a folder here that is named by the time, and return it."""
+    name = datetime.now(UTC).strftime("feddp-%Y-%m-%dT%H.%M.%S")
+    for number in count(1):
+        folder = Path(name if number == 1 else f"{name}-{number}")
+        check_no_client(clients, folder)
+        with suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise AssertionError
+
+
+def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, force: bool) -> Path | None:
+    """Return where the result goes, None for a new folder; refuse what cannot be, before anything is read or spent.
+
+    A fit that goes on writes into its own folder, one that goes on from a look into another.
+    """
+    from feddp_kmeans.report.result import check_folder
+
+    if resume is not None:
+        if not read_record(resume / RELEASES):
+            raise FedDPError(f"--resume must be a folder with the releases of a feddp fit or choose-k, got {str(resume)!r}.")
+        is_own = not (resume / LOOK).exists() if folder is None else folder.resolve() == resume.resolve()
+        folder = resume if is_own else folder
+    check_folder(folder or Path(), force=force or folder in {None, resume})
+    if folder is not None and folder != resume:
+        check_no_client(clients, folder)
+        if (folder / RELEASES / RECORD).exists() and not force:
+            raise FedDPError(
+                f"--out must not hold releases already, got {str(folder)!r}: --resume {folder} goes on with them, --force pays again."
+            )
+    return folder
+
+
+def emptied(folder: Path, resume: Path | None) -> Path:
+    """Return the folder without the releases of another run, which may be replaced."""
+    if folder != resume:
+        shutil.rmtree(folder / RELEASES, ignore_errors=True)
+    return folder
+
+
+def check_no_client(clients: str, folder: Path) -> None:
+    """Refuse a folder whose files would be read as clients the next time."""
+    pattern = Path(clients).absolute()
+    pattern = pattern / "*" if pattern.is_dir() else pattern
+    if any((folder.absolute() / name).match(str(pattern)) for name in _WRITTEN):
+        raise FedDPError(f"--out must be a folder that is not read as clients, got {str(folder)!r} for the clients {clients!r}.")
+
+
+@contextmanager
+def keeping(recorded: RecordedFederation, folder: Path, how: str) -> Iterator[None]:
+    """Say how a run that stops goes on, if it had begun, and take its folder away if nothing is in it. Ctrl-C is exit status 130."""
+    try:
+        yield
+    except BaseException as error:
+        if recorded.begun or isinstance(error, KeyboardInterrupt):
+            kept = f"what was released is kept. Go on with the same options and {how}" if recorded.begun else "nothing was released."
+            err.print(f"feddp: stopped; {kept}", highlight=False, markup=False, soft_wrap=True)
+        for place in (folder / RELEASES, folder):
+            with suppress(OSError):
+                place.rmdir()
+        if isinstance(error, KeyboardInterrupt):
+            raise typer.Exit(INTERRUPTED) from None
+        if isinstance(error, OSError):
+            raise FedDPError(f"the run must be able to read its data and to write its folder, got {error}.") from None
+        raise

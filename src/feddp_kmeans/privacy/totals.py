@@ -1,0 +1,93 @@
+"""What several runs on the same data guarantee together, and the limit that they must keep.
+
+Two theorems: an odometer adds up runs whose budgets were fixed without a look at each other's results; a filter, which limits need, holds
+for budgets that were chosen after the results before them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.privacy.accounting import accounting_work, filter_epsilon, runs_epsilon
+from feddp_kmeans.privacy.entry import Entry
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+LIMIT_DELTA = 1e-6
+"""The delta at which runs are added up, unless another is asked for."""
+
+_MOST_WORK = 1e4
+"""Privacy losses beyond which runs are not added up: they guarantee nothing, and an accountant would be at it for hours."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that all runs on the same data may spend together: one epsilon, at one delta, whatever the deltas of the runs are."""
+
+    epsilon: float
+    delta: float = LIMIT_DELTA
+
+    def __post_init__(self) -> None:
+        if isinstance(self.epsilon, bool) or not (isinstance(self.epsilon, int | float) and self.epsilon > 0):
+            raise FedDPError(f"limit must be a positive epsilon, got {self.epsilon!r}.")
+        if not (isinstance(self.delta, int | float) and 0 < self.delta < 1):
+            raise FedDPError(f"limit_delta must be between 0 and 1, got {self.delta!r}.")
+
+
+@dataclass(frozen=True)
+class Total:
+    """What all runs together guarantee to one kind of unit."""
+
+    unit: PrivacyUnit
+    epsilon: float
+    delta: float
+    runs: int
+    why_unbounded: str = ""
+
+    def within(self, limit: Limit) -> bool:
+        """Return whether this is no more than the limit."""
+        return not self.why_unbounded and self.epsilon <= limit.epsilon
+
+    def __str__(self) -> str:
+        """Return the total in one line."""
+        if self.why_unbounded:
+            return f"{self.unit.value}: no bound, {self.why_unbounded}"
+        return f"{self.unit.value}: epsilon {self.epsilon:.4g} at delta {self.delta:g} over {self.runs} run{'s' * (self.runs != 1)}"
+
+
+def totals(entries: Sequence[Entry], delta: float) -> list[Total]:
+    """Return what the runs guarantee together, to points and to clients."""
+    return [total_for(unit, entries, delta) for unit in PrivacyUnit]
+
+
+def total_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Total:
+    """Return what the runs guarantee together to one kind of unit: their budgets were fixed without a look at each other's results.
+
+    A client is more than any of its points, so a run that protects clients protects points as well as it protects clients, and all
+    runs count for points. A run that protects points bounds nothing for clients.
+    """
+    why = _unbounded(unit, entries)
+    work = 0.0 if why else accounting_work([r for e in entries for r in e.releases], sampled=any(e.sampling_rate < 1 for e in entries))
+    if work > _MOST_WORK:
+        why = "so many releases had so little noise"
+    epsilon = math.inf if why else runs_epsilon([(e.releases, e.sampling_rate) for e in entries], delta)
+    return Total(unit, epsilon + _sampler_epsilon(entries), delta, len(entries), why)
+
+
+def filter_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Total:
+    """Return what the runs guarantee together even if the budget of each was chosen after the results of those before it."""
+    why = _unbounded(unit, entries)
+    epsilon = math.inf if why else filter_epsilon([r for e in entries for r in e.releases], delta)
+    return Total(unit, epsilon + _sampler_epsilon(entries), delta, len(entries), why)
+
+
+def _unbounded(unit: PrivacyUnit, entries: Sequence[Entry]) -> str:
+    """Return why nothing bounds what the runs tell of this unit; empty if something does."""
+    if open_runs := [e for e in entries if not e.private]:
+        return f"{len(open_runs)} of {len(entries)} runs had no noise or a known seed"
+    narrower = [e for e in entries if unit is PrivacyUnit.CLIENT and e.unit is PrivacyUnit.POINT]
+    return f"{len(narrower)} of {len(entries)} runs protect points only" if narrower else ""
+
+
+def _sampler_epsilon(entries: Sequence[Entry]) -> float:
+    return sum(r.sampler_epsilon for e in entries for r in e.releases)
