@@ -221,6 +221,9 @@ class Federation(ABC):
         if self.ledger.plan.sampling_rate < 1:
             self._streams.stream(f"cohort/{release.name}")
 
+    def kept(self) -> None:
+        """Be told that the latest release is on record: nothing that could make it again is needed any more."""
+
     @abstractmethod
     def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
         """Return the noisy sum over the cohort's clients; all of them where it is None."""

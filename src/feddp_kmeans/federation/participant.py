@@ -4,10 +4,12 @@ A participant answers a server that it need not trust: it is shown the terms of 
 odometer, and answers nothing that the terms do not hold, nothing twice, and nothing after its budget is spent.
 """
 
+import hashlib
 import hmac
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -34,6 +36,13 @@ from feddp_kmeans.privacy.odometer import Odometer
 
 PUBLIC = "public."
 """Prefix of the fields that hold a query's public arguments."""
+
+_MOST_SESSIONS = 1000
+"""Sessions of one run: a server that starts again opens a new one."""
+
+_DESCRIBE_FAILED = "its data cannot be read; the reason is in its own log"
+_FAILED = "its data or its program failed; the reason is in its own log"
+_PACKAGE = Path(__file__).parents[1]
 
 
 class Holding(Protocol):
@@ -105,42 +114,40 @@ class Participant:
         self._tell = tell
 
     def handle(self, request: bytes) -> bytes:
-        """Return the answer to one request. A refusal says which rule was broken; a failure says nothing of the data."""
+        """Return the answer to one request.
+
+        A refusal says which rule was broken, and is decided before the data are touched. From then on whatever goes wrong is a failure,
+        and a failure is one of two fixed sentences.
+        """
         kind = "a request"
         try:
             asked = unpack(request)
+            answers = {
+                "describe": self._describe,
+                "agree": self._agree,
+                "share": self._share,
+                "sum": self._sum,
+                "mask": self._mask,
+                "confirm": self._confirm,
+                "unmask": self._unmask,
+            }
+            if asked.kind not in answers:
+                raise FedDPError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
             kind = asked.kind
             with nullcontext() if kind == "describe" else self._runs.locked():
-                return self._answer(asked)
+                return answers[kind](asked)
         except (FedDPError, BudgetError) as error:
             self._tell(f"refused {kind}: {error}")
             return pack("refused", reason=str(error))
         except Exception as error:  # noqa: BLE001
-            # What went wrong may quote the data: it is told here and not to the server.
-            self._tell(f"failed at {kind}: {type(error).__name__}: {error}")
-            return pack("failed", reason="its data or its program failed; the reason is in its own log")
-
-    def _answer(self, asked: Envelope) -> bytes:
-        answers = {
-            "describe": self._describe,
-            "agree": self._agree,
-            "share": self._share,
-            "sum": self._sum,
-            "mask": self._mask,
-            "confirm": self._confirm,
-            "unmask": self._unmask,
-        }
-        if asked.kind not in answers:
-            raise FedDPError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
-        return answers[asked.kind](asked)
+            # What an error says may quote the data: its kind and its place are kept here, and the server gets a fixed sentence.
+            self._tell(f"failed at {kind}: {where_of(error)}")
+            return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
 
     def _describe(self, asked: Envelope) -> bytes:
         nonce = asked.get("nonce", bytes)
-        try:
+        with _touching_data():
             columns = self._data().columns
-        except FedDPError as error:
-            self._tell(f"the data cannot be used: {error}")
-            return pack("failed", reason="its data cannot be read; the reason is in its own log")
         signature = b"" if self._identity is None else sign(self._identity, presence(nonce, self.name))
         return pack("described", name=self.name, protocol=PROTOCOL, columns=list(columns), signature=signature)
 
@@ -148,6 +155,9 @@ class Participant:
         terms = Terms.from_dict(asked.get("terms", dict))
         session = asked.get("session", bytes)
         self._policy.check(terms)
+        secure_sum = terms.trust is Trust.SECURE_SUM
+        if secure_sum and self._roster is not None:
+            self._policy.check_sites(terms, len(self._roster))
         state = self._runs.load(terms.run)
         if state is None:
             self._policy.book(terms, self._odometer)
@@ -157,33 +167,50 @@ class Participant:
             raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to; they were changed.")
         if session.hex() in state.sessions or len(session) != SESSION_BYTES:
             raise BudgetError("a session must be new, got one that was open before.")
+        if len(state.sessions) >= _MOST_SESSIONS:
+            raise BudgetError(f"sessions of a run must be at most {_MOST_SESSIONS}, got one more.")
         state.sessions.append(session.hex())
         state.session, state.turn, state.rounds, state.party, state.received = session.hex(), 0, {}, None, False
-        reply = {}
-        if terms.trust is Trust.SECURE_SUM:
+        reply: dict[str, Any] = {}
+        if secure_sum:
             rounds = asked.get("rounds", int)
             if not 1 <= rounds <= sum(release.times for release in terms.plan.releases):
                 raise BudgetError(f"rounds must be at most the releases of the plan, got {rounds}.")
-            party = Party.new(self.name, SessionTerms(session, rounds, terms.threshold, terms.colluders, terms.confirmed))
-            reply["advert"] = party.advert(self._identity).to_dict()
+            party = Party.new(self.name, session_terms(terms, session, rounds))
+            reply = {"advert": party.advert(self._identity).to_dict(), "parties": state.parties}
             state.party = party.to_dict()
         self._runs.save(terms.run, state)
         return pack("agreed", **reply)
 
     def _share(self, asked: Envelope) -> bytes:
-        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+        run, terms, state = self._turn(asked, Trust.SECURE_SUM)
         party = Party.from_dict(state.party)
-        shares = party.share([Advert.from_dict(a) for a in asked.get("adverts", list)], self._roster)
+        adverts = [Advert.from_dict(a) for a in asked.get("adverts", list)]
+        self._pin(state, terms, [advert.name for advert in adverts])
+        shares = party.share(adverts, self._roster)
         state.party = party.to_dict()
         self._runs.save(run, state)
         return pack("shared", **place_of(asked), shares=sealed_to(shares))
 
+    def _pin(self, state: RunState, terms: Terms, names: list[str]) -> None:
+        """Fix the parties of a run at its first session; refuse a party that was not there then.
+
+        Whoever helps to open this client's part is one of them, so that 2t > n + c for their number n leaves room for one opening only.
+        """
+        strangers = set(names) - set(state.parties or names)
+        if strangers:
+            raise BudgetError(f"parties must be those of the run's first session, got {min(strangers)!r:.80}.")
+        state.parties = state.parties or names
+        self._policy.check_sites(terms, len(state.parties))
+
     def _sum(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.AGGREGATOR)
         release, statistic, public = self._query(asked, terms, state)
-        total = self._own_total(statistic, release, public)
-        self._runs.save(run, state)
-        return pack("summed", **place_of(asked), values=total)
+        self._check_size(statistic, release, public)
+        with _touching_data():
+            total = self._own_total(statistic, release, public)
+            self._runs.save(run, state)
+            return pack("summed", **place_of(asked), values=total)
 
     def _mask(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.SECURE_SUM)
@@ -195,12 +222,16 @@ class Participant:
         if not state.received:
             party.receive(asked.get("sharers", list), sealed_from(asked.get("shares", dict)))
             state.received = True
-        part = release.with_noise(self._own_total(statistic, release, public), self._stream(asked, terms), terms.shares)
-        masked = party.mask(number, part.view(np.uint64))
-        state.rounds[str(number)] = label
-        state.party = party.to_dict()
-        self._runs.save(run, state)
-        return pack("masked", **place_of(asked), values=masked)
+        party.check_round(number)
+        stream = self._stream(asked, terms)
+        self._check_size(statistic, release, public)
+        with _touching_data():
+            part = release.with_noise(self._own_total(statistic, release, public), stream, terms.shares)
+            masked = party.mask(number, part.view(np.uint64), query_bytes(asked.fields))
+            state.rounds[str(number)] = label
+            state.party = party.to_dict()
+            self._runs.save(run, state)
+            return pack("masked", **place_of(asked), values=masked)
 
     def _confirm(self, asked: Envelope) -> bytes:
         run, _, state = self._turn(asked, Trust.SECURE_SUM)
@@ -213,18 +244,24 @@ class Participant:
         return pack("confirmed", **place_of(asked), signature=signature)
 
     def _unmask(self, asked: Envelope) -> bytes:
+        number, survivors = asked.get("round", int), asked.get("survivors", list)
+        opening = [asked.get("session", bytes).hex(), number, survivors]
+        before = self._runs.load(asked.get("run", str))
+        if before is not None and before.answer.get("opening") == opening:
+            return bytes.fromhex(before.answer["reply"])
         run, _, state = self._turn(asked, Trust.SECURE_SUM)
-        number = asked.get("round", int)
         label = state.rounds.get(str(number))
         if label is None or label in state.opened:
             raise BudgetError(f"round {number} must be one that this client sent a masked sum for, and be unmasked once.")
         party = Party.from_dict(state.party)
-        reply = party.unmask(number, asked.get("survivors", list), sealed_from(asked.get("confirmations", dict)))
+        shares = party.unmask(number, survivors, sealed_from(asked.get("confirmations", dict)))
+        reply = pack("unmasked", **place_of(asked), **shares.to_dict())
         state.opened.append(label)
+        state.answer = {"opening": opening, "reply": reply.hex()}
         state.party = party.to_dict()
         self._runs.save(run, state)
         self._tell(f"{label}: answered")
-        return pack("unmasked", **place_of(asked), **reply.to_dict())
+        return reply
 
     def _turn(self, asked: Envelope, trust: Trust) -> tuple[str, Terms, RunState]:
         """Return the run that a request belongs to, if it is of the session under way and was not answered before."""
@@ -259,12 +296,16 @@ class Participant:
             raise BudgetError(f"release {_label(asked)!r} must stay the query that it was; it was changed.")
         return release, statistic, public
 
+    def _check_size(self, statistic: Statistic, release: Release, public: Mapping[str, Any]) -> None:
+        """Find what is wrong with a query without looking at any point: on no points, of as many coordinates as ours have."""
+        with _touching_data():
+            dimension = len(self._data().columns)
+        nobody = ClientBatch(np.empty((0, dimension)), np.zeros(1, dtype=np.int64))
+        release.check_size(statistic(nobody, **public).size)
+
     def _own_total(self, statistic: Statistic, release: Release, public: Mapping[str, Any]) -> IntArray:
-        data = self._data()
-        nobody = ClientBatch(np.empty((0, len(data.columns))), np.zeros(1, dtype=np.int64))
-        release.check_size(statistic(nobody, **public).size)  # what is wrong with a query is found without looking at any point
         self._tell(f"{release.name}: computing {statistic.name}")
-        total = data.total(statistic, public)
+        total = self._data().total(statistic, public)
         release.check_size(total.size)
         return total
 
@@ -273,6 +314,39 @@ class Participant:
         if terms.secure:
             return SystemStream()
         return SeededStream(asked.get("seed", int), f"{self.name}/{_label(asked)}")
+
+
+class _DataError(Exception):
+    """Something went wrong once the data were touched. What it was is this error's cause, and is shown to nobody."""
+
+
+@contextmanager
+def _touching_data() -> Iterator[None]:
+    """Make whatever goes wrong in the block a failure that says nothing: from here on a message could quote the data."""
+    try:
+        yield
+    except Exception as error:
+        raise _DataError from error
+
+
+def where_of(error: BaseException) -> str:
+    """Return the kind of an error and where in this package it came up, and nothing of what it says: that may quote the data."""
+    while isinstance(error, _DataError) and error.__cause__ is not None:
+        error = error.__cause__
+    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
+    place = f" in {Path(ours[-1].filename).relative_to(_PACKAGE)}, line {ours[-1].lineno}" if ours else ""
+    return f"{type(error).__name__}{place}"
+
+
+def session_terms(terms: Terms, session: bytes, rounds: int) -> SessionTerms:
+    """Return the terms of a session of a run: they are good for runs on these very terms only."""
+    return SessionTerms(session, rounds, terms.threshold, terms.colluders, terms.confirmed, terms.digest)
+
+
+def query_bytes(fields: Mapping[str, Any]) -> bytes:
+    """Return a digest of what a request asks for, bit by bit as it travels: masks cancel among sites that were asked the same."""
+    asked = {name: fields[name] for name in sorted(fields) if name in ("release", "number", "statistic") or name.startswith(PUBLIC)}
+    return hashlib.sha256(pack("query", **asked)).digest()
 
 
 def place_of(message: Envelope) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class RecordedFederation(WrappedFederation):
         write_whole(path, content)
         begun["kept"] = _digest(content)
         self._write(record)
+        self._inner.kept()
         return values
 
     def _record(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,13 +13,14 @@ import numpy as np
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
-from feddp_kmeans.federation.participant import PUBLIC, place_of, presence, sealed_from, sealed_to
+from feddp_kmeans.federation.journal import Journal, Pending
+from feddp_kmeans.federation.participant import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
+from feddp_kmeans.federation.quorum import assumed_colluders, default_threshold
 from feddp_kmeans.federation.secure_sum import wire
-from feddp_kmeans.federation.secure_sum.aggregator import Aggregator
+from feddp_kmeans.federation.secure_sum.aggregator import Aggregator, masked_sum
 from feddp_kmeans.federation.secure_sum.identity import PublicIdentity, verify
 from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.federation.secure_sum.terms import SESSION_BYTES
-from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
 from feddp_kmeans.federation.terms import Terms, Trust
 from feddp_kmeans.federation.transport import Lost, Transport
 from feddp_kmeans.federation.wire import PROTOCOL, Envelope, pack, unpack
@@ -46,11 +48,12 @@ class RemoteFederation(Federation):
         *,
         trust: Trust = Trust.SECURE_SUM,
         threshold: int | None = None,
-        colluders: int = 0,
-        confirmed: bool = False,
+        colluders: int | None = None,
+        confirmed: bool | None = None,
         columns: tuple[str, ...] | None = None,
         roster: Mapping[str, PublicIdentity] | None = None,
         run: str | None = None,
+        journal: Path | None = None,
         timeout: float = TIMEOUT,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -59,9 +62,10 @@ class RemoteFederation(Federation):
         self.trust = trust.value
         self._threshold = threshold
         self._colluders = colluders
-        self._confirmed = confirmed
+        self._confirmed = roster is not None if confirmed is None else confirmed
         self._roster = roster
         self._run = run or secrets.token_hex(16)
+        self._journal = Journal(journal, self._run)
         self._timeout = timeout
         self._tell = tell
         self._nodes: dict[str, int] = {}
@@ -82,15 +86,21 @@ class RemoteFederation(Federation):
         return len(self.columns)
 
     @property
-    def threshold(self) -> int:
-        """Return the fewest clients that a release is made of.
+    def n_sites(self) -> int:
+        """Return the number of sites that the threshold is reckoned from: the roster's; without one, those that were there at the start."""
+        return self.n_clients if self._roster is None else len(self._roster)
 
-        By default two thirds of them, and always more than half of all clients and colluders together: then no two disjoint groups of
-        clients could each open a sum.
-        """
-        if self._threshold is not None:
-            return self._threshold
-        return max((self.n_clients + self._colluders) // 2 + 1, math.ceil(2 * self.n_clients / 3))
+    @property
+    def colluders(self) -> int:
+        """Return how many sites may side with the server. One that is trusted with the sums needs none."""
+        if self._colluders is not None:
+            return self._colluders
+        return assumed_colluders(self.n_sites) if self._mode is Trust.SECURE_SUM else 0
+
+    @property
+    def threshold(self) -> int:
+        """Return the fewest sites that a release is made of."""
+        return default_threshold(self.n_sites, self.colluders) if self._threshold is None else self._threshold
 
     def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
         """Fix the plan of a run. The clients are shown it when the first release needs them."""
@@ -98,27 +108,39 @@ class RemoteFederation(Federation):
         if not 1 <= self.threshold <= self.n_clients:
             raise FedDPError(f"threshold must be from 1 to the {self.n_clients} clients, got {self.threshold}.")
         self._seed = seed
-        self._terms = Terms(self._run, plan, self._mode, seed is None, self.threshold, self._colluders, self._confirmed)
+        self._terms = Terms(self._run, plan, self._mode, seed is None, self.threshold, self.colluders, self._confirmed)
         self._made = Counter()
         self._session = None
 
     def replay(self, release: Release) -> None:
         """Book a release whose result is on record."""
         super().replay(release)
+        self._journal.forget(f"{release.name} {self._made[release.name]}")
         self._made[release.name] += 1
 
+    def kept(self) -> None:
+        """Forget how the latest release was opened."""
+        self._journal.forget()
+
     def _noisy_sum(self, statistic: Statistic, release: Release, cohort: BoolArray | None, public: dict[str, Any]) -> FloatArray:
-        if self._session is None:
-            self._session = self._open()
         query = {"release": release.name, "number": self._made[release.name], "statistic": statistic.name}
         query |= {PUBLIC + name: value for name, value in public.items()}
+        pending = self._journal.read(query)
         self._made[release.name] += 1
+        if pending is not None:
+            return self._told(release.from_steps(self._finished(pending, query)))
+        if self._session is None:
+            self._session = self._open()
         length = len(statistic(ClientBatch(np.empty((0, self.dimension)), np.zeros(1, dtype=np.int64)), **public))
         if self._mode is Trust.AGGREGATOR:
             total = self._plain_sum(self._session, statistic, release, query, cohort, length, public)
             values = release.noisy(total, self._streams.stream(release.name))
         else:
             values = release.from_steps(self._secure_sum(self._session, query, length))
+        return self._told(values)
+
+    def _told(self, values: FloatArray) -> FloatArray:
+        """Return a release once it is told what was spent."""
         ledger = self.ledger
         made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
         self._tell(f"{made} of {planned} releases made: epsilon {ledger.epsilon_so_far:.3g} of {ledger.plan.epsilon:g}")
@@ -185,10 +207,20 @@ class RemoteFederation(Federation):
             confirmations = self._read(replies, lambda _, reply: reply.get("signature", bytes))
             self._check_enough(query, confirmations, needed=self.threshold, of=len(survivors))
         request = pack("unmask", **session.next_turn(), **about, confirmations=sealed_to(confirmations))
-        replies = self._ask(dict.fromkeys(survivors, request), "unmasked", session.place)
-        opened = self._read(replies, lambda _, reply: _unmasked_of(reply))
+        pending = Pending(aggregator.without_messages(), masked_sum(masked.values()), request)
+        self._journal.write(query, pending)
+        return self._finished(pending, query)
+
+    def _finished(self, pending: Pending, query: dict[str, Any]) -> IntArray:
+        """Return the sum that sites are asked to open: for the first time, or again after a restart, when they say again what they said."""
+        asked = unpack(pending.request)
+        survivors = tuple(asked.fields["survivors"])
+        present = {name: pending.request for name in survivors if name in self._nodes}
+        self._check_enough(query, present, needed=self.threshold, of=len(survivors))
+        opened = self._read(self._ask(present, "unmasked", place_of(asked)), lambda _, reply: _unmasked_of(reply))
         self._check_enough(query, opened, needed=self.threshold, of=len(survivors))
-        total: IntArray = aggregator.total(number, masked, opened).view(np.int64)
+        number = asked.fields["round"]
+        total: IntArray = pending.aggregator.unmasked(number, survivors, pending.masked, opened, query_bytes(query)).view(np.int64)
         return total
 
     def _open(self) -> "_Session":
@@ -201,11 +233,26 @@ class RemoteFederation(Federation):
         self._check_enough({"release": "the plan"}, agreed, needed=self.threshold)
         session.names = sorted(agreed)
         if self._mode is Trust.SECURE_SUM:
+            agreed = self._same_parties(agreed)
             session.aggregator = self._exchange_keys(session, agreed, rounds)
         return session
 
+    def _same_parties(self, agreed: Mapping[str, Envelope]) -> dict[str, Envelope]:
+        """Return the answers of those that were in the run's first session, as the sites remember it: they share keys with nobody else."""
+        remembered = self._read(agreed, lambda _, reply: self._parties_of(reply))
+        names = set(remembered).intersection(*(parties for parties in remembered.values() if parties))
+        for name in sorted(set(remembered) - names):
+            self._missing[name] = "it was not in the first session of this run"
+        return {name: agreed[name] for name in sorted(names)}
+
+    def _parties_of(self, reply: Envelope) -> tuple[str, ...]:
+        parties = wire.names(reply.get("parties", list), "the parties of a run")
+        if parties and len(parties) < self.threshold:
+            raise FedDPError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
+        return parties
+
     def _exchange_keys(self, session: "_Session", agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
-        terms = SessionTerms(session.key, rounds, self._terms.threshold, self._terms.colluders, self._terms.confirmed)
+        terms = session_terms(self._terms, session.key, rounds)
         aggregator = Aggregator(terms)
         adverts = self._read(agreed, _advert_of)
         self._check_enough({"release": "the keys"}, adverts, needed=self.threshold)
