@@ -32,7 +32,7 @@ def test_other_labels_under_one_round(tmp_path):
         seen.append((meeting.total(number, label), meeting.total(number, "loud 0")))
     print(seen, meeting.refusals)
     assert seen == [(None, None)] * 3
-    
+
 
 def test_terms(tmp_path):
     liar = Liar(tmp_path, 5)
@@ -44,4 +44,3 @@ def test_terms(tmp_path):
     meeting.agree([victim])
     print(meeting.refusals)
     assert not meeting.share(liar.names)
-    

@@ -13,7 +13,7 @@ import numpy as np
 from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import Array
-from feddp_kmeans.federation.participant import query_bytes
+from feddp_kmeans.federation.protocol import query_bytes
 from feddp_kmeans.federation.secure_sum.aggregator import Aggregator
 from feddp_kmeans.federation.wire import Envelope, pack, unpack
 

@@ -4,12 +4,10 @@ A participant answers a server that it need not trust: it is shown the terms of 
 odometer, and answers nothing that the terms do not hold, nothing twice, and nothing after its budget is spent.
 """
 
-import hashlib
 import hmac
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -22,27 +20,24 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch, Statistic, check_query, query_digest
 from feddp_kmeans.federation.batches import PointSource, SourceClients
 from feddp_kmeans.federation.local import exact_sum
+from feddp_kmeans.federation.protocol import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
 from feddp_kmeans.federation.run_state import RunState, RunStates
 from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, sign
 from feddp_kmeans.federation.secure_sum.messages import Advert
 from feddp_kmeans.federation.secure_sum.party import Party
 from feddp_kmeans.federation.secure_sum.terms import SESSION_BYTES
-from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
 from feddp_kmeans.federation.terms import Policy, Terms, Trust
+from feddp_kmeans.federation.untold import touching_data, where_of
 from feddp_kmeans.federation.wire import PROTOCOL, Envelope, pack, unpack
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream, SeededStream, SystemStream
 from feddp_kmeans.privacy.odometer import Odometer
-
-PUBLIC = "public."
-"""Prefix of the fields that hold a query's public arguments."""
 
 _MOST_SESSIONS = 1000
 """Sessions of one run: a server that starts again opens a new one."""
 
 _DESCRIBE_FAILED = "its data cannot be read; the reason is in its own log"
 _FAILED = "its data or its program failed; the reason is in its own log"
-_PACKAGE = Path(__file__).parents[1]
 
 
 class Holding(Protocol):
@@ -112,6 +107,15 @@ class Participant:
         self._identity = identity
         self._roster = roster
         self._tell = tell
+        self._answers = {
+            "describe": self._describe,
+            "agree": self._agree,
+            "share": self._share,
+            "sum": self._sum,
+            "mask": self._mask,
+            "confirm": self._confirm,
+            "unmask": self._unmask,
+        }
 
     def handle(self, request: bytes) -> bytes:
         """Return the answer to one request.
@@ -122,20 +126,9 @@ class Participant:
         kind = "a request"
         try:
             asked = unpack(request)
-            answers = {
-                "describe": self._describe,
-                "agree": self._agree,
-                "share": self._share,
-                "sum": self._sum,
-                "mask": self._mask,
-                "confirm": self._confirm,
-                "unmask": self._unmask,
-            }
-            if asked.kind not in answers:
-                raise FedDPError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
-            kind = asked.kind
+            kind = asked.kind if asked.kind in self._answers else kind
             with nullcontext() if kind == "describe" else self._runs.locked():
-                return answers[kind](asked)
+                return self._answer(asked)
         except (FedDPError, BudgetError) as error:
             self._tell(f"refused {kind}: {error}")
             return pack("refused", reason=str(error))
@@ -144,9 +137,14 @@ class Participant:
             self._tell(f"failed at {kind}: {where_of(error)}")
             return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
 
+    def _answer(self, asked: Envelope) -> bytes:
+        if asked.kind not in self._answers:
+            raise FedDPError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
+        return self._answers[asked.kind](asked)
+
     def _describe(self, asked: Envelope) -> bytes:
         nonce = asked.get("nonce", bytes)
-        with _touching_data():
+        with touching_data():
             columns = self._data().columns
         signature = b"" if self._identity is None else sign(self._identity, presence(nonce, self.name))
         return pack("described", name=self.name, protocol=PROTOCOL, columns=list(columns), signature=signature)
@@ -207,7 +205,7 @@ class Participant:
         run, terms, state = self._turn(asked, Trust.AGGREGATOR)
         release, statistic, public = self._query(asked, terms, state)
         self._check_size(statistic, release, public)
-        with _touching_data():
+        with touching_data():
             total = self._own_total(statistic, release, public)
             self._runs.save(run, state)
             return pack("summed", **place_of(asked), values=total)
@@ -225,7 +223,7 @@ class Participant:
         party.check_round(number)
         stream = self._stream(asked, terms)
         self._check_size(statistic, release, public)
-        with _touching_data():
+        with touching_data():
             part = release.with_noise(self._own_total(statistic, release, public), stream, terms.shares)
             masked = party.mask(number, part.view(np.uint64), query_bytes(asked.fields))
             state.rounds[str(number)] = label
@@ -298,7 +296,7 @@ class Participant:
 
     def _check_size(self, statistic: Statistic, release: Release, public: Mapping[str, Any]) -> None:
         """Find what is wrong with a query without looking at any point: on no points, of as many coordinates as ours have."""
-        with _touching_data():
+        with touching_data():
             dimension = len(self._data().columns)
         nobody = ClientBatch(np.empty((0, dimension)), np.zeros(1, dtype=np.int64))
         release.check_size(statistic(nobody, **public).size)
@@ -314,62 +312,6 @@ class Participant:
         if terms.secure:
             return SystemStream()
         return SeededStream(asked.get("seed", int), f"{self.name}/{_label(asked)}")
-
-
-class _DataError(Exception):
-    """Something went wrong once the data were touched. What it was is this error's cause, and is shown to nobody."""
-
-
-@contextmanager
-def _touching_data() -> Iterator[None]:
-    """Make whatever goes wrong in the block a failure that says nothing: from here on a message could quote the data."""
-    try:
-        yield
-    except Exception as error:
-        raise _DataError from error
-
-
-def where_of(error: BaseException) -> str:
-    """Return the kind of an error and where in this package it came up, and nothing of what it says: that may quote the data."""
-    while isinstance(error, _DataError) and error.__cause__ is not None:
-        error = error.__cause__
-    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
-    place = f" in {Path(ours[-1].filename).relative_to(_PACKAGE)}, line {ours[-1].lineno}" if ours else ""
-    return f"{type(error).__name__}{place}"
-
-
-def session_terms(terms: Terms, session: bytes, rounds: int) -> SessionTerms:
-    """Return the terms of a session of a run: they are good for runs on these very terms only."""
-    return SessionTerms(session, rounds, terms.threshold, terms.colluders, terms.confirmed, terms.digest)
-
-
-def query_bytes(fields: Mapping[str, Any]) -> bytes:
-    """Return a digest of what a request asks for, bit by bit as it travels: masks cancel among sites that were asked the same."""
-    asked = {name: fields[name] for name in sorted(fields) if name in ("release", "number", "statistic") or name.startswith(PUBLIC)}
-    return hashlib.sha256(pack("query", **asked)).digest()
-
-
-def place_of(message: Envelope) -> dict[str, Any]:
-    """Return where in a run a request stands: its answer says the same, so that an old answer is not taken for a new one."""
-    return {name: message.fields.get(name) for name in ("session", "turn")}
-
-
-def presence(nonce: bytes, name: str) -> bytes:
-    """Return what a client signs to show that it is who it says."""
-    return b"feddp-kmeans presence\0" + len(nonce).to_bytes(2, "big") + nonce + name.encode()
-
-
-def sealed_to(sealed: Mapping[str, bytes]) -> dict[str, str]:
-    """Return bytes by name as they travel."""
-    return {name: content.hex() for name, content in sealed.items()}
-
-
-def sealed_from(given: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return bytes by name as they came; refuse anything else."""
-    try:
-        return {name: bytes.fromhex(content) for name, content in given.items()}
-    except (TypeError, ValueError):
-        raise FedDPError("sealed messages must be hexadecimal digits, got something else.") from None
 
 
 def _is_number(value: Any) -> bool:

@@ -14,12 +14,12 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.federation.base import ClientBatch, Federation, Statistic
 from feddp_kmeans.federation.journal import Journal, Pending
-from feddp_kmeans.federation.participant import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
+from feddp_kmeans.federation.protocol import PUBLIC, place_of, presence, query_bytes, sealed_to, session_terms
 from feddp_kmeans.federation.quorum import assumed_colluders, default_threshold
+from feddp_kmeans.federation.replies import Session, advert_of, opened_reply, shares_of, unmasked_of, vector_of
 from feddp_kmeans.federation.secure_sum import wire
 from feddp_kmeans.federation.secure_sum.aggregator import Aggregator, masked_sum
 from feddp_kmeans.federation.secure_sum.identity import PublicIdentity, verify
-from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.federation.secure_sum.terms import SESSION_BYTES
 from feddp_kmeans.federation.terms import Terms, Trust
 from feddp_kmeans.federation.transport import Lost, Transport
@@ -72,7 +72,7 @@ class RemoteFederation(Federation):
         self._strangers: set[int] = set()
         self._missing: dict[str, str] = {}
         self._made: Counter[str] = Counter()
-        self._session: _Session | None = None
+        self._session: Session | None = None
         self.columns = self._meet(columns)
 
     @property
@@ -148,7 +148,7 @@ class RemoteFederation(Federation):
 
     def _plain_sum(
         self,
-        session: "_Session",
+        session: Session,
         statistic: Statistic,
         release: Release,
         query: dict[str, Any],
@@ -175,7 +175,7 @@ class RemoteFederation(Federation):
         return total
 
     def _part_of(self, reply: Envelope, length: int, release: Release, bound: Sensitivity | None) -> Array:
-        part = _vector_of(reply, length, np.dtype(np.int64))
+        part = vector_of(reply, length, np.dtype(np.int64))
         sizes = np.abs(part.astype(np.float64))
         if sizes.max(initial=0.0) * self.n_clients >= release.largest_total:
             raise FedDPError("sent more than a sum can hold")
@@ -185,7 +185,7 @@ class RemoteFederation(Federation):
                 raise FedDPError("sent more than one client may")
         return part
 
-    def _secure_sum(self, session: "_Session", query: dict[str, Any], length: int) -> IntArray:
+    def _secure_sum(self, session: Session, query: dict[str, Any], length: int) -> IntArray:
         aggregator, number = session.aggregator, session.round
         session.round += 1
         turn = session.next_turn() | {"round": number} | ({} if self._seed is None else {"seed": self._seed})
@@ -216,18 +216,20 @@ class RemoteFederation(Federation):
         asked = unpack(pending.request)
         survivors = tuple(asked.fields["survivors"])
         present = {name: pending.request for name in survivors if name in self._nodes}
-        self._check_enough(query, present, needed=self.threshold, of=len(survivors))
-        opened = self._read(self._ask(present, "unmasked", place_of(asked)), lambda _, reply: _unmasked_of(reply))
+        if len(present) < self.threshold:
+            absent = ", ".join(name for name in survivors if name not in present)
+            raise FedDPError(f"{query['release']} must be opened with at least {self.threshold} sites of its sum; wait for {absent}.")
+        opened = self._read(self._ask(present, "unmasked", place_of(asked)), lambda _, reply: unmasked_of(reply))
         self._check_enough(query, opened, needed=self.threshold, of=len(survivors))
         number = asked.fields["round"]
         total: IntArray = pending.aggregator.unmasked(number, survivors, pending.masked, opened, query_bytes(query)).view(np.int64)
         return total
 
-    def _open(self) -> "_Session":
+    def _open(self) -> Session:
         """Show the clients the terms and open a session with those that agree."""
         booked = sum(row["times"] for row in self.ledger.rows())
         rounds = sum(release.times for release in self.ledger.plan.releases) - booked + 1
-        session = _Session(self._run, os.urandom(SESSION_BYTES))
+        session = Session(self._run, os.urandom(SESSION_BYTES))
         request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
         agreed = self._ask(dict.fromkeys(self._nodes, request), "agreed")
         self._check_enough({"release": "the plan"}, agreed, needed=self.threshold)
@@ -251,16 +253,16 @@ class RemoteFederation(Federation):
             raise FedDPError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
         return parties
 
-    def _exchange_keys(self, session: "_Session", agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
+    def _exchange_keys(self, session: Session, agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
         terms = session_terms(self._terms, session.key, rounds)
         aggregator = Aggregator(terms)
-        adverts = self._read(agreed, _advert_of)
+        adverts = self._read(agreed, advert_of)
         self._check_enough({"release": "the keys"}, adverts, needed=self.threshold)
         ordered = aggregator.take_adverts(adverts.values())
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
         replies = self._ask(dict.fromkeys(sorted(adverts), request), "shared", session.place)
         graph = terms.graph(tuple(sorted(adverts)))
-        shared = self._read(replies, lambda name, reply: _shares_of(reply, graph.neighbours(name)))
+        shared = self._read(replies, lambda name, reply: shares_of(reply, graph.neighbours(name)))
         self._check_enough({"release": "the shares of keys"}, shared, needed=self.threshold)
         aggregator.take_shares(shared)
         return aggregator
@@ -290,7 +292,7 @@ class RemoteFederation(Federation):
         described = {}
         for node, reply in replies.items():
             try:
-                described[node] = self._presented(_opened(reply, "described"), nonce)
+                described[node] = self._presented(opened_reply(reply, "described"), nonce)
             except FedDPError as error:
                 self._strangers.add(node)
                 self._tell(f"node {node} is left out: {error}")
@@ -315,7 +317,7 @@ class RemoteFederation(Federation):
         answers: dict[str, Envelope] = {}
         for name in requests:
             try:
-                answers[name] = _opened(replies.get(self._nodes[name], Lost("it was not reached")), kind, place)
+                answers[name] = opened_reply(replies.get(self._nodes[name], Lost("it was not reached")), kind, place)
                 self._missing.pop(name, None)
             except FedDPError as error:
                 self._lose(name, str(error), answers)
@@ -335,7 +337,7 @@ class RemoteFederation(Federation):
                 self._tell(f"{name} is left out: it was not there at the start, or is there already")
 
     def _vectors(self, replies: Mapping[str, Envelope], length: int, dtype: Any) -> dict[str, Array]:
-        return self._read(replies, lambda _, reply: _vector_of(reply, length, dtype))
+        return self._read(replies, lambda _, reply: vector_of(reply, length, dtype))
 
     def _read(self, replies: Mapping[str, Envelope], read: Callable[[str, Envelope], Read]) -> dict[str, Read]:
         """Return what the replies hold, by their senders; one that cannot be read is its sender's loss and nobody else's."""
@@ -363,66 +365,3 @@ class RemoteFederation(Federation):
 
     def _times(self, query: Mapping[str, Any]) -> int:
         return self.ledger.plan[query["release"]].times if "number" in query else 1
-
-
-class _Session:
-    """What the server remembers between two messages."""
-
-    aggregator: Aggregator
-
-    def __init__(self, run: str, key: bytes) -> None:
-        self.run = run
-        self.key = key
-        self.turn = 0
-        self.round = 0
-        self.names: list[str] = []
-        self.received: set[str] = set()
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """Return what the answers to the latest request say of their place."""
-        return {"session": self.key, "turn": self.turn}
-
-    def next_turn(self) -> dict[str, Any]:
-        """Return the fields that place a request in the session; no two requests share them."""
-        self.turn += 1
-        return {"run": self.run} | self.place
-
-
-def _advert_of(name: str, reply: Envelope) -> Advert:
-    advert = Advert.from_dict(reply.get("advert", dict))
-    if advert.name != name:
-        raise FedDPError(f"an advert must be of its sender, got one of {advert.name!r}.")
-    return advert
-
-
-def _unmasked_of(reply: Envelope) -> UnmaskReply:
-    return UnmaskReply.from_dict({name: value for name, value in reply.fields.items() if name not in place_of(reply)})
-
-
-def _shares_of(reply: Envelope, neighbours: Iterable[str]) -> dict[str, bytes]:
-    shares = sealed_from(reply.get("shares", dict))
-    if set(shares) != set(neighbours):
-        raise FedDPError("did not share with each of its neighbours")
-    return shares
-
-
-def _vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
-    values = reply.fields.get("values")
-    if not (isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,)):
-        raise FedDPError(f"sent something else than {length} numbers")
-    return values
-
-
-def _opened(reply: bytes | Lost, kind: str, place: Mapping[str, Any] | None = None) -> Envelope:
-    """Return a reply of the kind wanted, to the request that was made at this place of the run; anything else is an error."""
-    if isinstance(reply, Lost):
-        raise FedDPError(reply.reason)
-    told = unpack(reply)
-    if told.kind in ("refused", "failed"):
-        raise FedDPError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}")
-    if told.kind != kind:
-        raise FedDPError(f"it answered {told.kind!r:.40} where {kind!r} was asked for.")
-    if place is not None and place_of(told) != place:
-        raise FedDPError("it answered an earlier request again.")
-    return told

@@ -167,6 +167,23 @@ class Policy:
         """Return how many of so many sites must answer. Never fewer than is safe, whatever the policy says."""
         return max(safe_threshold(sites, colluders), self.threshold or 0)
 
+    def floor(self, sites: int) -> str:
+        """Return a sentence on what every secure sum of a federation of so many sites holds, as far as this client has a say in it."""
+        colluders = self.least_colluders(sites)
+        threshold = self.least_threshold(sites, colluders)
+        honest = threshold - colluders
+        return (
+            f"of {sites} sites at least {threshold} must answer and {colluders} may side with the server: every sum holds the noise of at "
+            f"least {honest} honest site{'s' if honest > 1 else ''}"
+        )
+
+    def check_federation(self, sites: int) -> None:
+        """Refuse a federation whose sites are too few for this policy."""
+        if sites < self.min_sites:
+            raise FedDPError(f"sites must be at least {self.min_sites}, got a federation of {sites}.")
+        if (least := self.least_threshold(sites, self.least_colluders(sites))) > sites:
+            raise FedDPError(f"threshold must be at most the {sites} sites of the federation, got {least}.")
+
     def check_sites(self, terms: Terms, sites: int) -> None:
         """Refuse a secure sum that this number of sites does not make safe: of the roster, and of the parties of the run."""
         if sites < self.min_sites:
