@@ -70,7 +70,7 @@ class Sites:
     def check(self):
         """Each release was opened once by each site, for one list in one round, and the run is on each odometer once."""
         rounds, openings = {}, {}
-        for name, kind, request in self.transport.sent:
+        for _, kind, request in self.transport.sent:
             asked = unpack(request).fields
             if kind == "mask":
                 rounds[asked["session"], asked["round"]] = f"{asked['release']} {asked['number']}"

@@ -41,7 +41,7 @@ def test_the_defaults_are_safe_and_can_be_met(sites):
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("sites", [3, 5, 31, 100])
 def test_a_site_with_default_options_agrees_to_a_server_with_default_options(tmp_path, sites, signed):
-    """The terms that the server makes by itself pass the site's own checks, of the roster and of the parties; one less of anything fails."""
+    """The terms that the server makes by itself pass the site's own checks, of roster and parties; one less of anything fails."""
     keys = {f"site{i:02d}": identity(f"site{i:02d}") for i in range(sites)} if signed else {}
     roster = {name: key.public_key() for name, key in keys.items()} or None
     site = lambda name: {"identity": keys.get(name), "roster": roster}  # noqa: E731
