@@ -21,6 +21,7 @@ CASES = [
     (50, 10**6, 5),
     (10, 10**3, 0),
     (30, 10**3, 0),
+    (31, 10**3, 0),
     (50, 10**3, 0),
     (100, 10**3, 0),
     (200, 10**3, 0),
@@ -80,11 +81,12 @@ def measure(n, size, dropouts, *, confirmed=False):
 
 
 def main():
-    print("| clients | values | dropouts | confirmed | neighbours | client CPU s | client sends kB | client receives kB | server CPU s |")
+    print("| sites | values | dropouts | confirmed | neighbours | site CPU s | site sends kB | site receives kB | server CPU s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for n, size, dropouts in CASES:
         show(n, size, dropouts, confirmed=False)
-    show(100, 10**3, 0, confirmed=True)
+    for n in (31, 100):
+        show(n, 10**3, 0, confirmed=True)
 
 
 def show(n, size, dropouts, *, confirmed):

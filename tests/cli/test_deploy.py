@@ -1,5 +1,6 @@
 """The commands of a federation, as far as they go without one."""
 
+import shutil
 import sys
 
 import pytest
@@ -79,10 +80,11 @@ def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
 @pytest.mark.parametrize(
     ("asked", "policy"),
     [
-        ([], Policy(PrivacyUnit.POINT, 2.0)),
-        (["--unit", "client", "--delta", "1e-7"], Policy(PrivacyUnit.CLIENT, 2.0, 1e-7)),
-        (["--colluders", 3, "--confirmed"], Policy(PrivacyUnit.POINT, 2.0, colluders=3, confirmed=True)),
-        (["--allow-aggregator"], Policy(PrivacyUnit.POINT, 2.0, allow_aggregator=True)),
+        ([], Policy(PrivacyUnit.POINT, 2.0, min_sites=2)),
+        (["--unit", "client", "--delta", "1e-7"], Policy(PrivacyUnit.CLIENT, 2.0, 1e-7, min_sites=2)),
+        (["--colluders", 3, "--confirmed"], Policy(PrivacyUnit.POINT, 2.0, min_sites=2, colluders=3, confirmed=True)),
+        (["--min-sites", 5, "--threshold", 4], Policy(PrivacyUnit.POINT, 2.0, min_sites=5, threshold=4)),
+        (["--allow-aggregator"], Policy(PrivacyUnit.POINT, 2.0, min_sites=2, allow_aggregator=True)),
     ],
 )
 def test_a_site_insists_on_what_its_options_say(feddp, tmp_path, monkeypatch, asked, policy):
@@ -99,9 +101,42 @@ def test_a_site_insists_on_what_its_options_say(feddp, tmp_path, monkeypatch, as
 def test_a_server_asks_for_what_its_options_say(feddp, monkeypatch):
     served = []
     monkeypatch.setattr(serve, "serve", lambda job, *_: served.append(job))
-    given = ["--threshold", 4, "--colluders", 1, "--confirmed", "--min-clients", 5, "--unit", "client"]
+    given = ["--threshold", 4, "--colluders", 1, "--confirmed", "--min-sites", 5, "--unit", "client"]
     status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--delta", 1e-7, "--out", "run", "--quiet", *given)
     assert status == 0, said
     (job,) = served
-    assert (job.trust, job.threshold, job.colluders, job.confirmed, job.min_clients, job.seed) == ("secure-sum", 4, 1, True, 5, None)
+    assert (job.trust, job.threshold, job.colluders, job.confirmed, job.min_sites, job.seed) == ("secure-sum", 4, 1, True, 5, None)
     assert (job.settings.epsilon, job.settings.delta, job.settings.privacy_unit) == (0.5, 1e-7, "client")
+
+
+def test_a_server_leaves_what_it_is_not_told_to_the_number_of_sites(feddp, monkeypatch):
+    served = []
+    monkeypatch.setattr(serve, "serve", lambda job, *_: served.append(job))
+    status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--out", "run", "--quiet")
+    assert status == 0, said
+    (job,) = served
+    assert (job.min_sites, job.threshold, job.colluders, job.confirmed) == (None, None, None, None)
+
+
+def test_a_site_is_told_whose_noise_every_sum_holds(feddp, tmp_path, monkeypatch):
+    monkeypatch.setattr(join, "join", lambda *_: None)
+    feddp("keys", "federation", "--host", "127.0.0.1")
+    for name in ("aachen", "berlin", "celle"):
+        feddp("keys", "--site", name)
+        shutil.copy(tmp_path / f"{name}.pub", tmp_path / "federation" / "public" / "sites")
+    (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,4\n")
+    given = ["join", "federation/public", "--key", "berlin.key", "--data", "berlin.csv", "--limit", 2]
+    status, said = feddp(*given)
+    assert status == 0, said
+    assert "of 3 sites at least 3 must answer and 1 may side with the server: every sum holds the noise of at least 2 honest sites." in said
+    status, said = feddp(*given, "--min-sites", 4)
+    assert status == 1
+    assert "sites must be at least 4, got a federation of 3" in said
+
+
+def test_options_speak_of_sites(feddp):
+    for command in ("serve", "join", "simulate"):
+        status, said = feddp(command, "--help")
+        assert status == 0
+        assert "--min-clients" not in said
+        assert all(option in said for option in ("--threshold", "--colluders"))

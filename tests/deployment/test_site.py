@@ -31,7 +31,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def job(tmp_path):
-    return Job("run1", Settings(3, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_clients=2)
+    return Job("run1", Settings(3, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=2)
 
 
 def test_a_site_file_says_what_the_site_is(site, tmp_path):
@@ -43,11 +43,12 @@ def test_a_site_file_says_what_the_site_is(site, tmp_path):
 
 
 def test_the_limits_of_a_site_are_the_policy_of_its_participant(site):
-    assert site.participant(print)._policy == Policy(PrivacyUnit.POINT, 2.0, 1e-6)
+    default = Policy(PrivacyUnit.POINT, 2.0, 1e-6, min_sites=2)
+    assert site.participant(print)._policy == default
     for name in ("allow_aggregator", "allow_simulation", "confirmed"):
-        assert replace(site, **{name: True}).participant(print)._policy == replace(Policy(PrivacyUnit.POINT, 2.0, 1e-6), **{name: True})
-    other = replace(site, limit=3.0, delta=1e-7, unit="client", colluders=2).participant(print)
-    assert other._policy == Policy(PrivacyUnit.CLIENT, 3.0, 1e-7, colluders=2)
+        assert replace(site, **{name: True}).participant(print)._policy == replace(default, **{name: True})
+    other = replace(site, limit=3.0, delta=1e-7, unit="client", colluders=2, threshold=7, min_sites=9).participant(print)
+    assert other._policy == Policy(PrivacyUnit.CLIENT, 3.0, 1e-7, colluders=2, threshold=7, min_sites=9)
     assert other._odometer.path == Path(site.odometer)
 
 
@@ -58,6 +59,8 @@ def test_a_site_with_keys_signs_and_knows_the_others(site, tmp_path, monkeypatch
     monkeypatch.setattr(site_module, "read_kit", lambda _: SimpleNamespace(sites=lambda: others))
     known = replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path)).participant(print)
     assert known._roster == others
+    assert known._policy.confirmed
+    assert not replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path), confirmed=False).policy.confirmed
     assert known._identity.private_numbers() == keys["berlin"].private_numbers()
 
 
@@ -129,7 +132,7 @@ def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method):
         tmp_path / "public.npy",
         np.array([[0.2, 0.2, 0.8], [0.8, 0.7, 0.1]])[rng.integers(2, size=60)] + 0.02 * rng.standard_normal((60, 3)),
     )
-    asked = Job("run1", Settings(2, 10.0, method=method), str(tmp_path / "run"), "feddp serve", str(tmp_path / "public.npy"), min_clients=3)
+    asked = Job("run1", Settings(2, 10.0, method=method), str(tmp_path / "run"), "feddp serve", str(tmp_path / "public.npy"), min_sites=3)
     told = []
     run_and_report(LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 3))), opened(asked), told.append)
     assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
@@ -142,13 +145,13 @@ def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method):
 def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path):
     books = tmp_path / "budget.jsonl"
     asked = Job("run1", Settings(2, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp simulate", odometer=str(books), limit=0.5)
-    nodes = LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 1)))
+    nodes = LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 2)))
     run_and_report(nodes, opened(asked), lambda _: None)
     assert "must stay within epsilon 0.5" in json.loads((tmp_path / "run" / "done.json").read_text())["error"]
     assert not books.exists()
     run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))), lambda _: None)
     assert [entry.private for entry in Odometer(books).entries()] == [True]
-    open_nodes = LocalNodes(*(replace(site, allow_simulation=True).participant(lambda _: None) for site in sites(tmp_path, 1)))
+    open_nodes = LocalNodes(*(replace(site, allow_simulation=True).participant(lambda _: None) for site in sites(tmp_path, 2)))
     simulated = replace(asked, run="run2", limit=None, seed=1, out=str(tmp_path / "simulated"))
     run_and_report(open_nodes, opened(simulated), lambda _: None)
     assert [entry.private for entry in Odometer(books).entries()] == [True, False]
@@ -156,4 +159,4 @@ def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path)
 
 def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):
     run_and_report(LocalNodes(), opened(replace(job, wait=0.0)), lambda _: None)
-    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": "clients must be at least 2 within 0 s, got 0."}
+    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": "sites must be at least 2 within 0 s, got 0."}

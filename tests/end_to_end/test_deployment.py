@@ -120,7 +120,7 @@ def refusal(machines, key):
 def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes(machines, federation):
     machines.start(
         "serve", "serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 8, "--method", "paper", "--lloyd-steps", 0,
-        "--min-clients", 5, "--threshold", 4, "--round-timeout", 30, "--out", "run",
+        "--round-timeout", 30, "--out", "run",
     )  # fmt: skip
     for name in SITES:
         machines.start(name, "join", "kit", "--key", f"{name}/{name}.key", "--data", f"{name}/points.npy", "--limit", 10)
@@ -152,7 +152,7 @@ def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes
 
 @pytest.mark.slow  # A second federation of processes: a minute more.
 def test_a_server_that_is_killed_leaves_nothing_running_and_goes_on_without_paying_twice(machines, federation):
-    serve = ["serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 4, "--min-clients", 5, "--out", "run"]
+    serve = ["serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 4, "--out", "run"]
     machines.start("serve", *serve)
     for name in SITES:
         machines.start(name, "join", "kit", "--key", f"{name}/{name}.key", "--data", f"{name}/points.npy", "--limit", 5)

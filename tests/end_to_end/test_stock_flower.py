@@ -37,7 +37,7 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
     )
     np.save(tmp_path / "public.npy", means[rng.integers(3, size=60)] + 0.3 * rng.standard_normal((60, 4)))
     settings = Settings(3, 4.0, lloyd_steps=0)
-    opened(Job("run1", settings, str(tmp_path / "run"), "flwr run", str(tmp_path / "public.npy"), min_clients=2, trust="aggregator"))
+    opened(Job("run1", settings, str(tmp_path / "run"), "flwr run", str(tmp_path / "public.npy"), min_sites=2, trust="aggregator"))
 
     running = [_start(environment, "flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", port)]
     try:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 
 import numpy as np
 
@@ -48,8 +49,8 @@ class Loopback:
 
 def participant(name, points, folder, **more):
     points = np.asarray(points, dtype=np.float64)
-    policy = {"unit": PrivacyUnit.POINT, "epsilon": math.inf, "allow_aggregator": True, "allow_simulation": True}
-    policy |= {key: more.pop(key) for key in list(more) if key in {*policy, "delta"}}
+    policy = {"unit": PrivacyUnit.POINT, "epsilon": math.inf, "allow_aggregator": True, "allow_simulation": True, "colluders": 0}
+    policy |= {key: more.pop(key) for key in list(more) if key in {field.name for field in fields(Policy)}}
     columns = tuple(f"x{i}" for i in range(points.shape[1]))
     given = {
         "registry": REGISTRY,

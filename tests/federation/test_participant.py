@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics import REGISTRY
@@ -17,6 +17,7 @@ from feddp_kmeans.federation.base import Query, query_digest
 from feddp_kmeans.federation.in_memory import ArraySource
 from feddp_kmeans.federation.participant import PUBLIC, SiteData
 from feddp_kmeans.federation.remote import RemoteFederation
+from feddp_kmeans.federation.run_state import RunStates
 from feddp_kmeans.federation.secure_sum.identity import new_identity
 from feddp_kmeans.federation.terms import Terms, Trust
 from feddp_kmeans.federation.wire import pack, unpack
@@ -249,17 +250,77 @@ def test_several_files_of_a_data_holder_are_one_client(statistic):
     assert np.array_equal(*(data.total(Query(statistic, public, DIMENSION)) for data in (one, several)))
 
 
-def test_a_failure_does_not_quote_the_data(tmp_path):
-    def broken():
-        raise ValueError("could not convert 'Ada Lovelace' to a number")
+MARK = "Ada Lovelace"
 
+
+def quoting(kind):
+    """Return an error as a reader would raise it: it quotes the data."""
+    return kind(f"could not convert {MARK!r} to a number")
+
+
+class Breaking:
+    """Data that break when they are added up, in this or that place."""
+
+    def __init__(self, error, columns=("x", "y", "z")):
+        self.error, self.given = error, columns
+
+    @property
+    def columns(self):
+        if self.given is None:
+            raise self.error
+        return self.given
+
+    def total(self, statistic, public):
+        raise self.error
+
+
+@pytest.mark.parametrize("kind", [ValueError, FedDPError, BudgetError, KeyError, OSError, RecursionError])
+@pytest.mark.parametrize("stage", ["opening", "columns", "adding up", "saving"])
+def test_once_the_data_are_touched_only_fixed_sentences_leave_and_the_log_quotes_nothing(tmp_path, kind, stage, monkeypatch):
     talk = Talk(tmp_path)
     talk.agree()
-    talk.client._data = broken
-    for reply in (talk.query(), talk.ask("describe", nonce=b"1")):
-        assert reply.kind == "failed"
-        assert "Lovelace" not in str(reply.fields)
-    assert any("Ada Lovelace" in line for line in talk.told)
+
+    def broken(*_):
+        raise quoting(kind)
+
+    if stage == "saving":
+        monkeypatch.setattr(RunStates, "save", broken)
+    else:
+        data = Breaking(quoting(kind), None if stage == "columns" else ("x", "y", "z"))
+        talk.client._data = broken if stage == "opening" else lambda: data
+    reply = talk.query()
+    assert (reply.kind, reply.fields["reason"]) == ("failed", "its data or its program failed; the reason is in its own log")
+    if stage in {"opening", "columns"}:
+        reply = talk.ask("describe", nonce=b"1")
+        assert (reply.kind, reply.fields["reason"]) == ("failed", "its data cannot be read; the reason is in its own log")
+    assert not any(MARK in line for line in talk.told)
+    assert any(line.startswith(f"failed at sum: {kind.__name__} in federation/participant.py, line ") for line in talk.told)
+
+
+@pytest.mark.parametrize("kind", [ValueError, FedDPError, BudgetError])
+def test_a_masked_sum_that_breaks_says_nothing_either(tmp_path, kind):
+    told = []
+    federation, transport = secure(tmp_path, site={"tell": told.append}, tell=told.append)
+    transport.participants[2]._data = lambda: Breaking(quoting(kind))
+    run(federation, OPEN, seed=0)
+    assert any("site01 is missing: it failed: its data or its program failed; the reason is in its own log" in line for line in told)
+    assert not any(MARK in line for line in told)
+
+
+def test_what_is_wrong_with_a_query_is_said_before_the_data_are_touched(tmp_path):
+    """A refusal names its rule: it cannot depend on the data, because it comes first."""
+    talk = Talk(tmp_path)
+    talk.agree()
+    talk.client._data = lambda: Breaking(quoting(ValueError))
+    wide = SUMS | {PUBLIC + "centers": np.zeros((5, 3))}
+    refused(talk.say("sum", release="sums", number=0, statistic="cluster-sums", **wide), "must hold at most 6 values, got 15")
+    refused(talk.query(number=1), "is planned 1 times")
+
+
+def test_a_kind_of_request_that_is_none_is_not_printed_as_it_came(tmp_path):
+    talk = Talk(tmp_path)
+    talk.client.handle(pack("\x1b[2J"))
+    assert talk.told == ["refused a request: a request must be of a known kind, got '\\x1b[2J'."]
 
 
 def secure(tmp_path, fault=lambda *_: None, **more):

@@ -178,7 +178,7 @@ def test_a_server_that_starts_again_goes_on_without_paying_again(tmp_path, trust
     assert [len(Odometer(tmp_path / f"site{i:02d}.jsonl").entries()) for i in range(5)] == [1] * 5
 
 
-def test_a_sum_that_was_opened_and_lost_is_not_opened_again(tmp_path):
+def test_a_sum_that_was_opened_and_lost_without_a_journal_is_not_opened_again(tmp_path):
     def stop(name, kind, turn):
         # The last client has helped to open the first sum, and the server stops before it keeps it.
         return "after" if kind == "unmask" and turn == 3 else None

@@ -29,6 +29,9 @@ def terms(made=None, **more):
     return Terms(**given)
 
 
+BASE = terms()
+
+
 def test_terms_come_over_the_wire_to_the_last_bit():
     for made in (terms(), terms(plan(math.inf)), terms(plan(method="paper"), trust=Trust.AGGREGATOR)):
         found = Terms.from_dict(json.loads(json.dumps(made.to_dict())))
@@ -59,7 +62,6 @@ def test_terms_that_cannot_be_kept_are_not_made(more, message):
         (Policy(PrivacyUnit.POINT, 0.9), {}, "epsilon must be at most 0.9, got a plan that spends"),
         (Policy(PrivacyUnit.POINT, 1.0, delta=1e-7), {}, "delta must be at most 1e-07, got 1e-06"),
         (OPEN, {"trust": Trust.AGGREGATOR}, "trust must be secure-sum"),
-        (Policy(PrivacyUnit.POINT, 1.0, colluders=2), {"colluders": 1}, "colluders must be at least 2, got 1"),
         (Policy(PrivacyUnit.POINT, 1.0, confirmed=True), {}, "lists of survivors must be confirmed"),
         (OPEN, {"secure": False}, "noise must be cryptographic, got a run with a known seed"),
         (OPEN, {"made": plan(math.inf)}, "epsilon must be at most 1, got a plan that spends inf"),
@@ -68,6 +70,38 @@ def test_terms_that_cannot_be_kept_are_not_made(more, message):
 def test_a_client_refuses_what_its_policy_forbids(policy, more, message):
     with pytest.raises(BudgetError, match=message):
         policy.check(terms(**more))
+
+
+@pytest.mark.parametrize(
+    ("policy", "sites", "more", "message"),
+    [
+        ({"colluders": 2}, 5, {"colluders": 1}, "colluders must be at least 2, got 1"),
+        ({}, 5, {"colluders": 0}, "colluders must be at least 1, got 0"),
+        ({}, 31, {"colluders": 2, "threshold": 31}, "colluders must be at least 3, got 2"),
+        ({"min_sites": 6}, 5, {}, "sites must be at least 6, got 5"),
+        ({}, 5, {"colluders": 1, "threshold": 3}, "threshold must be at least 4 of 5 sites, got 3"),
+        ({"threshold": 5}, 5, {"colluders": 1, "threshold": 4}, "threshold must be at least 5 of 5 sites, got 4"),
+        ({"threshold": 1}, 5, {"colluders": 1, "threshold": 3}, "threshold must be at least 4 of 5 sites, got 3"),
+        ({"colluders": 0}, 41, {"colluders": 0, "threshold": 20}, "threshold must be at least 21 of 41 sites, got 20"),
+    ],
+)
+def test_a_client_refuses_a_secure_sum_that_its_sites_do_not_make_safe(policy, sites, more, message):
+    with pytest.raises(BudgetError, match=message):
+        Policy(PrivacyUnit.POINT, 1.0, **policy).check_sites(terms(**more), sites)
+
+
+@given(st.integers(1, 200), st.integers(0, 50), st.integers(1, 200))
+def test_any_two_groups_that_a_client_lets_open_a_sum_have_more_sites_in_common_than_collude(sites, colluders, threshold):
+    if colluders >= threshold:
+        return
+    made = replace(BASE, threshold=threshold, colluders=colluders)
+    safe = 2 * threshold > sites + colluders
+    try:
+        Policy(PrivacyUnit.POINT, 1.0, colluders=0).check_sites(made, sites)
+    except BudgetError:
+        assert not safe
+    else:
+        assert safe
 
 
 def test_the_noise_counts_and_not_what_the_plan_says_of_itself():

@@ -22,11 +22,22 @@ _PORT = 9443
 _STATE = ".feddp-runs"
 _TRIAL = "No TLS and no keys: for trials on one machine only."
 
-MinClients = Annotated[int, typer.Option("--min-clients", min=1, help="Clients that must be connected before the run starts.")]
+MinSites = Annotated[
+    int | None,
+    typer.Option("--min-sites", min=1, help="Sites that must be connected before the run starts. (default: all of the federation)"),
+]
 TrustOption = Annotated[str, typer.Option("--trust", help="secure-sum: the server learns noisy sums alone; aggregator: it adds the noise.")]
-Threshold = Annotated[int | None, typer.Option("--threshold", help="Fewest clients that a release is made of. (default: two thirds)")]
-Colluders = Annotated[int, typer.Option("--colluders", min=0, help="Clients that may side with the server.")]
-RoundTimeout = Annotated[float, typer.Option("--round-timeout", help="Seconds that a client has for an answer.")]
+Threshold = Annotated[
+    int | None, typer.Option("--threshold", min=1, help="Fewest sites that a sum is made of. (default: two thirds, or more where safe)")
+]
+Colluders = Annotated[
+    int | None, typer.Option("--colluders", min=0, help="Sites that may side with the server. (default: a tenth, at least one)")
+]
+Confirmed = Annotated[
+    bool | None,
+    typer.Option("--confirmed/--not-confirmed", help="Sites sign who is in a sum before it is opened. (default: where there are keys)"),
+]
+RoundTimeout = Annotated[float, typer.Option("--round-timeout", help="Seconds that a site has for an answer.")]
 RunFolder = Annotated[Path, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")]
 
 
@@ -69,16 +80,13 @@ def serve(
     server: options.Server = None,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
-    min_clients: MinClients = 1,
+    min_sites: MinSites = None,
     trust: TrustOption = "secure-sum",
     threshold: Threshold = None,
-    colluders: Colluders = 0,
-    confirmed: Annotated[
-        bool | None,
-        typer.Option("--confirmed/--not-confirmed", help="Sites sign who is in a sum before it is opened. (default: up to 30 sites)"),
-    ] = None,
+    colluders: Colluders = None,
+    confirmed: Confirmed = None,
     round_timeout: RoundTimeout = 300.0,
-    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-clients.")] = 3600.0,
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-sites.")] = 3600.0,
     port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder states its own.")] = _PORT,
     insecure: Annotated[bool, typer.Option("--insecure", help=_TRIAL)] = False,
     force: options.Force = False,
@@ -87,8 +95,8 @@ def serve(
     """Cluster the data of sites on other machines, which take part by feddp join.
 
     Examples:
-      feddp serve federation/ --server public.csv -k 10 --epsilon 1 --min-clients 5 --out run/
-      feddp serve --insecure -k 10 --epsilon 1 --box 0,1 --min-clients 3 --out run/
+      feddp serve federation/ --server public.csv -k 10 --epsilon 1 --out run/
+      feddp serve --insecure -k 10 --epsilon 1 --box 0,1 --min-sites 3 --out run/
 
     """
     from feddp_kmeans.deployment.kit import open_federation
@@ -109,7 +117,7 @@ def serve(
         server,
         schema_file,
         ignore,
-        min_clients=min_clients,
+        min_sites=min_sites,
         trust=trust,
         threshold=threshold,
         colluders=colluders,
@@ -139,8 +147,15 @@ def join(
     ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     allow_aggregator: Annotated[bool, typer.Option("--allow-aggregator", help="Trust the server with this site's sums.")] = False,
-    colluders: Annotated[int, typer.Option("--colluders", min=0, help="Other sites that the noise must not rely on, at the least.")] = 0,
-    confirmed: Annotated[bool, typer.Option("--confirmed", help="Refuse sums whose list of sites was not confirmed.")] = False,
+    min_sites: Annotated[int, typer.Option("--min-sites", min=1, help="Refuse runs of fewer sites.")] = 2,
+    threshold: Annotated[
+        int | None, typer.Option("--threshold", min=1, help="Refuse sums of fewer sites. (default: the least that is safe)")
+    ] = None,
+    colluders: Annotated[
+        int | None,
+        typer.Option("--colluders", min=0, help="Refuse runs that allow for fewer colluding sites. (default: a tenth, at least one)"),
+    ] = None,
+    confirmed: Confirmed = None,
     state: Annotated[
         Path | None, typer.Option("--state", help="Folder for what is remembered. (default: .feddp-runs beside the data)")
     ] = None,
@@ -164,6 +179,7 @@ def join(
     from feddp_kmeans.federation.secure_sum.identity import load_identity
 
     tell = _teller(quiet)
+    known = None
     if insecure is not None:
         if kit is not None or key is not None:
             raise FedDPError("--insecure must stand without a kit and a key: neither is used.")
@@ -189,13 +205,19 @@ def join(
         ignore=tuple(ignore or ()),
         skip_broken=skip_broken,
         allow_aggregator=allow_aggregator,
+        min_sites=min_sites,
+        threshold=threshold,
         colluders=colluders,
         confirmed=confirmed,
         key=None if key is None else str(key),
         kit=None if kit is None else str(kit),
     )
+    if known is not None:
+        site.policy.check_federation(len(known.sites()))
     columns = site.read(_note).columns
     tell(f"{called}: {len(columns)} columns; all runs together may spend epsilon {limit:g}.")
+    if known is not None:
+        tell(f"{called}: {site.policy.floor(len(known.sites()))}.")
     with ended_by_signals():
         stay(connection, site.participant(tell).handle, tell)
 
@@ -211,7 +233,7 @@ def simulate(
     skip_broken: options.SkipBroken = False,
     trust: TrustOption = "secure-sum",
     threshold: Threshold = None,
-    colluders: Colluders = 0,
+    colluders: Colluders = None,
     limit: options.LimitEpsilon = None,
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
@@ -241,7 +263,7 @@ def simulate(
         server,
         schema_file,
         ignore,
-        min_clients=len(paths),
+        min_sites=len(paths),
         trust=trust,
         threshold=threshold,
         colluders=colluders,

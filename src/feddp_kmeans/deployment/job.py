@@ -27,10 +27,12 @@ from feddp_kmeans.report.result import result_dict, write_result
 JOB, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "releases"
 """Files of a run folder: what was asked for, the lines told, how it ended, and every release on record."""
 
-MOST_CONFIRMED = 30
-"""Sites up to which lists of survivors are confirmed unless asked otherwise: beyond, the messages between all of them add up."""
+PENDING = "pending"
+"""File beside the releases: the sum that sites are being asked to open."""
 
 _LOOK = 0.5
+_FEWEST = 2
+"""Sites to wait for where no kit says how many there are."""
 
 Tell = Callable[[str], None]
 
@@ -46,14 +48,16 @@ class Job:
     server: str | None = None
     schema: str | None = None
     ignore: tuple[str, ...] = ()
-    min_clients: int = 1
+    min_sites: int | None = None
+    """Sites that must be there when the run starts; None: all of the kit, or two where there is none."""
     wait: float = 3600.0
-    """Seconds to wait for the first ``min_clients`` clients."""
+    """Seconds to wait for them."""
     trust: str = Trust.SECURE_SUM.value
     threshold: int | None = None
-    colluders: int = 0
+    colluders: int | None = None
+    """Sites that may side with the server; None: a tenth of them, and at least one."""
     confirmed: bool | None = None
-    """Whether clients confirm who is in a sum; None: where they have keys and are few enough for everyone to hear of everyone."""
+    """Whether sites confirm who is in a sum; None: where they have keys."""
     round_timeout: float = 300.0
     seed: int | None = None
     kit: str | None = None
@@ -119,23 +123,24 @@ def run_job(transport: Transport, job: Job, tell: Tell) -> None:
     """Run the job to its end: the result is in the run folder afterwards."""
     out = Path(job.out)
     public = _public_inputs(job)
-    _wait_for_clients(transport, job, tell)
     roster = None if job.kit is None else read_kit(Path(job.kit)).sites()
-    few = roster is not None and len(roster) <= MOST_CONFIRMED
+    needed = job.min_sites or (_FEWEST if roster is None else len(roster))
+    _wait_for_sites(transport, needed, job.wait, tell)
     remote = RemoteFederation(
         transport,
         trust=Trust.parse(job.trust),
         threshold=job.threshold,
         colluders=job.colluders,
         columns=public.columns,
-        confirmed=few if job.confirmed is None else job.confirmed,
+        confirmed=job.confirmed,
         roster=roster,
         run=job.run,
+        journal=out / RELEASES / PENDING,
         timeout=job.round_timeout,
         tell=tell,
     )
-    if remote.n_clients < job.min_clients:
-        raise FedDPError(f"clients must be at least {job.min_clients}, got {remote.n_clients} whose data can be used.")
+    if remote.n_clients < needed:
+        raise FedDPError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
     prepared = prepared_for(_shareable(job), public.points, public.schema, remote.dimension, remote.n_clients)
     federation = RecordedFederation(remote, out / RELEASES, run=job.run)
     _book(job, federation)
@@ -195,12 +200,12 @@ def _public_inputs(job: Job) -> _Public:
     return _Public(table.columns, table.read(), None)
 
 
-def _wait_for_clients(transport: Transport, job: Job, tell: Tell) -> None:
-    end, told = time.monotonic() + job.wait, -1
-    while (there := len(transport.nodes())) < job.min_clients:
+def _wait_for_sites(transport: Transport, needed: int, wait: float, tell: Tell) -> None:
+    end, told = time.monotonic() + wait, -1
+    while (there := len(transport.nodes())) < needed:
         if there != told:
-            tell(f"{there} of {job.min_clients} clients are connected")
+            tell(f"{there} of {needed} sites are connected")
             told = there
         if time.monotonic() > end:
-            raise FedDPError(f"clients must be at least {job.min_clients} within {job.wait:g} s, got {there}.")
+            raise FedDPError(f"sites must be at least {needed} within {wait:g} s, got {there}.")
         time.sleep(_LOOK)

@@ -72,6 +72,8 @@ def _site(job: Job, path: Path, folder: Path) -> Site:
         ignore=job.ignore,
         allow_aggregator=True,
         allow_simulation=True,
+        min_sites=1,
+        colluders=0,
     )
 
 

@@ -43,10 +43,14 @@ class Site:
     """Whether a file that cannot be read counts as one without rows."""
     allow_aggregator: bool = False
     allow_simulation: bool = False
-    colluders: int = 0
-    """How many other sites the noise must not rely on, at the least."""
-    confirmed: bool = False
-    """Whether lists of survivors must be confirmed."""
+    min_sites: int = 2
+    """Fewest sites that a secure sum's run must have."""
+    threshold: int | None = None
+    """Fewest sites that a sum must be made of; None: the least that is safe for the number of sites."""
+    colluders: int | None = None
+    """How many other sites the noise must not rely on, at the least; None: a tenth of the sites, and at least one."""
+    confirmed: bool | None = None
+    """Whether lists of survivors must be confirmed; None: wherever there are keys to confirm them with."""
     key: str | None = None
     """The site's private key; with it, the kit says who the others are."""
     kit: str | None = None
@@ -56,25 +60,31 @@ class Site:
 
     def participant(self, tell: Callable[[str], None]) -> Participant:
         """Return the client half that answers for this site."""
-        policy = Policy(
-            PrivacyUnit.parse(self.unit),
-            self.limit,
-            self.delta,
-            allow_aggregator=self.allow_aggregator,
-            allow_simulation=self.allow_simulation,
-            colluders=self.colluders,
-            confirmed=self.confirmed,
-        )
         return Participant(
             self.name,
             cache(self.read),
             registry=REGISTRY,
-            policy=policy,
+            policy=self.policy,
             odometer=Odometer(Path(self.odometer)),
             state=Path(self.state),
             identity=None if self.key is None else load_identity(Path(self.key)),
             roster=None if self.kit is None else read_kit(Path(self.kit)).sites(),
             tell=tell,
+        )
+
+    @property
+    def policy(self) -> Policy:
+        """Return what this site insists on."""
+        return Policy(
+            PrivacyUnit.parse(self.unit),
+            self.limit,
+            self.delta,
+            allow_aggregator=self.allow_aggregator,
+            allow_simulation=self.allow_simulation,
+            min_sites=self.min_sites,
+            threshold=self.threshold,
+            colluders=self.colluders,
+            confirmed=self.kit is not None if self.confirmed is None else self.confirmed,
         )
 
     def read(self, tell: Callable[[str], None] = silent) -> SiteData:

@@ -289,6 +289,9 @@ class Federation(ABC):
         if self.ledger.plan.sampling_rate < 1:
             self._streams.stream(f"cohort/{release.name}")
 
+    def kept(self) -> None:  # noqa: B027 - most federations have nothing to forget
+        """Be told that the latest release is on record: nothing that could make it again is needed any more."""
+
     @abstractmethod
     def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         """Return the noisy sum over the cohort's clients; all of them where it is None."""

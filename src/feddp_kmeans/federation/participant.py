@@ -19,20 +19,24 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.federation.base import Query, Statistic, check_query
 from feddp_kmeans.federation.batches import PointSource, SourceClients
 from feddp_kmeans.federation.local import exact_sum
+from feddp_kmeans.federation.protocol import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
 from feddp_kmeans.federation.run_state import RunState, RunStates
 from feddp_kmeans.federation.secure_sum.identity import Identity, PublicIdentity, sign
 from feddp_kmeans.federation.secure_sum.messages import Advert
 from feddp_kmeans.federation.secure_sum.party import Party
 from feddp_kmeans.federation.secure_sum.terms import SESSION_BYTES
-from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
 from feddp_kmeans.federation.terms import Policy, Terms, Trust
+from feddp_kmeans.federation.untold import touching_data, where_of
 from feddp_kmeans.federation.wire import PROTOCOL, Envelope, pack, unpack
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream, SeededStream, SystemStream
 from feddp_kmeans.privacy.odometer import Odometer
 
-PUBLIC = "public."
-"""Prefix of the fields that hold a query's public arguments."""
+_MOST_SESSIONS = 1000
+"""Sessions of one run: a server that starts again opens a new one."""
+
+_DESCRIBE_FAILED = "its data cannot be read; the reason is in its own log"
+_FAILED = "its data or its program failed; the reason is in its own log"
 
 
 class Holding(Protocol):
@@ -102,25 +106,7 @@ class Participant:
         self._identity = identity
         self._roster = roster
         self._tell = tell
-
-    def handle(self, request: bytes) -> bytes:
-        """Return the answer to one request. A refusal says which rule was broken; a failure says nothing of the data."""
-        kind = "a request"
-        try:
-            asked = unpack(request)
-            kind = asked.kind
-            with nullcontext() if kind == "describe" else self._runs.locked():
-                return self._answer(asked)
-        except (FedDPError, BudgetError) as error:
-            self._tell(f"refused {kind}: {error}")
-            return pack("refused", reason=str(error))
-        except Exception as error:  # noqa: BLE001
-            # What went wrong may quote the data: it is told here and not to the server.
-            self._tell(f"failed at {kind}: {type(error).__name__}: {error}")
-            return pack("failed", reason="its data or its program failed; the reason is in its own log")
-
-    def _answer(self, asked: Envelope) -> bytes:
-        answers = {
+        self._answers = {
             "describe": self._describe,
             "agree": self._agree,
             "share": self._share,
@@ -129,17 +115,36 @@ class Participant:
             "confirm": self._confirm,
             "unmask": self._unmask,
         }
-        if asked.kind not in answers:
+
+    def handle(self, request: bytes) -> bytes:
+        """Return the answer to one request.
+
+        A refusal says which rule was broken, and is decided before the data are touched. From then on whatever goes wrong is a failure,
+        and a failure is one of two fixed sentences.
+        """
+        kind = "a request"
+        try:
+            asked = unpack(request)
+            kind = asked.kind if asked.kind in self._answers else kind
+            with nullcontext() if kind == "describe" else self._runs.locked():
+                return self._answer(asked)
+        except (FedDPError, BudgetError) as error:
+            self._tell(f"refused {kind}: {error}")
+            return pack("refused", reason=str(error))
+        except Exception as error:  # noqa: BLE001
+            # What an error says may quote the data: its kind and its place are kept here, and the server gets a fixed sentence.
+            self._tell(f"failed at {kind}: {where_of(error)}")
+            return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
+
+    def _answer(self, asked: Envelope) -> bytes:
+        if asked.kind not in self._answers:
             raise FedDPError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
-        return answers[asked.kind](asked)
+        return self._answers[asked.kind](asked)
 
     def _describe(self, asked: Envelope) -> bytes:
         nonce = asked.get("nonce", bytes)
-        try:
+        with touching_data():
             columns = self._data().columns
-        except FedDPError as error:
-            self._tell(f"the data cannot be used: {error}")
-            return pack("failed", reason="its data cannot be read; the reason is in its own log")
         signature = b"" if self._identity is None else sign(self._identity, presence(nonce, self.name))
         return pack("described", name=self.name, protocol=PROTOCOL, columns=list(columns), signature=signature)
 
@@ -147,6 +152,9 @@ class Participant:
         terms = Terms.from_dict(asked.get("terms", dict))
         session = asked.get("session", bytes)
         self._policy.check(terms)
+        secure_sum = terms.trust is Trust.SECURE_SUM
+        if secure_sum and self._roster is not None:
+            self._policy.check_sites(terms, len(self._roster))
         state = self._runs.load(terms.run)
         if state is None:
             self._policy.book(terms, self._odometer)
@@ -156,33 +164,49 @@ class Participant:
             raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to; they were changed.")
         if session.hex() in state.sessions or len(session) != SESSION_BYTES:
             raise BudgetError("a session must be new, got one that was open before.")
+        if len(state.sessions) >= _MOST_SESSIONS:
+            raise BudgetError(f"sessions of a run must be at most {_MOST_SESSIONS}, got one more.")
         state.sessions.append(session.hex())
         state.session, state.turn, state.rounds, state.party, state.received = session.hex(), 0, {}, None, False
-        reply = {}
-        if terms.trust is Trust.SECURE_SUM:
+        reply: dict[str, Any] = {}
+        if secure_sum:
             rounds = asked.get("rounds", int)
             if not 1 <= rounds <= sum(release.times for release in terms.plan.releases):
                 raise BudgetError(f"rounds must be at most the releases of the plan, got {rounds}.")
-            party = Party.new(self.name, SessionTerms(session, rounds, terms.threshold, terms.colluders, terms.confirmed))
-            reply["advert"] = party.advert(self._identity).to_dict()
+            party = Party.new(self.name, session_terms(terms, session, rounds))
+            reply = {"advert": party.advert(self._identity).to_dict(), "parties": state.parties}
             state.party = party.to_dict()
         self._runs.save(terms.run, state)
         return pack("agreed", **reply)
 
     def _share(self, asked: Envelope) -> bytes:
-        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+        run, terms, state = self._turn(asked, Trust.SECURE_SUM)
         party = Party.from_dict(state.party)
-        shares = party.share([Advert.from_dict(a) for a in asked.get("adverts", list)], self._roster)
+        adverts = [Advert.from_dict(a) for a in asked.get("adverts", list)]
+        self._pin(state, terms, [advert.name for advert in adverts])
+        shares = party.share(adverts, self._roster)
         state.party = party.to_dict()
         self._runs.save(run, state)
         return pack("shared", **place_of(asked), shares=sealed_to(shares))
 
+    def _pin(self, state: RunState, terms: Terms, names: list[str]) -> None:
+        """Fix the parties of a run at its first session; refuse a party that was not there then.
+
+        Whoever helps to open this client's part is one of them, so that 2t > n + c for their number n leaves room for one opening only.
+        """
+        strangers = set(names) - set(state.parties or names)
+        if strangers:
+            raise BudgetError(f"parties must be those of the run's first session, got {min(strangers)!r:.80}.")
+        state.parties = state.parties or names
+        self._policy.check_sites(terms, len(state.parties))
+
     def _sum(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.AGGREGATOR)
         release, query = self._query(asked, terms, state)
-        total = self._own_total(query, release)
-        self._runs.save(run, state)
-        return pack("summed", **place_of(asked), values=total)
+        with touching_data():
+            total = self._own_total(query, release)
+            self._runs.save(run, state)
+            return pack("summed", **place_of(asked), values=total)
 
     def _mask(self, asked: Envelope) -> bytes:
         run, terms, state = self._turn(asked, Trust.SECURE_SUM)
@@ -194,12 +218,15 @@ class Participant:
         if not state.received:
             party.receive(asked.get("sharers", list), sealed_from(asked.get("shares", dict)))
             state.received = True
-        part = release.with_noise(self._own_total(query, release), self._stream(asked, terms), terms.shares)
-        masked = party.mask(number, part.view(np.uint64))
-        state.rounds[str(number)] = label
-        state.party = party.to_dict()
-        self._runs.save(run, state)
-        return pack("masked", **place_of(asked), values=masked)
+        party.check_round(number)
+        stream = self._stream(asked, terms)
+        with touching_data():
+            part = release.with_noise(self._own_total(query, release), stream, terms.shares)
+            masked = party.mask(number, part.view(np.uint64), query_bytes(asked.fields))
+            state.rounds[str(number)] = label
+            state.party = party.to_dict()
+            self._runs.save(run, state)
+            return pack("masked", **place_of(asked), values=masked)
 
     def _confirm(self, asked: Envelope) -> bytes:
         run, _, state = self._turn(asked, Trust.SECURE_SUM)
@@ -212,18 +239,24 @@ class Participant:
         return pack("confirmed", **place_of(asked), signature=signature)
 
     def _unmask(self, asked: Envelope) -> bytes:
+        number, survivors = asked.get("round", int), asked.get("survivors", list)
+        opening = [asked.get("session", bytes).hex(), number, survivors]
+        before = self._runs.load(asked.get("run", str))
+        if before is not None and before.answer.get("opening") == opening:
+            return bytes.fromhex(before.answer["reply"])
         run, _, state = self._turn(asked, Trust.SECURE_SUM)
-        number = asked.get("round", int)
         label = state.rounds.get(str(number))
         if label is None or label in state.opened:
             raise BudgetError(f"round {number} must be one that this client sent a masked sum for, and be unmasked once.")
         party = Party.from_dict(state.party)
-        reply = party.unmask(number, asked.get("survivors", list), sealed_from(asked.get("confirmations", dict)))
+        shares = party.unmask(number, survivors, sealed_from(asked.get("confirmations", dict)))
+        reply = pack("unmasked", **place_of(asked), **shares.to_dict())
         state.opened.append(label)
+        state.answer = {"opening": opening, "reply": reply.hex()}
         state.party = party.to_dict()
         self._runs.save(run, state)
         self._tell(f"{label}: answered")
-        return pack("unmasked", **place_of(asked), **reply.to_dict())
+        return reply
 
     def _turn(self, asked: Envelope, trust: Trust) -> tuple[str, Terms, RunState]:
         """Return the run that a request belongs to, if it is of the session under way and was not answered before."""
@@ -249,7 +282,9 @@ class Participant:
         if statistic is None:
             raise FedDPError(f"statistic must be one of the registry, got {name!r:.80}.")
         public = {key.removeprefix(PUBLIC): value for key, value in asked.fields.items() if key.startswith(PUBLIC)}
-        query = Query(statistic, public, len(self._data().columns))
+        with touching_data():
+            dimension = len(self._data().columns)
+        query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
         if state.queries.setdefault(_label(asked), query.digest) != query.digest:
             raise BudgetError(f"release {_label(asked)!r} must stay the query that it was; it was changed.")
@@ -266,29 +301,6 @@ class Participant:
         if terms.secure:
             return SystemStream()
         return SeededStream(asked.get("seed", int), f"{self.name}/{_label(asked)}")
-
-
-def place_of(message: Envelope) -> dict[str, Any]:
-    """Return where in a run a request stands: its answer says the same, so that an old answer is not taken for a new one."""
-    return {name: message.fields.get(name) for name in ("session", "turn")}
-
-
-def presence(nonce: bytes, name: str) -> bytes:
-    """Return what a client signs to show that it is who it says."""
-    return b"feddp-kmeans presence\0" + len(nonce).to_bytes(2, "big") + nonce + name.encode()
-
-
-def sealed_to(sealed: Mapping[str, bytes]) -> dict[str, str]:
-    """Return bytes by name as they travel."""
-    return {name: content.hex() for name, content in sealed.items()}
-
-
-def sealed_from(given: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return bytes by name as they came; refuse anything else."""
-    try:
-        return {name: bytes.fromhex(content) for name, content in given.items()}
-    except (TypeError, ValueError):
-        raise FedDPError("sealed messages must be hexadecimal digits, got something else.") from None
 
 
 def _label(asked: Envelope) -> str:

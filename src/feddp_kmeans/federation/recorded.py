@@ -114,6 +114,7 @@ class RecordedFederation(WrappedFederation):
             with self._step(record["run"], before, _state(record)):
                 write_whole(path, content)
                 self._write(record)
+            self._inner.kept()
         return values
 
     def _step(self, run: str, before: str, after: str) -> AbstractContextManager[None]:

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,13 +13,14 @@ import numpy as np
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.federation.base import Federation, Query
-from feddp_kmeans.federation.participant import PUBLIC, place_of, presence, sealed_from, sealed_to
+from feddp_kmeans.federation.journal import Journal, Pending
+from feddp_kmeans.federation.protocol import PUBLIC, place_of, presence, query_bytes, sealed_to, session_terms
+from feddp_kmeans.federation.quorum import assumed_colluders, default_threshold
+from feddp_kmeans.federation.replies import Session, advert_of, opened_reply, shares_of, unmasked_of, vector_of
 from feddp_kmeans.federation.secure_sum import wire
-from feddp_kmeans.federation.secure_sum.aggregator import Aggregator
+from feddp_kmeans.federation.secure_sum.aggregator import Aggregator, masked_sum
 from feddp_kmeans.federation.secure_sum.identity import PublicIdentity, verify
-from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.federation.secure_sum.terms import SESSION_BYTES
-from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
 from feddp_kmeans.federation.terms import Terms, Trust
 from feddp_kmeans.federation.transport import Lost, Transport
 from feddp_kmeans.federation.wire import PROTOCOL, Envelope, pack, unpack
@@ -46,11 +48,12 @@ class RemoteFederation(Federation):
         *,
         trust: Trust = Trust.SECURE_SUM,
         threshold: int | None = None,
-        colluders: int = 0,
-        confirmed: bool = False,
+        colluders: int | None = None,
+        confirmed: bool | None = None,
         columns: tuple[str, ...] | None = None,
         roster: Mapping[str, PublicIdentity] | None = None,
         run: str | None = None,
+        journal: Path | None = None,
         timeout: float = TIMEOUT,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -59,16 +62,17 @@ class RemoteFederation(Federation):
         self.trust = trust.value
         self._threshold = threshold
         self._colluders = colluders
-        self._confirmed = confirmed
+        self._confirmed = roster is not None if confirmed is None else confirmed
         self._roster = roster
         self._run = run or secrets.token_hex(16)
+        self._journal = Journal(journal, self._run)
         self._timeout = timeout
         self._tell = tell
         self._nodes: dict[str, int] = {}
         self._strangers: set[int] = set()
         self._missing: dict[str, str] = {}
         self._made: Counter[str] = Counter()
-        self._session: _Session | None = None
+        self._session: Session | None = None
         self.columns = self._meet(columns)
 
     @property
@@ -82,15 +86,21 @@ class RemoteFederation(Federation):
         return len(self.columns)
 
     @property
-    def threshold(self) -> int:
-        """Return the fewest clients that a release is made of.
+    def n_sites(self) -> int:
+        """Return the number of sites that the threshold is reckoned from: the roster's; without one, those that were there at the start."""
+        return self.n_clients if self._roster is None else len(self._roster)
 
-        By default two thirds of them, and always more than half of all clients and colluders together: then no two disjoint groups of
-        clients could each open a sum.
-        """
-        if self._threshold is not None:
-            return self._threshold
-        return max((self.n_clients + self._colluders) // 2 + 1, math.ceil(2 * self.n_clients / 3))
+    @property
+    def colluders(self) -> int:
+        """Return how many sites may side with the server. One that is trusted with the sums needs none."""
+        if self._colluders is not None:
+            return self._colluders
+        return assumed_colluders(self.n_sites) if self._mode is Trust.SECURE_SUM else 0
+
+    @property
+    def threshold(self) -> int:
+        """Return the fewest sites that a release is made of."""
+        return default_threshold(self.n_sites, self.colluders) if self._threshold is None else self._threshold
 
     def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
         """Fix the plan of a run. The clients are shown it when the first release needs them."""
@@ -98,26 +108,38 @@ class RemoteFederation(Federation):
         if not 1 <= self.threshold <= self.n_clients:
             raise FedDPError(f"threshold must be from 1 to the {self.n_clients} clients, got {self.threshold}.")
         self._seed = seed
-        self._terms = Terms(self._run, plan, self._mode, seed is None, self.threshold, self._colluders, self._confirmed)
+        self._terms = Terms(self._run, plan, self._mode, seed is None, self.threshold, self.colluders, self._confirmed)
         self._made = Counter()
         self._session = None
 
     def replay(self, release: Release) -> None:
         """Book a release whose result is on record."""
         super().replay(release)
+        self._journal.forget(f"{release.name} {self._made[release.name]}")
         self._made[release.name] += 1
 
+    def kept(self) -> None:
+        """Forget how the latest release was opened."""
+        self._journal.forget()
+
     def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
-        if self._session is None:
-            self._session = self._open()
         asked = {"release": release.name, "number": self._made[release.name], "statistic": query.statistic.name}
         asked |= {PUBLIC + name: value for name, value in query.public.items()}
+        pending = self._journal.read(asked)
         self._made[release.name] += 1
+        if pending is not None:
+            return self._told(release.from_steps(self._finished(pending, asked)))
+        if self._session is None:
+            self._session = self._open()
         if self._mode is Trust.AGGREGATOR:
             total = self._plain_sum(self._session, query, release, asked, cohort)
             values = release.noisy(total, self._streams.stream(release.name))
         else:
             values = release.from_steps(self._secure_sum(self._session, asked, query.size))
+        return self._told(values)
+
+    def _told(self, values: FloatArray) -> FloatArray:
+        """Return a release once it is told what was spent."""
         ledger = self.ledger
         made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
         self._tell(f"{made} of {planned} releases made: epsilon {ledger.epsilon_so_far:.3g} of {ledger.plan.epsilon:g}")
@@ -125,7 +147,7 @@ class RemoteFederation(Federation):
 
     def _plain_sum(
         self,
-        session: "_Session",
+        session: Session,
         query: Query,
         release: Release,
         question: dict[str, Any],
@@ -150,7 +172,7 @@ class RemoteFederation(Federation):
         return total
 
     def _part_of(self, reply: Envelope, length: int, release: Release, bound: Sensitivity | None) -> Array:
-        part = _vector_of(reply, length, np.dtype(np.int64))
+        part = vector_of(reply, length, np.dtype(np.int64))
         sizes = np.abs(part.astype(np.float64))
         if sizes.max(initial=0.0) * self.n_clients >= release.largest_total:
             raise FedDPError("sent more than a sum can hold")
@@ -160,7 +182,7 @@ class RemoteFederation(Federation):
                 raise FedDPError("sent more than one client may")
         return part
 
-    def _secure_sum(self, session: "_Session", query: dict[str, Any], length: int) -> IntArray:
+    def _secure_sum(self, session: Session, query: dict[str, Any], length: int) -> IntArray:
         aggregator, number = session.aggregator, session.round
         session.round += 1
         turn = session.next_turn() | {"round": number} | ({} if self._seed is None else {"seed": self._seed})
@@ -182,35 +204,62 @@ class RemoteFederation(Federation):
             confirmations = self._read(replies, lambda _, reply: reply.get("signature", bytes))
             self._check_enough(query, confirmations, needed=self.threshold, of=len(survivors))
         request = pack("unmask", **session.next_turn(), **about, confirmations=sealed_to(confirmations))
-        replies = self._ask(dict.fromkeys(survivors, request), "unmasked", session.place)
-        opened = self._read(replies, lambda _, reply: _unmasked_of(reply))
+        pending = Pending(aggregator.without_messages(), masked_sum(masked.values()), request)
+        self._journal.write(query, pending)
+        return self._finished(pending, query)
+
+    def _finished(self, pending: Pending, query: dict[str, Any]) -> IntArray:
+        """Return the sum that sites are asked to open: for the first time, or again after a restart, when they say again what they said."""
+        asked = unpack(pending.request)
+        survivors = tuple(asked.fields["survivors"])
+        present = {name: pending.request for name in survivors if name in self._nodes}
+        if len(present) < self.threshold:
+            absent = ", ".join(name for name in survivors if name not in present)
+            raise FedDPError(f"{query['release']} must be opened with at least {self.threshold} sites of its sum; wait for {absent}.")
+        opened = self._read(self._ask(present, "unmasked", place_of(asked)), lambda _, reply: unmasked_of(reply))
         self._check_enough(query, opened, needed=self.threshold, of=len(survivors))
-        total: IntArray = aggregator.total(number, masked, opened).view(np.int64)
+        number = asked.fields["round"]
+        total: IntArray = pending.aggregator.unmasked(number, survivors, pending.masked, opened, query_bytes(query)).view(np.int64)
         return total
 
-    def _open(self) -> "_Session":
+    def _open(self) -> Session:
         """Show the clients the terms and open a session with those that agree."""
         booked = sum(row["times"] for row in self.ledger.rows())
         rounds = sum(release.times for release in self.ledger.plan.releases) - booked + 1
-        session = _Session(self._run, os.urandom(SESSION_BYTES))
+        session = Session(self._run, os.urandom(SESSION_BYTES))
         request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
         agreed = self._ask(dict.fromkeys(self._nodes, request), "agreed")
         self._check_enough({"release": "the plan"}, agreed, needed=self.threshold)
         session.names = sorted(agreed)
         if self._mode is Trust.SECURE_SUM:
+            agreed = self._same_parties(agreed)
             session.aggregator = self._exchange_keys(session, agreed, rounds)
         return session
 
-    def _exchange_keys(self, session: "_Session", agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
-        terms = SessionTerms(session.key, rounds, self._terms.threshold, self._terms.colluders, self._terms.confirmed)
+    def _same_parties(self, agreed: Mapping[str, Envelope]) -> dict[str, Envelope]:
+        """Return the answers of those that were in the run's first session, as the sites remember it: they share keys with nobody else."""
+        remembered = self._read(agreed, lambda _, reply: self._parties_of(reply))
+        names = set(remembered).intersection(*(parties for parties in remembered.values() if parties))
+        for name in sorted(set(remembered) - names):
+            self._missing[name] = "it was not in the first session of this run"
+        return {name: agreed[name] for name in sorted(names)}
+
+    def _parties_of(self, reply: Envelope) -> tuple[str, ...]:
+        parties = wire.names(reply.get("parties", list), "the parties of a run")
+        if parties and len(parties) < self.threshold:
+            raise FedDPError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
+        return parties
+
+    def _exchange_keys(self, session: Session, agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
+        terms = session_terms(self._terms, session.key, rounds)
         aggregator = Aggregator(terms)
-        adverts = self._read(agreed, _advert_of)
+        adverts = self._read(agreed, advert_of)
         self._check_enough({"release": "the keys"}, adverts, needed=self.threshold)
         ordered = aggregator.take_adverts(adverts.values())
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
         replies = self._ask(dict.fromkeys(sorted(adverts), request), "shared", session.place)
         graph = terms.graph(tuple(sorted(adverts)))
-        shared = self._read(replies, lambda name, reply: _shares_of(reply, graph.neighbours(name)))
+        shared = self._read(replies, lambda name, reply: shares_of(reply, graph.neighbours(name)))
         self._check_enough({"release": "the shares of keys"}, shared, needed=self.threshold)
         aggregator.take_shares(shared)
         return aggregator
@@ -240,7 +289,7 @@ class RemoteFederation(Federation):
         described = {}
         for node, reply in replies.items():
             try:
-                described[node] = self._presented(_opened(reply, "described"), nonce)
+                described[node] = self._presented(opened_reply(reply, "described"), nonce)
             except FedDPError as error:
                 self._strangers.add(node)
                 self._tell(f"node {node} is left out: {error}")
@@ -265,7 +314,7 @@ class RemoteFederation(Federation):
         answers: dict[str, Envelope] = {}
         for name in requests:
             try:
-                answers[name] = _opened(replies.get(self._nodes[name], Lost("it was not reached")), kind, place)
+                answers[name] = opened_reply(replies.get(self._nodes[name], Lost("it was not reached")), kind, place)
                 self._missing.pop(name, None)
             except FedDPError as error:
                 self._lose(name, str(error), answers)
@@ -285,7 +334,7 @@ class RemoteFederation(Federation):
                 self._tell(f"{name} is left out: it was not there at the start, or is there already")
 
     def _vectors(self, replies: Mapping[str, Envelope], length: int, dtype: Any) -> dict[str, Array]:
-        return self._read(replies, lambda _, reply: _vector_of(reply, length, dtype))
+        return self._read(replies, lambda _, reply: vector_of(reply, length, dtype))
 
     def _read(self, replies: Mapping[str, Envelope], read: Callable[[str, Envelope], Read]) -> dict[str, Read]:
         """Return what the replies hold, by their senders; one that cannot be read is its sender's loss and nobody else's."""
@@ -313,66 +362,3 @@ class RemoteFederation(Federation):
 
     def _times(self, query: Mapping[str, Any]) -> int:
         return self.ledger.plan[query["release"]].times if "number" in query else 1
-
-
-class _Session:
-    """What the server remembers between two messages."""
-
-    aggregator: Aggregator
-
-    def __init__(self, run: str, key: bytes) -> None:
-        self.run = run
-        self.key = key
-        self.turn = 0
-        self.round = 0
-        self.names: list[str] = []
-        self.received: set[str] = set()
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """Return what the answers to the latest request say of their place."""
-        return {"session": self.key, "turn": self.turn}
-
-    def next_turn(self) -> dict[str, Any]:
-        """Return the fields that place a request in the session; no two requests share them."""
-        self.turn += 1
-        return {"run": self.run} | self.place
-
-
-def _advert_of(name: str, reply: Envelope) -> Advert:
-    advert = Advert.from_dict(reply.get("advert", dict))
-    if advert.name != name:
-        raise FedDPError(f"an advert must be of its sender, got one of {advert.name!r}.")
-    return advert
-
-
-def _unmasked_of(reply: Envelope) -> UnmaskReply:
-    return UnmaskReply.from_dict({name: value for name, value in reply.fields.items() if name not in place_of(reply)})
-
-
-def _shares_of(reply: Envelope, neighbours: Iterable[str]) -> dict[str, bytes]:
-    shares = sealed_from(reply.get("shares", dict))
-    if set(shares) != set(neighbours):
-        raise FedDPError("did not share with each of its neighbours")
-    return shares
-
-
-def _vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
-    values = reply.fields.get("values")
-    if not (isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,)):
-        raise FedDPError(f"sent something else than {length} numbers")
-    return values
-
-
-def _opened(reply: bytes | Lost, kind: str, place: Mapping[str, Any] | None = None) -> Envelope:
-    """Return a reply of the kind wanted, to the request that was made at this place of the run; anything else is an error."""
-    if isinstance(reply, Lost):
-        raise FedDPError(reply.reason)
-    told = unpack(reply)
-    if told.kind in ("refused", "failed"):
-        raise FedDPError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}")
-    if told.kind != kind:
-        raise FedDPError(f"it answered {told.kind!r:.40} where {kind!r} was asked for.")
-    if place is not None and place_of(told) != place:
-        raise FedDPError("it answered an earlier request again.")
-    return told

@@ -32,6 +32,10 @@ class RunState:
     """For each release that was asked for, the digest of the query: it may not change."""
     opened: list[str] = field(default_factory=list)
     """Releases that this client helped to unmask: it helps once for each."""
+    answer: dict[str, Any] = field(default_factory=dict)
+    """Its latest help, and with what: asked for the very same again, it says the very same again."""
+    parties: list[str] = field(default_factory=list)
+    """Who was there when this client first shared its keys: later sessions of the run may have fewer of them and no others."""
     rounds: dict[str, str] = field(default_factory=dict)
     """For each round of the session, the release that it is for."""
     party: dict[str, Any] | None = None

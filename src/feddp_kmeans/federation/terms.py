@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.federation.quorum import assumed_colluders, safe_threshold
 from feddp_kmeans.privacy.accounting import accounting_work
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry, Limit, Odometer
@@ -16,6 +17,7 @@ from feddp_kmeans.privacy.plan import Composition, Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _MOST_RELEASES, _MOST_TIMES, _MOST_VALUES = 100, 10_000, 1 << 28
+_LONGEST_NAME = 200
 _LEAST_MULTIPLIER, _MOST_MULTIPLIER = 0.01, 1e15
 """Noise beneath which no accountant needs to be asked: the release is as good as open."""
 _MOST_WORK = 1000.0
@@ -132,8 +134,12 @@ class Policy:
     allow_aggregator: bool = False
     allow_simulation: bool = False
     """Whether runs with a known seed are answered: they are not private."""
-    colluders: int = 0
-    """How many other clients the noise must not rely on, at the least."""
+    min_sites: int = 1
+    """Fewest sites that a secure sum's run must have."""
+    threshold: int | None = None
+    """Least threshold that the terms must have; None: the least that is safe for the number of sites."""
+    colluders: int | None = None
+    """How many other sites the noise must not rely on, at the least; None: as many as are assumed for the number of sites."""
     confirmed: bool = False
     """Whether lists of survivors must be confirmed: against a server that lies about them."""
 
@@ -144,8 +150,6 @@ class Policy:
             raise BudgetError(f"the plan must protect each {self.unit.value}, got one that protects each {plan.unit.value}.")
         if terms.trust is Trust.AGGREGATOR and not self.allow_aggregator:
             raise BudgetError("trust must be secure-sum: this client does not trust a server with its sums.")
-        if terms.trust is Trust.SECURE_SUM and terms.colluders < self.colluders:
-            raise BudgetError(f"colluders must be at least {self.colluders}, got {terms.colluders}.")
         if terms.trust is Trust.SECURE_SUM and self.confirmed and not terms.confirmed:
             raise BudgetError("lists of survivors must be confirmed, got terms without it.")
         if not terms.secure and not self.allow_simulation:
@@ -154,6 +158,40 @@ class Policy:
             raise BudgetError(f"delta must be at most {self.delta:g}, got {plan.delta:g}.")
         if terms.epsilon_spent > self.epsilon:
             raise BudgetError(f"epsilon must be at most {self.epsilon:g}, got a plan that spends {terms.epsilon_spent:.4g}.")
+
+    def least_colluders(self, sites: int) -> int:
+        """Return how many colluders the terms of a secure sum of so many sites must allow for."""
+        return assumed_colluders(sites) if self.colluders is None else self.colluders
+
+    def least_threshold(self, sites: int, colluders: int) -> int:
+        """Return how many of so many sites must answer. Never fewer than is safe, whatever the policy says."""
+        return max(safe_threshold(sites, colluders), self.threshold or 0)
+
+    def floor(self, sites: int) -> str:
+        """Return a sentence on what every secure sum of a federation of so many sites holds, as far as this client has a say in it."""
+        colluders = self.least_colluders(sites)
+        threshold = self.least_threshold(sites, colluders)
+        honest = threshold - colluders
+        return (
+            f"of {sites} sites at least {threshold} must answer and {colluders} may side with the server: every sum holds the noise of at "
+            f"least {honest} honest site{'s' if honest > 1 else ''}"
+        )
+
+    def check_federation(self, sites: int) -> None:
+        """Refuse a federation whose sites are too few for this policy."""
+        if sites < self.min_sites:
+            raise FedDPError(f"sites must be at least {self.min_sites}, got a federation of {sites}.")
+        if (least := self.least_threshold(sites, self.least_colluders(sites))) > sites:
+            raise FedDPError(f"threshold must be at most the {sites} sites of the federation, got {least}.")
+
+    def check_sites(self, terms: Terms, sites: int) -> None:
+        """Refuse a secure sum that this number of sites does not make safe: of the roster, and of the parties of the run."""
+        if sites < self.min_sites:
+            raise BudgetError(f"sites must be at least {self.min_sites}, got {sites}.")
+        if terms.colluders < (least := self.least_colluders(sites)):
+            raise BudgetError(f"colluders must be at least {least}, got {terms.colluders}.")
+        if terms.threshold < (least := self.least_threshold(sites, terms.colluders)):
+            raise BudgetError(f"threshold must be at least {least} of {sites} sites, got {terms.threshold}.")
 
     def book(self, terms: Terms, odometer: Odometer) -> None:
         """Write a run that this client remembers nothing of on its own odometer; refuse one that would take all its runs beyond the limit.
@@ -177,7 +215,7 @@ def _plan(given: Mapping[str, Any]) -> Plan:
 def _release(row: Mapping[str, Any]) -> Release:
     multiplier = float(row["noise_multiplier"])
     return Release(
-        name=_checked(row["name"], isinstance(row["name"], str)),
+        name=_checked(row["name"], isinstance(row["name"], str) and 0 < len(row["name"]) <= _LONGEST_NAME and row["name"].isprintable()),
         mechanism=Mechanism(row["mechanism"]),
         sensitivity=float(row["sensitivity"]),
         integer_sensitivity=float(row["integer_sensitivity"]),

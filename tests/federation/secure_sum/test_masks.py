@@ -13,8 +13,8 @@ SESSION = bytes(range(32))
 
 def test_both_ends_of_a_pair_derive_the_same_key_and_cancel():
     one, other = os.urandom(32), os.urandom(32)
-    ours = masks.pair_key(one, masks.public_key(other), SESSION, 3, "a", "b")
-    theirs = masks.pair_key(other, masks.public_key(one), SESSION, 3, "b", "a")
+    ours = masks.pair_key(one, masks.public_key(other), SESSION, 3, b"q", "a", "b")
+    theirs = masks.pair_key(other, masks.public_key(one), SESSION, 3, b"q", "b", "a")
     assert ours == theirs
     total = np.zeros(9, dtype=np.uint64)
     masks.add_pair_mask(total, ours, "a", "b")
@@ -33,7 +33,9 @@ def test_every_purpose_round_and_name_has_its_own_key():
         for r in (0, 1)
         for n in "ab"
     ]
-    keys += [masks.pair_key(private, public, s, r, "a", n) for s in (SESSION, bytes(32)) for r in (0, 1) for n in "bc"]
+    keys += [
+        masks.pair_key(private, public, s, r, q, "a", n) for s in (SESSION, bytes(32)) for r in (0, 1) for q in (b"", b"q") for n in "bc"
+    ]
     keys += [masks.channel_key(private, public, SESSION, a, b) for a, b in ("ab", "ba", "ac")]
     assert len(set(keys)) == len(keys)
 

@@ -307,7 +307,7 @@ def test_an_input_that_came_and_was_called_dropped_stays_under_its_self_mask():
     session_id, adverts = session.agreed.session, session.aggregator.adverts
     private = masks.mask_private_key(seed, session_id, 0, "p02")
     for other in adverts[:2]:
-        masks.add_pair_mask(late, masks.pair_key(private, other.mask_keys[0], session_id, 0, "p02", other.name), other.name, "p02")
+        masks.add_pair_mask(late, masks.pair_key(private, other.mask_keys[0], session_id, 0, b"", "p02", other.name), other.name, "p02")
     left = late - values["p02"].astype(np.uint64)
     assert np.array_equal(left, masks.mask(masks.self_key(self_seed, session_id, 0, "p02"), 64))
     assert left.all()

@@ -1,7 +1,7 @@
 """The server's half of the secure sum: it passes messages on, rebuilds seeds and takes the masks off the sum, never off one input."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,11 +68,16 @@ class Aggregator:
         self._graph.check_joined(listed)
         return listed
 
-    def total(self, round_: int, masked: Mapping[str, Array], replies: Mapping[str, UnmaskReply]) -> Array:
+    def total(self, round_: int, masked: Mapping[str, Array], replies: Mapping[str, UnmaskReply], query: bytes = b"") -> Array:
         """Return the exact sum of the survivors' values modulo 2**64. A refused reply may be left out and the total asked again."""
+        return self.unmasked(round_, self.survivors(masked), masked_sum(masked.values()), replies, query)
+
+    def unmasked(
+        self, round_: int, survivors: tuple[str, ...], masked: Array, replies: Mapping[str, UnmaskReply], query: bytes = b""
+    ) -> Array:
+        """Return the same from the sum of the masked values, which is all that is needed of them."""
         wire.integer(round_, "round", 0, self.terms.rounds - 1)
-        survivors = self.survivors(masked)
-        total = _sum([masked[name] for name in survivors])
+        total = masked.copy()
         self._check_replies(round_, survivors, replies)
         session = self.terms.session
         for name in survivors:
@@ -81,7 +86,7 @@ class Aggregator:
                 raise FedDPError(f"shares of the self-mask of {name!r} must rebuild its seed, got wrong ones.")
             total -= masks.mask(masks.self_key(seed, session, round_, name), len(total))
         for name in sorted(set(self.sharers) - set(survivors)):
-            self._remove_dropout(total, name, round_, survivors, replies)
+            self._remove_dropout(total, name, round_, query, survivors, replies)
         return total
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,9 +109,16 @@ class Aggregator:
         }
         if adverts:
             aggregator.take_adverts(adverts)
-        if messages:
+        if any(messages.values()):
             aggregator.take_shares(messages)
+        for sender in messages:
+            aggregator._check_known(sender, "a party that shared", aggregator._adverts)
+        aggregator._messages = {sender: messages[sender] for sender in sorted(messages)}
         return aggregator
+
+    def without_messages(self) -> "Aggregator":
+        """Return the same without the messages between parties: all that is needed of it once they have them."""
+        return replace(self, _messages={sender: {} for sender in self._messages})
 
     @property
     def _graph(self) -> Graph:
@@ -138,7 +150,9 @@ class Aggregator:
             raise FedDPError(f"shares of the {what} of {name!r} in round {round_} must be at least {needed}, got {len(shares)}.")
         return sharing.join(dict(list(shares.items())[:needed]))
 
-    def _remove_dropout(self, total: Array, name: str, round_: int, survivors: tuple[str, ...], replies: Mapping[str, UnmaskReply]) -> None:
+    def _remove_dropout(
+        self, total: Array, name: str, round_: int, query: bytes, survivors: tuple[str, ...], replies: Mapping[str, UnmaskReply]
+    ) -> None:
         """Take off the masks that survivors have in common with a party that shared and dropped out."""
         tied = [other for other in self._graph.neighbours(name) if other in survivors]
         if not tied:
@@ -149,12 +163,13 @@ class Aggregator:
         if masks.public_key(private) != own.mask_keys[round_]:
             raise FedDPError(f"shares of the mask key of {name!r} must rebuild its seed, got wrong ones.")
         for other in tied:
-            key = masks.pair_key(private, self._adverts[other].mask_keys[round_], session, round_, name, other)
+            key = masks.pair_key(private, self._adverts[other].mask_keys[round_], session, round_, query, name, other)
             masks.add_pair_mask(total, key, name, other)
 
 
-def _sum(arrays: Sequence[Array]) -> Array:
+def masked_sum(masked: Iterable[Array]) -> Array:
     """Return the sum modulo 2**64 of arrays of one length."""
+    arrays = list(masked)
     for array in arrays:
         if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != np.uint64 or len(array) != len(arrays[0]):
             raise FedDPError("masked inputs must be rows of unsigned 64-bit integers of one length, got others.")

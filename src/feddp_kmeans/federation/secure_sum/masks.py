@@ -45,9 +45,9 @@ def channel_key(private: bytes, public: bytes, view: bytes, sender: str, receive
     return derive(agree(private, public), "shares", view, sender, receiver)
 
 
-def pair_key(private: bytes, public: bytes, session: bytes, round_: int, one: str, other: str) -> bytes:
-    """Return the key of the mask that two parties have in common in a round."""
-    return derive(agree(private, public), "pair mask", session, round_, *sorted((one, other)))
+def pair_key(private: bytes, public: bytes, session: bytes, round_: int, query: bytes, one: str, other: str) -> bytes:
+    """Return the key of the mask that two parties have in common in a round, if both were asked the same."""
+    return derive(agree(private, public), "pair mask", session, round_, query, *sorted((one, other)))
 
 
 def self_key(seed: bytes, session: bytes, round_: int, name: str) -> bytes:

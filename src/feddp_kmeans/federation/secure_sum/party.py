@@ -35,6 +35,7 @@ class Party:
     _sharers: tuple[str, ...] = ()
     _held: dict[str, Pairs] = field(default_factory=dict)
     _masked: int = -1
+    _query: bytes = b""
     _confirmed: tuple[str, ...] = ()
     _unmasked: int = -1
 
@@ -77,14 +78,21 @@ class Party:
         self._sharers = known
         self._encryption = b""
 
-    def mask(self, round_: int, values: Array) -> Array:
-        """Return the values, modulo 2**64, under this party's masks of a round. A round is masked once, and none after a later one."""
+    def check_round(self, round_: int) -> None:
+        """Refuse a round that cannot be masked now: a round is masked once, and none after a later one."""
         wire.integer(round_, "round", 0, self.terms.rounds - 1)
         self._expect(bool(self._sharers), "a masked input", "asked for after shares were handed out")
         self._expect(round_ > self._masked, f"round {round_}", f"later than the last masked one, {self._masked}")
+
+    def mask(self, round_: int, values: Array, query: bytes = b"") -> Array:
+        """Return the values, modulo 2**64, under this party's masks of a round.
+
+        The masks cancel only among parties whose ``query`` is the same: what they were asked for.
+        """
+        self.check_round(round_)
         total = _ring_values(values)
         mask_seed, self_seed = self._seeds[round_]
-        self._masked = round_
+        self._masked, self._query = round_, query
         self._forget_before(round_)
         self._confirmed = ()
         session = self.terms.session
@@ -92,12 +100,12 @@ class Party:
         private = masks.mask_private_key(mask_seed, session, round_, self.name)
         for advert in self._adverts:
             if advert.name in self._held and advert.name != self.name:
-                key = masks.pair_key(private, advert.mask_keys[round_], session, round_, self.name, advert.name)
+                key = masks.pair_key(private, advert.mask_keys[round_], session, round_, query, self.name, advert.name)
                 masks.add_pair_mask(total, key, self.name, advert.name)
         return total
 
     def confirm(self, round_: int, survivors: Sequence[str], identity: Identity) -> bytes:
-        """Return this party's signature on a round's survivors: it signs one list a round. Only where the terms ask for it."""
+        """Return this party's signature on a round's query and survivors: it signs one list a round. Only where the terms ask for it."""
         self._expect(self.terms.confirmed, "a confirmation", "asked for only where the terms say confirmed")
         self._expect(not self._confirmed, f"a confirmation of round {round_}", "asked for once")
         self._confirmed = self._check_survivors(round_, survivors)
@@ -127,6 +135,7 @@ class Party:
             "sharers": list(self._sharers),
             "held": {name: _pairs_to_list(pairs) for name, pairs in self._held.items()},
             "masked": self._masked,
+            "query": self._query.hex(),
             "confirmed": list(self._confirmed),
             "unmasked": self._unmasked,
         }
@@ -146,6 +155,7 @@ class Party:
             wire.names(row["sharers"], "sharers"),
             {name: _pairs_from_list(pairs, terms.rounds) for name, pairs in wire.table(row["held"], "held").items()},
             wire.integer(row["masked"], "masked", -1, terms.rounds - 1),
+            wire.from_hex(row["query"], "query"),
             wire.names(row["confirmed"], "confirmed"),
             wire.integer(row["unmasked"], "unmasked", -1, terms.rounds - 1),
         )
@@ -218,7 +228,7 @@ class Party:
     def _statement(self, round_: int, survivors: Sequence[str]) -> bytes:
         view = view_of(self._adverts, self.terms)
         lists = wire.encode(*self._sharers), wire.encode(*survivors)
-        return wire.statement("survivors", view, round_, *lists)
+        return wire.statement("survivors", view, round_, self._query, *lists)
 
     def _check_confirmed(self, round_: int, survivors: tuple[str, ...], confirmations: Mapping[str, bytes]) -> None:
         if survivors != self._confirmed:
@@ -265,7 +275,7 @@ class Party:
         return {self.name, *(name for name in neighbours if name in self._sharers)}
 
 
-_FIELDS = ("name", "terms", "encryption", "seeds", "adverts", "roster", "sharers", "held", "masked", "confirmed", "unmasked")
+_FIELDS = ("name", "terms", "encryption", "seeds", "adverts", "roster", "sharers", "held", "masked", "query", "confirmed", "unmasked")
 
 
 def _ring_values(values: Array) -> Array:

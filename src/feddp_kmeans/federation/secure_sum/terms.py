@@ -32,6 +32,8 @@ class Terms:
     threshold: int
     colluders: int = 0
     confirmed: bool = False
+    run: str = ""
+    """Digest of the run's terms: parties that agreed to different plans cannot read each other's shares."""
 
     def __post_init__(self) -> None:
         wire.raw(self.session, "the session's id", SESSION_BYTES)
@@ -39,13 +41,14 @@ class Terms:
         wire.integer(self.threshold, "threshold", 1, 1 << 31)
         wire.integer(self.colluders, "colluders", 0, 1 << 31)
         wire.boolean(self.confirmed, "confirmed")
+        wire.text(self.run, "run")
         if self.colluders >= self.threshold:
             raise FedDPError(f"threshold must exceed the {self.colluders} colluders, got {self.threshold}.")
 
     @property
     def content(self) -> bytes:
         """Return the terms as bytes that are signed and hashed along with what is sent under them."""
-        return wire.encode(self.session, self.rounds, self.threshold, self.colluders, int(self.confirmed))
+        return wire.encode(self.session, self.rounds, self.threshold, self.colluders, int(self.confirmed), self.run)
 
     def check_parties(self, n: int) -> None:
         """Refuse a number of parties for which the threshold is too high to reach or too low to be safe."""
@@ -86,11 +89,12 @@ class Terms:
             "threshold": self.threshold,
             "colluders": self.colluders,
             "confirmed": self.confirmed,
+            "run": self.run,
         }
 
     @classmethod
     def from_dict(cls, given: Any) -> "Terms":
         """Return the terms that this plain data states; refuse anything else."""
-        row = wire.fields(given, "terms", ("session", "rounds", "threshold", "colluders", "confirmed"))
+        row = wire.fields(given, "terms", ("session", "rounds", "threshold", "colluders", "confirmed", "run"))
         session = wire.from_hex(row["session"], "the session's id", SESSION_BYTES)
-        return cls(session, row["rounds"], row["threshold"], row["colluders"], row["confirmed"])
+        return cls(session, row["rounds"], row["threshold"], row["colluders"], row["confirmed"], row["run"])

@@ -73,6 +73,13 @@ def integer(given: Any, what: str, low: int, high: int) -> int:
     return given
 
 
+def text(given: Any, what: str) -> str:
+    """Return text of at most as many characters as a name."""
+    if not isinstance(given, str) or len(given) > MAX_NAME:
+        raise FedDPError(f"{what} must be text of at most {MAX_NAME} characters, got {_short(given)}.")
+    return given
+
+
 def boolean(given: Any, what: str) -> bool:
     """Return true or false."""
     if not isinstance(given, bool):
