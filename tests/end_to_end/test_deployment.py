@@ -24,17 +24,16 @@ from feddp_kmeans.deployment.processes import free_port
 
 COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()"]
 SITES = ("aachen", "berlin", "celle", "dresden", "erfurt")
-MARK = "FEDDP_TEST_MARK"
 
 
 class Machines:
-    """The commands of all machines, each with its own log, and a mark by which what is left of them is found."""
+    """The commands of all machines, each with its own log, and a TMPDIR by which what is left of them is found."""
 
     def __init__(self, folder):
         self.folder = folder
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
-        self.environment = os.environ | {MARK: str(folder), "TMPDIR": str(self.temporary)}
+        self.environment = os.environ | {"TMPDIR": str(self.temporary)}
         self.running = {}
 
     def start(self, name, *arguments):
@@ -58,7 +57,7 @@ class Machines:
 
     def processes(self):
         """Return the numbers of all live processes of these machines, children and grandchildren included."""
-        mark = f"{MARK}={self.folder}".encode()
+        mark = f"TMPDIR={self.temporary}".encode()
         found = []
         for entry in Path("/proc").iterdir():
             try:
