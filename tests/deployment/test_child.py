@@ -211,7 +211,7 @@ def test_a_child_ends_with_its_parent_even_where_that_is_killed(tmp_path):
     assert not home.exists()
 
 
-def wait_until(holds, seconds=60):
+def wait_until(holds, seconds=120):
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end

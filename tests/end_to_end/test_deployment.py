@@ -45,7 +45,7 @@ class Machines:
     def log(self, name):
         return (self.folder / f"{name}.log").read_text()
 
-    def wait_for(self, name, words, seconds=120):
+    def wait_for(self, name, words, seconds=300):
         end = time.monotonic() + seconds
         while words not in self.log(name):
             assert time.monotonic() < end, self.logs()
@@ -67,7 +67,7 @@ class Machines:
                 continue
         return [pid for pid in found if pid != os.getpid()]
 
-    def gone(self, seconds=20):
+    def gone(self, seconds=120):
         """Return whether no process is left; on a busy machine the last ones take a moment to end."""
         end = time.monotonic() + seconds
         while self.processes() and time.monotonic() < end:
@@ -78,7 +78,7 @@ class Machines:
         for process in self.running.values():
             process.terminate()
         for process in self.running.values():
-            process.wait(60)
+            process.wait(120)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes
         assert refusal(machines, key) == "the server refuses this key: it is not registered there, or another node uses it."
 
     crash(machines.running.pop("erfurt"))
-    assert machines.running.pop("serve").wait(240) == 0, machines.logs()
+    assert machines.running.pop("serve").wait(600) == 0, machines.logs()
     assert "erfurt is missing" in machines.log("serve")
     for name in SITES:
         assert "Traceback" not in machines.log(name)
@@ -160,13 +160,13 @@ def test_a_server_that_is_killed_leaves_nothing_running_and_goes_on_without_payi
     joined = {process.pid for name, process in machines.running.items() if name != "serve"}
     machines.running["serve"].kill()
     machines.running.pop("serve").wait()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while {pid for pid in machines.processes() if _parent(pid) not in joined} - joined:
         assert time.monotonic() < end
         time.sleep(0.2)
 
     machines.start("again", *serve)
-    assert machines.running.pop("again").wait(240) == 0, machines.logs()
+    assert machines.running.pop("again").wait(600) == 0, machines.logs()
     assert (machines.folder / "run" / "result.json").exists()
     for name in SITES:
         assert len((machines.folder / name / ".feddp-budget.jsonl").read_text().splitlines()) == 1

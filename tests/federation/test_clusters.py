@@ -23,7 +23,7 @@ BALL = {"center": np.zeros(3), "radius": 4.0}
 @pytest.fixture(scope="module")
 def cluster():
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as made,
         distributed.Client(made) as client,
     ):
         yield client
