@@ -45,7 +45,10 @@ def status(port, method, path, **headers):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, b"", {"content-type": "application/protobuf"} | headers)
-        return connection.getresponse().status
+        reply = connection.getresponse()
+        assert reply.read() in (b"", b"not for you") or reply.status not in (200, 403) or "Authorization" in headers
+        assert reply.getheader("server") is None
+        return reply.status
     finally:
         connection.close()
 
@@ -69,6 +72,7 @@ def test_the_control_interface_takes_the_secret_whatever_a_request_claims(bad_en
         for method, path in CLOSED:
             assert status(port, method, path, **CLAIMS) == 403, path
             assert status(port, method, path, Authorization=f"Bearer {new_secret()}") == 403, path
+        assert status(port, "GET", "/health", **CLAIMS) == 200
         assert status(port, "GET", "/docs", **proof) == 200
         assert status(port, "POST", "/v1/control/list-runs", **proof) not in (401, 403, 404)
         assert status(port, "POST", "/v1/runtime/acquire-task", **proof) not in (401, 403, 404)

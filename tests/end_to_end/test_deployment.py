@@ -149,6 +149,17 @@ def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_ended_in_mid_run_leaves_nothing_running(machines, ended_by):
+    machines.start("serve", "serve", "--insecure", "--port", free_port(), "--box", "0,1", "-k", 3, "--epsilon", 1, "--out", "run")
+    machines.wait_for("serve", "0 of ")  # So the server's half of the run is at work.
+    assert len(machines.processes()) == 3
+    machines.running["serve"].send_signal(ended_by)
+    assert machines.running.pop("serve").wait(120) != 0
+    assert machines.processes() == []
+    assert list(machines.temporary.iterdir()) == []
+
+
 @pytest.mark.slow  # A second federation of processes: a minute more.
 def test_a_server_that_is_killed_leaves_nothing_running_and_goes_on_without_paying_twice(machines, federation):
     serve = ["serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 4, "--min-clients", 5, "--out", "run"]

@@ -98,9 +98,9 @@ class Child:
 
 
 @contextmanager
-def private_folder() -> Iterator[Path]:
-    """Yield a new folder that only we may read, removed at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="feddp-"))
+def private_folder(parent: str | None = None) -> Iterator[Path]:
+    """Yield a new folder that only we may read, removed at the end; among the temporary files if no parent is given."""
+    folder = Path(tempfile.mkdtemp(prefix="feddp-", dir=parent))
     try:
         yield folder
     finally:

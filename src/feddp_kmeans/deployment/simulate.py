@@ -21,15 +21,14 @@ from feddp_kmeans.federation.flower.client_app import Handler, make_client_app
 def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> None:
     """Run a job on simulated SuperNodes, one a client file; the result is in the job's folder afterwards."""
     try:
-        import ray
-        from flwr.simulation import run_simulation
+        from feddp_kmeans.deployment.patient_ray import FOLDER, ray, run_simulation
     except ImportError:
         raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
 
     out = Path(job.out)
     job = opened(job)
     logging.getLogger("flwr").setLevel(logging.ERROR)
-    with private_folder() as temporary, warnings.catch_warnings():
+    with private_folder(FOLDER) as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sites = [_site(job, path, temporary / f"site{number}") for number, path in enumerate(clients)]
 

@@ -1,0 +1,53 @@
+"""Ray for a busy machine: importing this imports Ray with limits of minutes where it would give up its own processes after seconds."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+_LIMIT = 600
+_LOOK = 0.5
+
+os.environ.update(
+    {
+        "RAY_agent_register_timeout_ms": str(1000 * _LIMIT),
+        "RAY_gcs_rpc_server_connect_timeout_s": str(_LIMIT),
+        "RAY_gcs_server_request_timeout_seconds": str(_LIMIT),
+        "RAY_health_check_timeout_ms": str(1000 * _LIMIT),
+        "RAY_py_gcs_connect_timeout_s": str(_LIMIT),
+        "RAY_worker_register_timeout_seconds": str(_LIMIT),
+    }
+)
+
+import ray  # noqa: E402 - Ray reads the limits when it is imported
+from flwr.simulation import run_simulation  # noqa: E402 - as above
+from ray._private import services  # noqa: E402 - as above
+
+__all__ = ["FOLDER", "patient", "ray", "run_simulation"]
+
+_SOCKET_PATH = 107
+_INSIDE = len("/feddp-12345678/session_2026-01-01_00-00-00_123456_1234567/sockets/plasma_store")
+
+FOLDER = found if len(found := tempfile.gettempdir()) + _INSIDE <= _SOCKET_PATH else "/tmp"  # noqa: S108 - a new folder is made in it
+"""Where Ray's files may be: a folder whose name is so short that the names of Ray's sockets fit."""
+
+
+def patient(look: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Return a function that looks again until there is something to see, for minutes: RuntimeError means not yet."""
+
+    def look_again(*given: Any) -> dict[str, Any]:
+        end = time.monotonic() + _LIMIT
+        while True:
+            try:
+                return look(*given)
+            except RuntimeError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(_LOOK)
+
+    return look_again
+
+
+# The start of a node looks for itself for 30 seconds, whatever the limits above say.
+services.get_node = patient(services.get_node)
