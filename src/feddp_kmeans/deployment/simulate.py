@@ -21,7 +21,7 @@ from feddp_kmeans.federation.flower.client_app import Handler, make_client_app
 def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> None:
     """Run a job on simulated SuperNodes, one a client file; the result is in the job's folder afterwards."""
     try:
-        from feddp_kmeans.deployment.patient_ray import FOLDER, ray, run_simulation
+        from feddp_kmeans.deployment.own_ray import FOLDER, ray, run_simulation
     except ImportError:
         raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
 

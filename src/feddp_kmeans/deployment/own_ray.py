@@ -1,6 +1,11 @@
-"""Ray for a busy machine: importing this imports Ray with limits of minutes where it would give up its own processes after seconds."""
+"""Ray for our own processes: importing this imports Ray behind a secret, and with patience.
+
+Ray listens on every address of the machine, and runs the code of whoever connects. Here each request takes a token that is new each time
+and known to the processes that Ray starts only. On a busy machine it also gives its processes up after seconds; here after minutes.
+"""
 
 import os
+import secrets
 import tempfile
 import time
 from collections.abc import Callable
@@ -11,6 +16,9 @@ _LOOK = 0.5
 
 os.environ.update(
     {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_agent_register_timeout_ms": str(1000 * _LIMIT),
         "RAY_gcs_rpc_server_connect_timeout_s": str(_LIMIT),
         "RAY_gcs_server_request_timeout_seconds": str(_LIMIT),
@@ -20,7 +28,7 @@ os.environ.update(
     }
 )
 
-import ray  # noqa: E402 - Ray reads the limits when it is imported
+import ray  # noqa: E402 - Ray reads these when it is imported
 from flwr.simulation import run_simulation  # noqa: E402 - as above
 from ray._private import services  # noqa: E402 - as above
 
