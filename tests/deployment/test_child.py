@@ -82,6 +82,7 @@ ACTIVATE = "/v1/fleet/activate-node"
         {"raw_path": b"/v1/control/start-run"},
         {"raw_path": b"/v1/fleet/../fleet/activate-node"},
         {"raw_path": None},
+        {"path": "/\udc80", "raw_path": b"/%80"},
         {"root_path": "/v1/control"},
         {"root_path": "/v1/fleet/activate-node"},
         {"query_string": b"x=1"},

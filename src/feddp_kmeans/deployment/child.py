@@ -136,9 +136,8 @@ class Gate:
 
     def _is_open(self, scope: Scope) -> bool:
         """Return whether a request is for everybody. What had to be decoded, or has more to it than a path, is not."""
-        asked: str = scope["path"]
-        plain = scope.get("raw_path") == asked.encode() and not scope.get("root_path") and not scope.get("query_string")
-        return plain and (scope["method"], asked) in self._everybody
+        known = (scope["method"], scope["path"]) in self._everybody
+        return known and scope.get("raw_path") == scope["path"].encode() and not scope.get("root_path") and not scope.get("query_string")
 
     def _knows(self, scope: Scope) -> bool:
         """Return whether a request proves that it knows the secret, once."""

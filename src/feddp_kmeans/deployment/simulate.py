@@ -36,6 +36,8 @@ def simulate(job: Job, clients: Sequence[Path], tell: Callable[[str], None]) -> 
             return site_handler(sites[int(str(configuration["partition-id"]))])
 
         try:
+            # Before the run, whose first round would wait for it: a busy machine takes minutes.
+            ray.init(**_backend(temporary)["init_args"])
             # What the server's half raises is in the run folder too, in one line.
             with suppress(RuntimeError):
                 run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_backend(temporary))
