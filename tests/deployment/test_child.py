@@ -33,7 +33,7 @@ def status(path, method="POST", headers=(), secret=SECRET, everybody=HEALTH | FL
         "type": "http",
         "method": method,
         "path": path,
-        "raw_path": path.encode(),
+        "raw_path": path.encode(errors="surrogateescape"),
         "root_path": "",
         "query_string": b"",
         "headers": headers,
