@@ -32,13 +32,19 @@ import ray  # noqa: E402 - Ray reads these when it is imported
 from flwr.simulation import run_simulation  # noqa: E402 - as above
 from ray._private import services  # noqa: E402 - as above
 
-__all__ = ["FOLDER", "patient", "ray", "run_simulation"]
+__all__ = ["FOLDER", "patient", "ray", "run_simulation", "short"]
 
 _SOCKET_PATH = 107
 _INSIDE = len("/feddp-12345678/session_2026-01-01_00-00-00_123456_1234567/sockets/plasma_store")
 
-FOLDER = found if len(found := tempfile.gettempdir()) + _INSIDE <= _SOCKET_PATH else "/tmp"  # noqa: S108 - a new folder is made in it
-"""Where Ray's files may be: a folder whose name is so short that the names of Ray's sockets fit."""
+
+def short(folder: str) -> str:
+    """Return this folder, or another for temporary files if its name is too long for the names of Ray's sockets."""
+    return folder if len(folder) + _INSIDE <= _SOCKET_PATH else "/tmp"  # noqa: S108 - a new folder is made in it
+
+
+FOLDER = short(tempfile.gettempdir())
+"""Where Ray's files may be."""
 
 
 def patient(look: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
