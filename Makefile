@@ -8,18 +8,19 @@ export OMP_NUM_THREADS ?= 1
 # Build requirements are pinned too.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: help demo test lint unit docs paper mutants supply format clean
+.PHONY: help demo test thorough lint unit docs paper mutants supply format clean
 # The documentation's builder advertises its successor; that is no warning of ours.
 export NO_MKDOCS_2_WARNING := 1
 
 help:
-	@echo "make demo    cluster the paper's mixture privately; writes out/report.html"
-	@echo "make test    lint, types, import contract and all tests (under ten minutes)"
-	@echo "make docs    build the documentation into site/, warnings are errors"
-	@echo "make paper   the longer statistical claims (minutes)"
-	@echo "make mutants plant bugs in a copy of the source; a test must catch each (an hour)"
-	@echo "make supply  what is installed is what is pinned, and has no known weakness (needs the network)"
-	@echo "make format  format the code"
+	@echo "make demo     cluster the paper's mixture privately; writes out/report.html"
+	@echo "make test     lint, types, import contract and all tests but the slow ones (under ten minutes)"
+	@echo "make thorough the slow tests: crashes, whole federations, long fuzzes, the paper's claims (half an hour)"
+	@echo "make docs     build the documentation into site/, warnings are errors"
+	@echo "make paper    the slow tests of statistical claims only (minutes)"
+	@echo "make mutants  plant bugs in a copy of the source; a test must catch each (an hour)"
+	@echo "make supply   what is installed is what is pinned, and has no known weakness (needs the network)"
+	@echo "make format   format the code"
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -47,8 +48,12 @@ unit: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --quiet --strict
 
+# Slow tests that take data which are not in the repository skip, and say so.
+thorough: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m slow -rs
+
 paper: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m slow
+	$(BIN)/python -m pytest -n $(JOBS) -m slow tests/paper
 
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation

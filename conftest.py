@@ -2,4 +2,6 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["src/feddp_kmeans/gpu/*"]
+_NEEDED = {"src/feddp_kmeans/gpu/*": "torch", "src/feddp_kmeans/deployment/own_ray.py": "ray"}
+
+collect_ignore_glob = [modules for modules, package in _NEEDED.items() if not find_spec(package)]

@@ -11,6 +11,9 @@ from tests.report.examples import HARD
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
 WIDTHS = (390, 1200)
+_LIMIT = 180_000
+"""Milliseconds for the browser to do anything: it is slow to start on a busy machine."""
+
 SECTIONS = ("asked", "guaranteed", "budget", "clusters", "map", "remarks", "again")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"no Chromium here: none of {', '.join(NAMES)} is on the path")
@@ -52,7 +55,9 @@ def browser():
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[dev]'")
     with api.sync_playwright() as driver:
         # No sandbox: the page is ours, and containers that run tests as root have none.
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        found = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"], timeout=_LIMIT
+        )
         yield found
         found.close()
 
@@ -63,6 +68,7 @@ def see(browser):
 
     def opened(width=1200, scheme="light", **more):
         contexts.append(browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more))
+        contexts[-1].set_default_timeout(_LIMIT)
         return Seen(contexts[-1].new_page())
 
     yield opened

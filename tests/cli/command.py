@@ -44,4 +44,4 @@ def feddp(*arguments, cwd=None):
 
 def feddp_process(*arguments, **options):
     """Run the command as a process of its own."""
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=300, **options)
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=900, **options)

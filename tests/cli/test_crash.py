@@ -68,7 +68,7 @@ def killer(tmp_path_factory):
         return status
 
     yield run
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
 
 class Witness:
@@ -182,7 +182,7 @@ def test_runs_side_by_side_lose_no_booking_and_share_one_budget(folder):
         subprocess.Popen([*COMMAND, *FIT[:-1], f"run{i}", "--limit", "2.5"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for i in range(2)
     ]
-    ended = sorted(run.wait(120) for run in runs)
+    ended = sorted(run.wait(300) for run in runs)
     for run in runs:
         run.communicate()
     booked = Odometer(folder / "spent" / "budget.jsonl").entries()

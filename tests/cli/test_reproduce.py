@@ -46,7 +46,7 @@ def test_a_killed_run_leaves_no_process_and_goes_on_without_losing_or_repeating_
     arguments = ["reproduce", "mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)]
     journal = Path(tmp_path) / "mixture-point" / "runs.jsonl"
     first = subprocess.Popen([*COMMAND, *arguments, "--jobs", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and (not journal.exists() or journal.read_text().count("\n") < 2):
         time.sleep(0.05)
     workers = children_of(first.pid)

@@ -37,7 +37,7 @@ def test_the_simulation_gives_the_same_bits(tmp_path, trust):
         "--out",
         "run",
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     expected = run(InMemoryFederation(CLIENTS), prepare(Settings(2, float("inf"), method="paper"), SERVER, 3), seed=0)

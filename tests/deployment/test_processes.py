@@ -1,5 +1,6 @@
 """Children that start, speak, fail and end."""
 
+import http.server
 import socket
 import threading
 
@@ -11,12 +12,21 @@ pytest.importorskip("Crypto")
 from feddp_kmeans import FedDPError
 from feddp_kmeans.deployment.join import Connection
 from feddp_kmeans.deployment.kit import make_federation
-from feddp_kmeans.deployment.processes import free_port, is_healthy, is_taken, last_words, private_folder, started
+from feddp_kmeans.deployment.processes import (
+    check_guarded,
+    free_port,
+    is_healthy,
+    is_taken,
+    last_words,
+    new_secret,
+    private_folder,
+    started,
+)
 from feddp_kmeans.deployment.superlink import Listening, superlink
 
 
 def test_a_child_that_fails_at_once_is_told_in_one_line_with_its_last_words():
-    with private_folder() as home, started("supernode", ["--no-such-option"], home) as node:
+    with private_folder() as home, started("supernode", ["--no-such-option"], home, new_secret()) as node:
         with pytest.raises(FedDPError, match=r"the supernode must start, but it ended: .*unrecognized arguments: --no-such-option"):
             node.wait_until(lambda: False)
         assert not node.running
@@ -40,14 +50,23 @@ def test_a_superlink_serves_this_machine_over_tls_and_is_gone_afterwards(tmp_pat
         Connection(kit.address, kit.authority, tmp_path).check_certificate()
         with pytest.raises(FedDPError, match=f"something listens on {kit.port} already"), superlink(Listening(kit.host, kit.port)):
             pass
-    assert not link.child.running
+    assert not any(child.running for child in link._children)
     assert not is_taken(kit.port)
     Connection(kit.address, kit.authority, tmp_path).check_certificate()  # Nobody there yet: that is for the SuperNode to wait for.
 
 
 @pytest.mark.parametrize(
     ("listening", "bound"),
-    [("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1"), ("server.example.org", "0.0.0.0"), ("10.1.2.3", "0.0.0.0")],
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("localhost", "127.0.0.1"),
+        ("LocalHost", "127.0.0.1"),
+        ("::1", "127.0.0.1"),
+        ("server.example.org", "0.0.0.0"),
+        ("localhost.example.org", "0.0.0.0"),
+        ("127.0.0.1.example.org", "0.0.0.0"),
+        ("10.1.2.3", "0.0.0.0"),
+    ],
 )
 def test_a_server_for_this_machine_listens_on_this_machine(listening, bound):
     arguments = Listening(listening, 9443).arguments()
@@ -63,6 +82,39 @@ def test_what_is_not_a_server_is_not_healthy():
         threading.Thread(target=_hang_up, args=(mute,), daemon=True).start()
         assert not is_healthy(port)
     assert not is_healthy(free_port())
+
+
+def test_a_server_without_a_gate_is_refused():
+    with http.server.HTTPServer(("127.0.0.1", 0), Careless) as careless:
+        threading.Thread(target=careless.serve_forever, daemon=True).start()
+        assert is_healthy(careless.server_port)
+        with pytest.raises(FedDPError, match="must refuse whoever does not know its secret"):
+            check_guarded(careless.server_port)
+        careless.shutdown()
+
+
+class Careless(http.server.BaseHTTPRequestHandler):
+    """Answers everything to everybody."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_child_that_ended_is_not_ready_whatever_answers_in_its_place():
+    with private_folder() as home, started("no-such-program", [], home, new_secret()) as child:
+        assert child.wait(60)
+        with pytest.raises(FedDPError, match="the no-such-program must start, but it ended: KeyError"):
+            child.wait_until(lambda: True)
+
+
+def test_secrets_are_new_each_time_and_of_256_bits():
+    made = {new_secret() for _ in range(10)}
+    assert len(made) == 10
+    assert {len(bytes.fromhex(secret)) for secret in made} == {32}
 
 
 def _hang_up(listener):

@@ -41,7 +41,7 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
 
     running = [_start(environment, "flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", port)]
     try:
-        _wait(lambda: is_healthy(port), 120)
+        _wait(lambda: is_healthy(port), 300)
         for name in ("berlin", "paris"):
             path = tmp_path / f"{name}.npy"
             np.save(path, means[rng.integers(3, size=500)] + 0.3 * rng.standard_normal((500, 4)))
@@ -50,13 +50,13 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
             node = ["--insecure", "--superlink", f"127.0.0.1:{port}", "--host", "127.0.0.1", "--port", free_port()]
             running.append(_start(environment, "flower-supernode", *node, "--node-config", f'site="{tmp_path / f"{name}.json"}"'))
         config = f'job="{tmp_path / "run" / "job.json"}"'
-        subprocess.run([SCRIPTS / "flwr", "run", APP_FOLDER, "here", "-c", config], env=environment, check=True, timeout=120)
-        _wait((tmp_path / "run" / "done.json").exists, 500)
+        subprocess.run([SCRIPTS / "flwr", "run", APP_FOLDER, "here", "-c", config], env=environment, check=True, timeout=300)
+        _wait((tmp_path / "run" / "done.json").exists, 1000)
     finally:
         for process in reversed(running):
             process.terminate()
         for process in running:
-            process.wait(60)
+            process.wait(120)
     assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert np.linalg.norm(np.array(result["centers"])[:, None] - means[None], axis=2).min(axis=0).max() < 0.5

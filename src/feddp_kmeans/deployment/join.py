@@ -4,7 +4,6 @@ The SuperNode brings TLS, the proof of the site's key and signs of life. What a 
 here, within the limits stated here; the app that the server sends is never opened.
 """
 
-import secrets
 import socket
 import ssl
 import time
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.deployment.processes import free_port, is_healthy, last_words, private_folder, started
+from feddp_kmeans.deployment.processes import check_guarded, free_port, is_healthy, last_words, new_secret, private_folder, started
 from feddp_kmeans.federation.flower.client_app import Handler
 from feddp_kmeans.federation.flower.executor import executing
 
@@ -83,21 +82,14 @@ def join(connection: Connection, handle: Handler, tell: Callable[[str], None], *
 
 def _one_life(connection: Connection, handle: Handler, home: Path, tell: Callable[[str], None]) -> tuple[bool, str]:
     """Run a SuperNode and answer its tasks until it ends; return whether it was ever connected, and its log."""
-    secret, port = secrets.token_bytes(32), free_port()
-    secret_file = home / "executor.secret"
-    secret_file.write_bytes(secret)
-    arguments = [
-        *connection.arguments(),
-        *("--isolation", "process"),
-        *("--superexec-auth-secret-file", str(secret_file)),
-        *("--host", "127.0.0.1"),
-        *("--port", str(port)),
-    ]
-    with started("supernode", arguments, home) as node:
+    secret, port = new_secret(), free_port()
+    arguments = [*connection.arguments(), "--isolation", "process", "--host", "127.0.0.1", "--port", str(port)]
+    with started("supernode", arguments, home, secret) as node:
         while node.running and not (is_healthy(port) and _CONNECTED in node.log()):
             node.wait(0.2)
         connected = node.running
         if connected:
+            check_guarded(port)
             tell(f"connected to {connection.address}.")
             with executing(f"127.0.0.1:{port}", secret, handle, tell):
                 while not node.wait(_LONG):

@@ -54,7 +54,7 @@ def _follow(link: SuperLink, run: int, out: Path, tell: Tell) -> None:
                 raise FedDPError(done)
             return
         looks += 1
-        if not link.child.running or (looks % _STATUS_EVERY == 0 and link.finished(run) and _done(out) is None):
+        if (not link.running or (looks % _STATUS_EVERY == 0 and link.finished(run))) and _done(out) is None:
             raise FedDPError("the run must end with a result, but the server's program stopped before.")
         time.sleep(_LOOK)
 

@@ -27,15 +27,14 @@ def simulate(
     ``columns`` are those of all files, where there is no schema; with ``skip_broken`` a file that cannot be read is a client without data.
     """
     try:
-        import ray
-        from flwr.simulation import run_simulation
+        from feddp_kmeans.deployment.own_ray import FOLDER, ray, run_simulation
     except ImportError:
         raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
 
     out = Path(job.out)
     job = opened(job)
     logging.getLogger("flwr").setLevel(logging.ERROR)
-    with private_folder() as temporary, warnings.catch_warnings():
+    with private_folder(FOLDER) as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sites = [
             replace(_site(job, path, temporary / f"site{number}"), columns=columns, skip_broken=skip_broken)
@@ -46,6 +45,8 @@ def simulate(
             return site_handler(sites[int(str(configuration["partition-id"]))])
 
         try:
+            # Before the run, whose first round would wait for it: a busy machine takes minutes.
+            ray.init(**_backend(temporary)["init_args"])
             # What the server's half raises is in the run folder too, in one line.
             with suppress(RuntimeError):
                 run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_backend(temporary))

@@ -2,7 +2,7 @@
 
 import hashlib
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,8 @@ from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
 from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.deployment.processes import Child, is_healthy, is_taken, private_folder, started
+from feddp_kmeans.deployment.processes import Child, check_guarded, is_healthy, is_taken, new_secret, private_folder, started
+from feddp_kmeans.federation.flower.knock import knock
 from feddp_kmeans.federation.secure_sum.identity import PublicIdentity
 
 _NAME = "feddp"
@@ -42,7 +43,7 @@ class Listening:
 
     def arguments(self) -> list[str]:
         """Return the SuperLink's options."""
-        where = ["--host", self._bound(), "--port", str(self.port)]
+        where = ["--host", self._bound(), "--port", str(self.port), "--isolation", "process"]
         if not self.secure:
             return [*where, "--insecure"]
         return [
@@ -53,23 +54,34 @@ class Listening:
             "--enable-supernode-auth",
         ]
 
+    @property
+    def here(self) -> str:
+        """Return the address by which this machine's own processes reach the SuperLink."""
+        return f"127.0.0.1:{self.port}"
+
     def _bound(self) -> str:
         """Return the loopback where that is all the server is for, else every address."""
         try:
-            loopback = self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+            loopback = self.host.lower() == "localhost" or ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             loopback = False
-        return "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104 - the gate lets others reach the Fleet API alone
+        return "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104 - the gate shows others nothing but the Fleet API
 
 
 class SuperLink:
-    """A SuperLink that runs, and the operator's connection to it."""
+    """A SuperLink that runs, the process for the server's half of a run, and the operator's connection."""
 
-    def __init__(self, child: Child, listening: Listening) -> None:
-        self.child = child
+    def __init__(self, children: Sequence[Child], listening: Listening, secret: str) -> None:
+        self._children = children
         authority = None if listening.authority is None else listening.authority.read_bytes()
         version = RuntimeVersionHttpInterceptor(component_name=_NAME)
-        self._client = ControlHttpClient.from_server_address(f"127.0.0.1:{listening.port}", not listening.secure, authority, [version])
+        self._client = ControlHttpClient.from_server_address(listening.here, not listening.secure, authority, [version])
+        knock(self._client, secret)
+
+    @property
+    def running(self) -> bool:
+        """Return whether both processes are alive."""
+        return all(child.running for child in self._children)
 
     def register(self, name: str, key: PublicIdentity) -> None:
         """Let a site in; one that is registered already stays so."""
@@ -111,9 +123,15 @@ def superlink(listening: Listening) -> Iterator[SuperLink]:
     """
     if is_taken(listening.port):
         raise FedDPError(f"the server's port must be free, but something listens on {listening.port} already.")
-    with private_folder() as home, started("superlink", listening.arguments(), home) as child:
-        child.wait_until(lambda: is_healthy(listening.port, listening.authority))
-        link = SuperLink(child, listening)
+    secret = new_secret()
+    with (
+        private_folder() as home,
+        started("superlink", listening.arguments(), home, secret) as server,
+        started("serverapp", [listening.here, str(listening.authority or "")], home, secret) as half,
+    ):
+        server.wait_until(lambda: is_healthy(listening.port, listening.authority))
+        check_guarded(listening.port, listening.authority)
+        link = SuperLink([server, half], listening, secret)
         try:
             yield link
         finally:

@@ -15,20 +15,20 @@ from flwr.common.constant import ErrorCode, SubStatus
 from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender
-from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
+from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVersionHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime import run_clientapp
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from feddp_kmeans._errors import without_text
 from feddp_kmeans.federation.flower.client_app import Handler, answer
+from feddp_kmeans.federation.flower.knock import knock
 from feddp_kmeans.federation.flower.pace import hasten
 
 _POLL = 0.2
 """Seconds between two looks for a task."""
 
 _NAME = "feddp"
-_SIGNED = frozenset({"/flwr.proto.Runtime/AcquireTask"})
 _NOT_ANSWERED = "the client could not answer"
 
 hasten(run_clientapp, "pull_and_inflate_object_from_tree")
@@ -94,11 +94,11 @@ def _answer_one(task: Task, handle: Handler) -> None:
 
 
 class HttpRuntime:
-    """The Runtime API of a SuperNode on this machine."""
+    """The Runtime API of a SuperNode on this machine, whose gate knows the secret."""
 
-    def __init__(self, address: str, secret: bytes) -> None:
-        self._address = address
-        self._client = self._connect(SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=_SIGNED))
+    def __init__(self, address: str, secret: str) -> None:
+        self._address, self._secret = address, secret
+        self._client = self._connect()
 
     def acquire(self) -> str | None:
         """Return the token of a task that waits, or None."""
@@ -113,9 +113,11 @@ class HttpRuntime:
         """Close the connection."""
         self._client.close()
 
-    def _connect(self, *interceptors: RuntimeTokenHttpInterceptor | SuperExecAuthHttpInterceptor) -> RuntimeHttpClient:
+    def _connect(self, *interceptors: RuntimeTokenHttpInterceptor) -> RuntimeHttpClient:
         version = RuntimeVersionHttpInterceptor(component_name=_NAME)
-        return RuntimeHttpClient.from_server_address(self._address, True, None, [version, *interceptors])  # noqa: FBT003 - loopback
+        client = RuntimeHttpClient.from_server_address(self._address, True, None, [version, *interceptors])  # noqa: FBT003 - loopback
+        knock(client, self._secret)
+        return client
 
 
 class HttpTask:
@@ -153,7 +155,7 @@ class HttpTask:
 
 
 @contextmanager
-def executing(address: str, secret: bytes, handle: Handler, on_error: Callable[[str], None]) -> Iterator[None]:
+def executing(address: str, secret: str, handle: Handler, on_error: Callable[[str], None]) -> Iterator[None]:
     """Answer the tasks of the SuperNode at this address for as long as the block runs."""
     runtime = HttpRuntime(address, secret)
     stop = threading.Event()
