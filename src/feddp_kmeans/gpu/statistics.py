@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm.statistics import refined
 from feddp_kmeans.federation.base import Query
 from feddp_kmeans.gpu import lloyd
 from feddp_kmeans.privacy.clipping import LARGEST
-from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, RESOLUTION, spare_bits
+from feddp_kmeans.privacy.fixed_point import RESOLUTION, spare_bits
 
 _CHUNK_VALUES = 1 << 26
 _PROJECTION_STEPS = 2.0**20
@@ -28,7 +28,7 @@ def total_of(query: Query, points: Any) -> Any:
     given = {key: _tensor(value, points.device) for key, value in query.public.items()}
     swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
     total, left = swept or (STATISTICS[name](points[:0], **given), None)
-    count, rows = len(points) if left is None else len(left), max(1, min(EXACT_ROWS, _CHUNK_VALUES // points.shape[1]))
+    count, rows = len(points) if left is None else len(left), max(1, _CHUNK_VALUES // points.shape[1])
     for start in range(0, count, rows):
         chunk = slice(start, start + rows)
         total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
