@@ -104,12 +104,12 @@ class Statistic:
     """
 
     name: str
-    compute: Callable[..., IntArray]
+    compute: Callable[..., IntArray] = field(repr=False)
     unit: PrivacyUnit
-    sensitivity: Callable[..., Sensitivity]
-    arguments: Mapping[str, Argument]
-    values: Callable[..., int]
-    rules: tuple[Rule, ...] = ()
+    sensitivity: Callable[..., Sensitivity] = field(repr=False)
+    arguments: Mapping[str, Argument] = field(repr=False)
+    values: Callable[..., int] = field(repr=False)
+    rules: tuple[Rule, ...] = field(default=(), repr=False)
 
     @property
     def whole_clients(self) -> bool:

@@ -84,7 +84,7 @@ def _number(name: str, argument: Argument, given: Any) -> float:
     if not isinstance(given, float):
         raise FedDPError(f"{name} must be a float, got {_described(given)}.")
     if not argument.low <= given <= argument.high:
-        raise FedDPError(f"{name} must be {_range(argument)}, got {given!r}.")
+        raise FedDPError(f"{name} must be {_range(argument)}, got {float(given)!r}.")
     return float(given)
 
 

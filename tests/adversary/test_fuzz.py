@@ -1,0 +1,156 @@
+"""A hostile server asks for anything: what is accepted moves by at most its sensitivity, the rest is refused, whatever the data."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.federation.base import Query
+from feddp_kmeans.federation.terms import Trust
+from feddp_kmeans.privacy.engine import Engine, using
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from tests.adversary.exactness import assert_bounded, assert_one_unit_moves_what_is_stated
+from tests.adversary.generator import NAMES, hostile, world
+from tests.federation import loopback
+
+LEAST_ACCEPTED = 0.2
+"""Part of the tries with each statistic that must be accepted: a fuzz that is always refused tests nothing."""
+
+HUGE = 1 << 18
+"""Values from which a query takes long: only some of these are computed."""
+
+
+def parsed(name, public, dimension):
+    try:
+        return Query(REGISTRY[name], public, dimension)
+    except FedDPError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+        assert len(str(error)) < 700  # noqa: PT017
+        return None
+
+
+def fuzz(seeds, engine=Engine.NUMPY):
+    accepted, tried = Counter(), Counter()
+    with using(engine):
+        for seed in seeds:
+            rng, name = np.random.default_rng(seed), NAMES[seed % len(NAMES)]
+            where = world(rng)
+            query = parsed(name, hostile(name, rng, where), where.ball.dimension)
+            tried[name] += 1
+            if query is not None:
+                accepted[name] += 1
+                if query.size < HUGE or rng.random() < 0.03:
+                    assert_one_unit_moves_what_is_stated(query, where, rng)
+    assert set(tried) == set(NAMES)
+    assert all(accepted[name] >= LEAST_ACCEPTED * tried[name] for name in NAMES if tried[name] >= 100), (accepted, tried)
+
+
+@dataclass(frozen=True)
+class Forged:
+    """What a server asks that does not parse its own questions."""
+
+    statistic: Any
+    public: dict
+    size: int
+    sensitivity: Any = None
+
+
+class Server:
+    """A hostile server of two federations that differ in one unit of the first party's data."""
+
+    def __init__(self, folder, where, unit, trust, parties, questions):
+        # Without noise, so that the exact sum is seen, and enough for any query.
+        self.release = Release("open", Mechanism.GAUSSIAN, 1.0, 2.0**56, 0.0, 1 << 28, questions)
+        self.clients = [*where.clients, *[np.empty((0, where.ball.dimension))] * parties][:parties]
+        fewer = np.delete(self.clients[0], slice(None) if unit is PrivacyUnit.CLIENT else slice(0, 1), axis=0)
+        plan = Plan(unit, math.inf, 1e-6, (self.release,))
+        self.federations = []
+        for label, first in (("all", self.clients[0]), ("fewer", fewer)):
+            (folder / label).mkdir()
+            made, _ = loopback.federation([first, *self.clients[1:]], folder / label, trust=trust, site={"unit": unit})
+            made.begin(plan)
+            self.federations.append(made)
+
+    def ask(self, name, public):
+        """The two answers: arrays of whole numbers, or why there are none."""
+        query = parsed(name, public, self.clients[0].shape[1])
+        size = 1 if query is None else query.size
+        forged = Forged(REGISTRY[name], public, size, None if query is None else query.sensitivity)
+        return query, [self._answer(federation, forged) for federation in self.federations]
+
+    def _answer(self, federation, forged):
+        federation.ledger.book(self.release)
+        try:
+            return np.rint(federation._noisy_sum(forged, self.release, None) / self.release.grid)
+        except FedDPError as error:
+            assert "its data or its program failed" not in str(error), (forged, error)  # noqa: PT017
+            return str(error)
+
+
+def can_travel(value):
+    plain = value is None or isinstance(value, bool | int | float | str | list | dict | bytes | np.generic)
+    if isinstance(value, np.ndarray):
+        return value.dtype.str in {"<f8", "<i8", "<u8"}
+    return plain and not isinstance(value, np.complexfloating) and not (isinstance(value, float | np.floating) and not np.isfinite(value))
+
+
+def fuzz_federations(folder, seeds, trust, parties, questions):
+    accepted = 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        where, unit = world(rng), [PrivacyUnit.POINT, PrivacyUnit.CLIENT][seed % 2]
+        (folder / str(seed)).mkdir()
+        server = Server(folder / str(seed), where, unit, trust, parties, questions)
+        names = [name for name in NAMES if REGISTRY[name].unit is unit]
+        for _ in range(questions):
+            name = str(rng.choice(names))
+            public = {key: value for key, value in hostile(name, rng, where).items() if can_travel(value)}
+            query, (everyone, without) = server.ask(name, public)
+            if query is None:
+                assert isinstance(everyone, str), (name, public)
+                assert everyone == without
+            else:
+                accepted += 1
+                assert not isinstance(everyone, str), (name, public, everyone)
+                assert_bounded(query, everyone - without)
+    assert accepted >= LEAST_ACCEPTED * len(seeds) * questions
+
+
+def test_a_hostile_query_is_refused_or_moves_by_what_it_states():
+    fuzz(range(1000))
+
+
+def test_a_hostile_server_of_plain_sums(tmp_path):
+    fuzz_federations(tmp_path, range(8), Trust.AGGREGATOR, 1, 20)
+
+
+def test_a_hostile_server_of_masked_sums(tmp_path):
+    fuzz_federations(tmp_path, range(4), Trust.SECURE_SUM, 3, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(8))
+def test_one_hundred_thousand_hostile_queries(block):
+    fuzz(range(11_000 * (block + 1), 11_000 * (block + 2)))
+
+
+@pytest.mark.slow
+def test_thousands_of_hostile_queries_to_compiled_kernels():
+    fuzz(range(200_000, 202_000), Engine.NUMBA)
+
+
+@pytest.mark.slow
+def test_ten_thousand_hostile_queries_for_plain_sums(tmp_path):
+    fuzz_federations(tmp_path, range(100, 300), Trust.AGGREGATOR, 1, 50)
+
+
+@pytest.mark.slow
+def test_hundreds_of_hostile_queries_for_masked_sums(tmp_path):
+    fuzz_federations(tmp_path, range(300, 330), Trust.SECURE_SUM, 3, 10)
