@@ -12,6 +12,7 @@ from scipy import sparse, stats
 
 from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_COUNTS, CLIENT_CLUSTER_SUMS, COUNT_STEPS, MEAN_STEPS
 from feddp_kmeans.data.tables import open_clients
+from feddp_kmeans.federation import batches
 from feddp_kmeans.federation.batches import SourceClients
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation, TableClients
@@ -114,6 +115,11 @@ def make(request, tmp_path):
         return request.param(points, folder)
 
     return made
+
+
+@pytest.fixture(autouse=True)
+def _several_batches(monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_VALUES", 5)
 
 
 class Scripted(StreamFactory):
