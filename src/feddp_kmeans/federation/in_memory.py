@@ -1,6 +1,5 @@
 """Clients as arrays of this process: one array a client, or one table of all clients' rows."""
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -61,8 +60,8 @@ class TableClients:
 
     @property
     def numbers(self) -> int:
-        """Return how many numbers the table holds, zeros included: encoded, they may all differ from zero."""
-        return math.prod(self._table.shape)
+        """Return how many numbers and rows are stored."""
+        return int(self._table.size + self._table.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
         return (self._rows(int(start), int(end)) for start, end in zip(self._starts[:-1], self._starts[1:], strict=True))
@@ -108,7 +107,7 @@ class InMemoryFederation(LocalFederation):
         else:
             arrays = [as_points(c, f"client {i}") for i, c in enumerate(clients)]
             held = SourceClients([ArraySource(array) for array in arrays])
-            numbers = sum(math.prod(array.shape) for array in arrays)
+            numbers = sum(array.size + array.shape[0] for array in arrays)
         super().__init__(KeptClients(held) if numbers <= _KEPT_NUMBERS else held)
 
     @classmethod
