@@ -112,7 +112,10 @@ class InMemoryFederation(LocalFederation):
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "InMemoryFederation":
-        """Return a federation of one table's rows, a client for each distinct value of ``groups``. The table is not copied."""
+        """Return a federation of one table's rows, a client for each distinct value of ``groups``. The table is not copied.
+
+        The number of distinct values is the number of clients, and so is taken as public.
+        """
         table = as_points(points, "X")
         labels = np.asarray(groups)
         if labels.shape != (table.shape[0],):
