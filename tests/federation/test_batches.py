@@ -7,7 +7,8 @@ from scipy import sparse
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.statistics.norms import POINT_COUNT
 from feddp_kmeans.algorithm.statistics.paper import OUTER_PRODUCT
-from feddp_kmeans.federation import batches
+from feddp_kmeans.federation import batches, in_memory
+from feddp_kmeans.federation.base import ClientBatch
 from feddp_kmeans.federation.batches import SourceClients, as_floats, sparse_rows
 from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation, TableClients
 from feddp_kmeans.federation.local import exact_sum
@@ -53,12 +54,23 @@ def test_a_place_that_is_stored_twice_is_one_number():
     assert rows.nnz == 4
 
 
-def test_sparse_batches_are_kept_only_where_they_would_fit_if_dense():
-    """Encoded, a sparse row may differ from zero everywhere."""
-    narrow, wide = sparse.csr_matrix((1000, 10)), sparse.csr_matrix((1000, 1 << 16))
-    assert isinstance(InMemoryFederation([narrow])._clients, batches.KeptClients)
-    assert not isinstance(InMemoryFederation([wide])._clients, batches.KeptClients)
-    assert not isinstance(InMemoryFederation.from_groups(wide, np.zeros(1000))._clients, batches.KeptClients)
+def test_rows_count_for_what_is_kept(monkeypatch):
+    monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 1000)
+    few, many = sparse.csr_matrix((1000, 3)), sparse.csr_matrix((1001, 3))
+    for rows, kept in ((few, True), (many, False)):
+        assert isinstance(InMemoryFederation([rows])._clients, batches.KeptClients) is kept
+        assert isinstance(InMemoryFederation.from_groups(rows, np.zeros(rows.shape[0]))._clients, batches.KeptClients) is kept
+
+
+def test_what_is_much_larger_than_the_points_is_not_remembered(rng):
+    """Encoded, a sparse row may differ from zero everywhere: then it is made again rather than kept."""
+    rows = sparse.csr_matrix(np.eye(100))
+    for center, kept in ((np.zeros(100), True), (np.full(100, 0.1), False)):
+        batch = ClientBatch(rows, np.array([0, 100]))
+        expected = OUTER_PRODUCT(ClientBatch(rows.toarray(), batch.starts), center=center, radius=0.5)
+        for _ in range(2):
+            assert np.array_equal(OUTER_PRODUCT(batch, center=center, radius=0.5), expected)
+            assert batch.remembers is kept
 
 
 @pytest.mark.parametrize("made", [sparse.csr_matrix((3, 0)), sparse.coo_array(np.ones(3))])

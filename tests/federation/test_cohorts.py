@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_COUNTS, CLIENT_CLUSTER_SUMS, COUNT_STEPS, MEAN_STEPS
+from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_COUNTS, CLIENT_CLUSTER_SUMS, CLIENT_PRESENCE, COUNT_STEPS, MEAN_STEPS
+from feddp_kmeans.algorithm.statistics.refined import CLIENT_SIZES
 from feddp_kmeans.data.tables import open_clients
+from feddp_kmeans.federation import batches
 from feddp_kmeans.federation.batches import SourceClients
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation, TableClients
@@ -116,6 +118,11 @@ def make(request, tmp_path):
     return made
 
 
+@pytest.fixture(autouse=True)
+def _several_batches(monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_VALUES", 5)
+
+
 class Scripted(StreamFactory):
     """Streams whose cohorts come from given random numbers, one row a cohort."""
 
@@ -193,6 +200,28 @@ def test_points_of_clients_outside_do_not_matter(make, other):
     assert np.array_equal(*found)
     expected = MEAN_STEPS * sum(float(POINTS[index].sum()) for index in chosen)
     assert found[0] / plan["first"].fine_step == pytest.approx([expected], rel=1e-6)
+
+
+@pytest.mark.parametrize("values", [5, 30, 1 << 18])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_sum_over_a_cohort_is_that_over_its_clients_alone(values, seed, monkeypatch):
+    """Clients of any size, in one batch or many, in a list, a table and a table in another order."""
+    monkeypatch.setattr(batches, "BATCH_VALUES", values)
+    rng = np.random.default_rng(seed)
+    points = [rng.standard_normal((size, 1)) for size in rng.integers(0, 9, 40)]
+    owners = np.repeat(np.arange(40), [len(rows) for rows in points])
+    shuffle = rng.permutation(len(owners))
+    starts = np.searchsorted(owners, np.arange(41))
+    order = np.argsort(owners[shuffle], kind="stable")
+    held = [SourceClients([ArraySource(rows) for rows in points]), TableClients(np.concatenate(points), starts)]
+    held.append(TableClients(np.concatenate(points)[shuffle], starts, order))
+    cohort = rng.random(40) < 0.4
+    chosen = SourceClients([ArraySource(rows) for rows, taken in zip(points, cohort, strict=True) if taken])
+    where = {"center": np.zeros(1), "radius": 3.0, "centers": np.array([[-9e3], [9e3]])}
+    for statistic, public in ((CLIENT_SIZES, {}), (CLIENT_CLUSTER_SUMS, where | {"bound": 2.0}), (CLIENT_PRESENCE, where | {"bound": 1.0})):
+        expected = exact_sum(chosen, statistic, public)
+        for clients in held:
+            assert np.array_equal(exact_sum(clients, statistic, public, cohort), expected)
 
 
 def test_a_site_that_is_away_is_replaced_by_nobody(tmp_path):

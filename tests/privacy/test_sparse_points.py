@@ -11,7 +11,7 @@ from scipy import sparse
 from feddp_kmeans.algorithm.statistics import arithmetic
 from feddp_kmeans.algorithm.statistics.refined import point_scales
 from feddp_kmeans.privacy import sparse_points
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, RESOLUTION, Ball
 from feddp_kmeans.privacy.sparse_points import SparsePoints, without_duplicates
 from tests.sparse_rows import AWAY, as_stored, balls, rows_about, shifted
 
@@ -108,6 +108,14 @@ def test_many_rows_multiply_exactly(monkeypatch):
     rows = np.repeat(np.eye(3) * 0.5, 9, axis=0)
     expected, found = encoded_both(ball, rows, sparse.csr_matrix(rows))
     assert np.array_equal(found.gram(), expected.T @ expected)
+
+
+def test_products_of_as_many_rows_as_a_batch_holds_are_exact():
+    """The longest bases and differences: what the rows add to a partial sum is 2**54, in odd numbers."""
+    n, base, point = EXACT_ROWS, 2.0 * RESOLUTION - 1, 2.0 - 2 * RESOLUTION
+    stored = sparse.csr_matrix((np.full(2 * n, point - base), np.tile([0, 1], n), np.arange(0, 2 * n + 1, 2)), shape=(n, 2))
+    points = SparsePoints(np.full((1, 2), base), np.zeros(n, dtype=np.int64), stored)
+    assert points.gram().tolist() == [[n * int(point) ** 2] * 2] * 2
 
 
 def test_where_many_rows_are_clipped_they_become_an_array(rng, monkeypatch):

@@ -25,6 +25,9 @@ MOST_VALUES = 1 << 28
 _TOLERANCE = 1e-12
 """Part by which two ways to compute the same sensitivity may differ in floating point."""
 
+_REMEMBERED = 2
+"""Numbers that are remembered at most for each that is stored, and for each point."""
+
 
 @dataclass(frozen=True)
 class ClientBatch:
@@ -40,11 +43,14 @@ class ClientBatch:
     def remembered(self, what: str, key: Hashable, compute: Callable[[], Any]) -> Any:
         """Return what ``compute`` makes of the points, remembered until it is asked for under another key.
 
-        Most queries of a run encode points alike. What is remembered must depend on points and key alone, and nobody may change it.
+        Most queries of a run encode points alike. What is remembered must depend on points and key alone, and nobody may change it. What
+        is much larger than the points is made again: encoded, a sparse row may differ from zero everywhere.
         """
         held = self._held.get(what)
         if held is None or held[0] != key:
-            held = self._held[what] = (key, compute())
+            held = (key, compute())
+            if held[1].size <= _REMEMBERED * (self.points.size + self.n_points):
+                self._held[what] = held
         return held[1]
 
     @property

@@ -1,6 +1,5 @@
 """Clients as arrays of this process: one array a client, or one table of all clients' rows."""
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -62,8 +61,8 @@ class TableClients:
 
     @property
     def numbers(self) -> int:
-        """Return how many numbers the table holds, zeros included: encoded, they may all differ from zero."""
-        return math.prod(self._table.shape)
+        """Return how many numbers and rows are stored."""
+        return int(self._table.size + self._table.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
         return (self._rows(int(start), int(end)) for start, end in zip(self._starts[:-1], self._starts[1:], strict=True))
@@ -109,12 +108,15 @@ class InMemoryFederation(LocalFederation):
         else:
             arrays = [as_points(c, f"client {i}") for i, c in enumerate(clients)]
             held = SourceClients([ArraySource(array) for array in arrays])
-            numbers = sum(math.prod(array.shape) for array in arrays)
+            numbers = sum(array.size + array.shape[0] for array in arrays)
         super().__init__(KeptClients(held) if numbers <= _KEPT_NUMBERS else held)
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "InMemoryFederation":
-        """Return a federation of one table's rows, a client for each distinct value of ``groups``. The table is not copied."""
+        """Return a federation of one table's rows, a client for each distinct value of ``groups``. The table is not copied.
+
+        The number of distinct values is the number of clients, and so is taken as public.
+        """
         table = as_points(points, "X")
         labels = np.asarray(groups)
         if labels.shape != (table.shape[0],):

@@ -37,6 +37,11 @@ class SparsePoints:
         n, d = self.differences.shape
         return int(n), int(d)
 
+    @property
+    def size(self) -> int:
+        """Return how many numbers are stored."""
+        return int(self.bases.size + self.differences.nnz)
+
     def __len__(self) -> int:
         """Return the number of points."""
         return self.shape[0]
