@@ -1,18 +1,20 @@
 """No private cell in any message, log, exception, file or answer: tables full of marked cells, broken at every stage."""
 
+import importlib.util
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics import REGISTRY
+from feddp_kmeans.data import point_files
 from feddp_kmeans.data.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.data.encoding import Schema
 from feddp_kmeans.data.inputs import open_inputs
-from feddp_kmeans.data.learn import learn_schema
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation, exact_sum
 from feddp_kmeans.federation.participant import SiteData
@@ -73,6 +75,24 @@ def test_no_reader_quotes_a_cell(place, suffix, how):
         caught(lambda path=path: open_inputs(str(path), None, client_column="w", tell=seen.append) and None, seen)
     assert not search(seen, place, [place / "clients"])
     assert seen
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError, OSError, pa.ArrowInvalid])
+def test_what_a_reader_says_is_not_passed_on(place, kind, monkeypatch):
+    """Readers change: whatever one of them raises, the message names the file only, and the traceback shows nothing else."""
+
+    def fail(*_):
+        raise kind(f"cannot read {WORD} {NUMBER}")
+        yield
+
+    inputs, seen = (clients(place, "csv"), opened(place, {"ignore": ["w"]}, []))[1], []
+    monkeypatch.setattr(point_files, "read_tables", fail)
+    caught(lambda: exact_sum(inputs.federation._clients, REGISTRY["point-count"], {}), seen)
+    caught(lambda: opened(place, {"ignore": ["w"]}, seen), seen)
+    caught(lambda: opened(place, {"schema_file": "schema.json"}, seen), seen)
+    assert len(seen) == 6
+    assert all("csv must be a readable .csv table: it is broken, or not what its name says." in text for text in seen)
+    assert not search(seen)
 
 
 def sites(place, told, **more):
@@ -243,14 +263,15 @@ def test_an_unforeseen_error_is_one_line_without_its_text(place, monkeypatch):
 
 def frames():
     """Yield tables in memory with words among their numbers."""
-    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
     columns = {"a": [NUMBER, NUMBER], "w": [f"{WORD}1", f"{WORD}2"]}
-    mixed = {"a": [NUMBER, NUMBER], "w": [f"{WORD}1", NUMBER]}
-    yield polars.DataFrame(columns)
-    yield polars.DataFrame(columns).to_arrow()
-    yield pandas.DataFrame(columns)
-    yield pandas.DataFrame(mixed)
-    yield pandas.DataFrame({"a": [NUMBER, NUMBER], "w": [{WORD: NUMBER}, [WORD]]})
+    yield pa.table(columns)
+    for library in ("polars", "pandas"):
+        if importlib.util.find_spec(library):
+            frame = importlib.import_module(library).DataFrame
+            yield frame(columns)
+    if importlib.util.find_spec("pandas"):
+        yield frame({"a": [NUMBER, NUMBER], "w": [NUMBER, f"{WORD}1"]})
+        yield frame({"a": [NUMBER, NUMBER], "w": [{WORD: NUMBER}, [WORD]]})
     yield np.array([[NUMBER, WORD], [NUMBER, WORD]])
     yield np.array([[NUMBER, WORD], [NUMBER, NUMBER]], dtype=object)
     yield [[NUMBER, WORD], [NUMBER, NUMBER]]
@@ -298,11 +319,3 @@ def test_the_search_finds_marks(tmp_path):
         (tmp_path / f"a.{suffix}").write_bytes(marked(suffix))
     assert len(search([], tmp_path)) == len(FORMATS)
     assert not search(["harmless", b"bytes"], tmp_path, [tmp_path])
-    public = learn_schema(np_table()).to_dict()
-    assert search([json.dumps(public)])
-
-
-def np_table():
-    import pyarrow as pa
-
-    return pa.table({"a": [1.0, NUMBER]})

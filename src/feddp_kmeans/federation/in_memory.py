@@ -173,7 +173,8 @@ def as_points(points: Any, name: str) -> Any:
 
 def refuse_words(points: Any, name: str) -> None:
     """Refuse what has not two dimensions, and words, by the column: numpy and scikit-learn would quote the cells."""
-    if sparse.issparse(points):
+    kinds = {getattr(kind, "kind", "O") for kind in points.dtypes} if hasattr(points, "columns") and hasattr(points, "dtypes") else set("O")
+    if sparse.issparse(points) or kinds <= set("biuf"):
         return
     array = _as_table(points, name)
     if array.dtype.kind in "OUS":
