@@ -179,6 +179,13 @@ def test_a_record_set_back_in_the_middle_of_a_run_stops_it(tmp_path, books):
         run(recorded, PREPARED, on_release=set_back)
 
 
+def test_a_record_that_goes_in_the_middle_of_a_run_stops_it(tmp_path, books):
+    recorded = RecordedFederation(InMemoryFederation(CLIENTS), tmp_path / "run")
+    recorded.book_runs(books)
+    with pytest.raises(FedDPError, match="must have their record beside them"):
+        run(recorded, PREPARED, on_release=lambda _: (tmp_path / "run" / "releases.json").unlink())
+
+
 def test_a_crash_between_result_and_record_uses_what_is_there_for_the_same_query_only(tmp_path, books):
     folder = tmp_path / "run"
     go(folder, books, stop_at=1, seed=3)

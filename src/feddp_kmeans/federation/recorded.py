@@ -61,7 +61,7 @@ class RecordedFederation(WrappedFederation):
 
         In this order nothing is booked that cannot go on: killed in between, the run is booked when it goes on.
         """
-        record = self._record()
+        record = read_record(self._folder)
         is_new = not record
         if is_new:
             if any(self._folder.glob("*.npy")):
@@ -121,7 +121,10 @@ class RecordedFederation(WrappedFederation):
         return nullcontext() if self._odometer is None else self._odometer.step(run, before, after)
 
     def _record(self) -> dict[str, Any]:
-        return read_record(self._folder)
+        record = read_record(self._folder)
+        if not record:
+            raise FedDPError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
+        return record
 
     def _write(self, record: dict[str, Any]) -> None:
         write_whole(self._folder / RECORD, _content(record))
