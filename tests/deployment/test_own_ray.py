@@ -9,19 +9,18 @@ import pytest
 
 pytest.importorskip("ray", reason="Flower's simulation engine is an extra")
 
+from feddp_kmeans import FedDPError
 from feddp_kmeans.deployment import own_ray
-from feddp_kmeans.deployment.own_ray import patient, short
+from feddp_kmeans.deployment.own_ray import patient, running, short
 
 OURS = """
 import sys
-from feddp_kmeans.deployment.own_ray import FOLDER, ray
+from feddp_kmeans.deployment.own_ray import FOLDER, ray, running
 from feddp_kmeans.deployment.processes import private_folder
-with private_folder(FOLDER) as folder:
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="error", _temp_dir=str(folder))
+with private_folder(FOLDER) as folder, running(folder):
     assert ray.get(ray.remote(lambda: 7).remote()) == 7
     print(ray.get_runtime_context().gcs_address, flush=True)
     sys.stdin.read()
-    ray.shutdown()
 """
 STRANGER = """
 import sys, ray
@@ -45,6 +44,20 @@ def test_whoever_does_not_know_the_token_does_not_get_in(tmp_path):
     finally:
         ours.communicate(timeout=120)
     assert ours.returncode == 0
+
+
+def test_a_ray_that_does_not_start_is_told_in_one_line(monkeypatch, tmp_path):
+    def fail(**_):
+        raise Exception("The current node timed out\nduring startup.")  # noqa: TRY002 - what Ray raises
+
+    ended = []
+    monkeypatch.setattr(own_ray, "ray", SimpleNamespace(init=fail, shutdown=lambda: ended.append(1)))
+    with (
+        pytest.raises(FedDPError, match="Ray must start on this machine, but says: The current node timed out during startup"),
+        running(tmp_path),
+    ):
+        pass
+    assert ended == [1]
 
 
 @pytest.fixture

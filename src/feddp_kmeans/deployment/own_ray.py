@@ -4,12 +4,17 @@ Ray listens on every address of the machine, and runs the code of whoever connec
 and known to the processes that Ray starts only. On a busy machine it also gives its processes up after seconds; here after minutes.
 """
 
+import logging
 import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+from feddp_kmeans._errors import FedDPError
 
 _LIMIT = 600
 _LOOK = 0.5
@@ -32,7 +37,7 @@ import ray  # noqa: E402 - Ray reads these when it is imported
 from flwr.simulation import run_simulation  # noqa: E402 - as above
 from ray._private import services  # noqa: E402 - as above
 
-__all__ = ["FOLDER", "patient", "ray", "run_simulation", "short"]
+__all__ = ["FOLDER", "patient", "run_simulation", "running", "short"]
 
 _SOCKET_PATH = 107
 _INSIDE = len("/feddp-12345678/session_2026-01-01_00-00-00_123456_1234567/sockets/plasma_store")
@@ -45,6 +50,28 @@ def short(folder: str) -> str:
 
 FOLDER = short(tempfile.gettempdir())
 """Where Ray's files may be."""
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[None]:
+    """Keep Ray running, with its files in this folder, for as long as the block runs.
+
+    It is there before the run that needs it, whose first round would wait for it: a busy machine takes minutes.
+    """
+    try:
+        _start(folder)
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _start(folder: Path) -> None:
+    try:
+        ray.init(
+            num_cpus=os.cpu_count() or 1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, _temp_dir=str(folder)
+        )
+    except Exception as error:  # noqa: BLE001 - Ray has no class of errors for this
+        raise FedDPError(f"Ray must start on this machine, but says: {' '.join(str(error).split())}") from None
 
 
 def patient(look: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

@@ -3,7 +3,6 @@
 import json
 import logging
 import math
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +17,8 @@ from feddp_kmeans.deployment.processes import private_folder
 from feddp_kmeans.deployment.site import Site
 from feddp_kmeans.federation.flower.client_app import Handler, make_client_app
 
+_BACKEND: dict[str, Any] = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
+
 
 def simulate(
     job: Job, clients: Sequence[Path], tell: Callable[[str], None], *, columns: tuple[str, ...] = (), skip_broken: bool = False
@@ -27,7 +28,7 @@ def simulate(
     ``columns`` are those of all files, where there is no schema; with ``skip_broken`` a file that cannot be read is a client without data.
     """
     try:
-        from feddp_kmeans.deployment.own_ray import FOLDER, ray, run_simulation
+        from feddp_kmeans.deployment.own_ray import FOLDER, run_simulation, running
     except ImportError:
         raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
 
@@ -44,14 +45,9 @@ def simulate(
         def handler_of(configuration: Mapping[str, object]) -> Handler:
             return site_handler(sites[int(str(configuration["partition-id"]))])
 
-        try:
-            # Before the run, whose first round would wait for it: a busy machine takes minutes.
-            ray.init(**_backend(temporary)["init_args"])
-            # What the server's half raises is in the run folder too, in one line.
-            with suppress(RuntimeError):
-                run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_backend(temporary))
-        finally:
-            ray.shutdown()
+        # What the server's half raises is in the run folder too, in one line.
+        with running(temporary), suppress(RuntimeError):
+            run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_BACKEND)
     if not (out / DONE).exists():
         raise FedDPError("the run must end with a result, but the simulation stopped before.")
     if error := json.loads((out / DONE).read_text(encoding="utf-8"))["error"]:
@@ -76,8 +72,3 @@ def _site(job: Job, path: Path, folder: Path) -> Site:
         min_sites=1,
         colluders=0,
     )
-
-
-def _backend(temporary: Path) -> dict[str, dict[str, Any]]:
-    start = {"num_cpus": os.cpu_count() or 1, "log_to_driver": False, "logging_level": "error", "_temp_dir": str(temporary)}
-    return {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": start}
