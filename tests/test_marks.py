@@ -15,6 +15,7 @@ from feddp_kmeans.data import point_files
 from feddp_kmeans.data.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.data.encoding import Schema
 from feddp_kmeans.data.inputs import open_inputs
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation, exact_sum
 from feddp_kmeans.federation.participant import SiteData
@@ -36,6 +37,11 @@ def place(tmp_path):
     (tmp_path / "numbers.csv").write_text("a,b\n" + "0,1\n1,0\n0.5,0.5\n" * 4)
     (tmp_path / "numbers.svm").write_text("1 1:0 2:1\n" * 9)
     return tmp_path
+
+
+def counted(inputs):
+    query = Query(REGISTRY["point-count"], {}, inputs.federation.dimension)
+    return exact_sum(inputs.federation._clients, query)
 
 
 def clients(place, suffix):
@@ -68,7 +74,7 @@ def test_no_reader_quotes_a_cell(place, suffix, how):
         inputs = caught(lambda more=more: opened(place, more, seen), seen)
         BREAKS[how](path)
         if inputs is not None:
-            caught(lambda inputs=inputs: exact_sum(inputs.federation._clients, REGISTRY["point-count"], {}), seen)
+            caught(lambda inputs=inputs: counted(inputs), seen)
             caught(lambda inputs=inputs: list(inputs.federation.nonprivate_clients()) and None, seen)
         for options in ({}, {"skip_broken": True}):
             caught(lambda more=more, options=options: opened(place, more, seen, **options) and None, seen)
@@ -87,7 +93,7 @@ def test_what_a_reader_says_is_not_passed_on(place, kind, monkeypatch):
 
     inputs, seen = (clients(place, "csv"), opened(place, {"ignore": ["w"]}, []))[1], []
     monkeypatch.setattr(point_files, "read_tables", fail)
-    caught(lambda: exact_sum(inputs.federation._clients, REGISTRY["point-count"], {}), seen)
+    caught(lambda: counted(inputs), seen)
     caught(lambda: opened(place, {"ignore": ["w"]}, seen), seen)
     caught(lambda: opened(place, {"schema_file": "schema.json"}, seen), seen)
     assert len(seen) == 6

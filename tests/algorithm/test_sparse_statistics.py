@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from feddp_kmeans.algorithm.statistics import REGISTRY, paper, refined
-from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.federation.base import ClientBatch, Query
 from feddp_kmeans.federation.batches import SourceClients
 from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation, TableClients
 from feddp_kmeans.federation.local import exact_sum
@@ -57,8 +57,10 @@ def test_sparse_rows_give_the_bits_of_dense_ones_wherever_the_ball_is(statistic,
     expected = statistic(batch, **there)
     assert np.array_equal(statistic(ClientBatch(stored, batch.starts), **there), expected)
     pieces = [stored[a:b] for a, b in zip(batch.starts[:-1], batch.starts[1:], strict=True)]
-    assert np.array_equal(exact_sum(SourceClients([ArraySource(piece) for piece in pieces]), statistic, there), expected)
-    assert np.array_equal(exact_sum(TableClients(stored, batch.starts), statistic, there), expected)
+    assert np.array_equal(
+        exact_sum(SourceClients([ArraySource(piece) for piece in pieces]), Query(statistic, there, stored.shape[1])), expected
+    )
+    assert np.array_equal(exact_sum(TableClients(stored, batch.starts), Query(statistic, there, stored.shape[1])), expected)
 
 
 @pytest.mark.parametrize(("statistic", "public"), [case[:2] for case in POINT_CASES], ids=names(POINT_CASES))
@@ -119,7 +121,9 @@ def test_many_empty_rows_add_up_exactly(bound, count):
             (refined.POINT_SECOND_MOMENT, public | {"bound": bound}),
             (paper.CLUSTER_SUMS, public | {"centers": np.zeros((1, 3))}),
         ):
-            assert np.array_equal(exact_sum(clients, statistic, given_), copies(statistic, np.zeros((1, 3)), given_, count))
+            assert np.array_equal(
+                exact_sum(clients, Query(statistic, given_, clients.dimension)), copies(statistic, np.zeros((1, 3)), given_, count)
+            )
 
 
 @pytest.mark.slow
@@ -129,7 +133,7 @@ def test_a_million_rows_of_one_coordinate_add_up_exactly():
     public = {"center": np.array([1.0]), "radius": 1.0}
     rows = sparse.csr_matrix((count, 1))
     for clients in (SourceClients([ArraySource(rows)]), TableClients(rows, np.array([0, count]))):
-        assert exact_sum(clients, paper.OUTER_PRODUCT, public).tolist() == [count * RESOLUTION**2]
+        assert exact_sum(clients, Query(paper.OUTER_PRODUCT, public, clients.dimension)).tolist() == [count * RESOLUTION**2]
 
 
 def test_runs_on_sparse_and_dense_points_give_the_same_centers_far_from_the_origin(rng):

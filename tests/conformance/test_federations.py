@@ -103,8 +103,15 @@ def test_nothing_is_released_before_a_plan_or_beyond_it(federation):
 def test_a_release_that_fails_is_booked_all_the_same(federation):
     plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
     federation.begin(plan, seed=0)
-    with pytest.raises(TypeError):
+    with pytest.raises(FedDPError, match="public argument 'center' must be given"):
         federation.noisy_sum(CLUSTER_COUNTS, plan["weights"])
+    assert federation.ledger.rows() == []
+
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        federation.noisy_sum(replace(CLUSTER_COUNTS, compute=broken), plan["weights"], **SUMS)
     assert [row["release"] for row in federation.ledger.rows()] == ["weights"]
 
 
@@ -167,7 +174,7 @@ def test_points_are_not_sampled_with_their_clients():
 
 def test_a_federation_has_one_verb():
     public = {name for name in vars(Federation) if not name.startswith("_")}
-    assert public == {"begin", "book_runs", "dimension", "ledger", "n_clients", "noisy_sum", "replay", "secure", "server_seed"}
+    assert public == {"begin", "book_runs", "dimension", "kept", "ledger", "n_clients", "noisy_sum", "replay", "secure", "server_seed"}
 
 
 def test_progress_is_made_of_release_names(federation):

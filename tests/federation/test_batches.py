@@ -8,7 +8,7 @@ from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.statistics.norms import POINT_COUNT
 from feddp_kmeans.algorithm.statistics.paper import OUTER_PRODUCT
 from feddp_kmeans.federation import batches, in_memory
-from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.federation.base import ClientBatch, Query
 from feddp_kmeans.federation.batches import SourceClients, as_floats, sparse_rows
 from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation, TableClients
 from feddp_kmeans.federation.local import exact_sum
@@ -47,9 +47,9 @@ def test_a_place_that_is_stored_twice_is_one_number():
     """Two finite numbers of one place may add up to an infinity: the row is left out, as it is where the rows are dense."""
     rows = sparse.csr_matrix(([1e308, 1e308, 1.0, 2.0], [0, 0, 1, 1], [0, 2, 4]), shape=(2, 2))
     clients = SourceClients([ArraySource(rows)])
-    assert exact_sum(clients, POINT_COUNT, {}).tolist() == [1]
+    assert exact_sum(clients, Query(POINT_COUNT, {}, 2)).tolist() == [1]
     public = {"center": np.array([0.0, 3.0]), "radius": 1.0}
-    assert exact_sum(clients, OUTER_PRODUCT, public).tolist() == [0, 0, 0]
+    assert exact_sum(clients, Query(OUTER_PRODUCT, public, 2)).tolist() == [0, 0, 0]
     assert as_floats(rows).nnz == 2
     assert rows.nnz == 4
 

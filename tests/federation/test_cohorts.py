@@ -14,6 +14,7 @@ from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_COUNTS, CLIEN
 from feddp_kmeans.algorithm.statistics.refined import CLIENT_SIZES
 from feddp_kmeans.data.tables import open_clients
 from feddp_kmeans.federation import batches
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.batches import SourceClients
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation, TableClients
@@ -219,9 +220,9 @@ def test_the_sum_over_a_cohort_is_that_over_its_clients_alone(values, seed, monk
     chosen = SourceClients([ArraySource(rows) for rows, taken in zip(points, cohort, strict=True) if taken])
     where = {"center": np.zeros(1), "radius": 3.0, "centers": np.array([[-9e3], [9e3]])}
     for statistic, public in ((CLIENT_SIZES, {}), (CLIENT_CLUSTER_SUMS, where | {"bound": 2.0}), (CLIENT_PRESENCE, where | {"bound": 1.0})):
-        expected = exact_sum(chosen, statistic, public)
+        expected = exact_sum(chosen, Query(statistic, public, chosen.dimension))
         for clients in held:
-            assert np.array_equal(exact_sum(clients, statistic, public, cohort), expected)
+            assert np.array_equal(exact_sum(clients, Query(statistic, public, clients.dimension), cohort), expected)
 
 
 def test_a_site_that_is_away_is_replaced_by_nobody(tmp_path):
@@ -284,10 +285,11 @@ def test_a_client_without_data_adds_zero_to_every_statistic(statistic, public, r
     clients = [rng.standard_normal((size, DIMENSION)) for size in (3, 40, 1)]
     nobody = np.empty((0, DIMENSION))
     gone = [np.full((2, DIMENSION), np.nan)]  # rows that are left out are no data
-    expected = exact_sum(InMemoryFederation(clients)._clients, statistic, public)
+    query = Query(statistic, public, clients[0].shape[1])
+    expected = exact_sum(InMemoryFederation(clients)._clients, query)
     for more in ([nobody, *clients], [*clients[:1], nobody, *clients[1:], nobody], [*clients, *gone]):
-        assert np.array_equal(exact_sum(InMemoryFederation(more)._clients, statistic, public), expected)
+        assert np.array_equal(exact_sum(InMemoryFederation(more)._clients, query), expected)
     offsets = np.cumsum([0, 0, 3, 0, 40, 1, 0])
     table = InMemoryFederation.from_offsets(np.concatenate(clients), offsets)
     assert table.n_clients == 6
-    assert np.array_equal(exact_sum(table._clients, statistic, public), expected)
+    assert np.array_equal(exact_sum(table._clients, query), expected)

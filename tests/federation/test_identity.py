@@ -258,7 +258,7 @@ def test_an_unrecorded_run_is_booked_before_its_first_sum_and_not_if_its_query_i
     federation.begin(PREPARED.plan)
     for name in ("client-sizes", "outer-product"):
         with pytest.raises((BudgetError, FedDPError, TypeError)):
-            federation.noisy_sum(REGISTRY[name], statistic, center=np.zeros(3), radius=1e9)
+            federation.noisy_sum(REGISTRY[name], statistic, center=np.zeros(3), radius=-1.0)
     assert books.entries() == []
     run(federation, PREPARED)
     run(federation, PREPARED)

@@ -8,6 +8,7 @@ from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.algorithm.statistics.paper import CLUSTER_SUMS
 from feddp_kmeans.federation import journal as journal_module
 from feddp_kmeans.federation import recorded
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.federation.remote import RemoteFederation
 from feddp_kmeans.federation.run_state import RunStates
@@ -79,7 +80,7 @@ class Sites:
                 openings.setdefault(label, set()).add((asked["session"], asked["round"], tuple(asked["survivors"])))
         assert {label: len(places) for label, places in openings.items()} == dict.fromkeys(LABELS, 1)
         for name in self.roster:
-            assert RunStates(self.folder / name).load("r1").opened == list(LABELS)
+            assert RunStates(self.folder / name, Odometer(self.folder / f"{name}.jsonl")).load("r1").opened == list(LABELS)
             assert len(Odometer(self.folder / f"{name}.jsonl").entries()) == 1
         assert not self.journal.exists()
 
@@ -188,7 +189,12 @@ def test_a_site_that_was_not_there_at_first_stays_out_and_one_that_was_comes_bac
     sites.killed()
     sites.transport.absent = set()
     sites.serve()
-    assert RunStates(tmp_path / "site00").load("r1").parties == ["site00", "site01", "site02", "site03"]
+    assert RunStates(tmp_path / "site00", Odometer(tmp_path / "site00.jsonl")).load("r1").parties == [
+        "site00",
+        "site01",
+        "site02",
+        "site03",
+    ]
     assert not any(name == "site04" and kind == "share" for name, kind, _ in sites.transport.sent)
 
 
@@ -197,7 +203,8 @@ def test_a_pending_sum_is_of_its_run_and_of_its_query(tmp_path):
     sites.transport.fault = stop_at("unmask", "site00", "before", 0)
     sites.killed()
     kept = journal_module.Journal(sites.journal, "r1")
-    query = {"release": "loud", "number": 0, "statistic": "cluster-sums"} | {f"public.{name}": value for name, value in PUBLIC.items()}
+    asked = Query(CLUSTER_SUMS, PUBLIC, len(PUBLIC["center"])).public
+    query = {"release": "loud", "number": 0, "statistic": "cluster-sums"} | {f"public.{name}": value for name, value in asked.items()}
     assert kept.read(query) is not None
     assert kept.read(query | {"number": 1}) is None
     assert journal_module.Journal(sites.journal, "r2").read(query) is None

@@ -270,7 +270,7 @@ class Breaking:
             raise self.error
         return self.given
 
-    def total(self, statistic, public):
+    def total(self, query):
         raise self.error
 
 
