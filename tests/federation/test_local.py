@@ -11,6 +11,7 @@ from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_SUMS, MEAN_STEPS, OUTER_PRODUCT
 from feddp_kmeans.federation import batches, in_memory
+from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
 
@@ -47,12 +48,8 @@ def test_a_cohort_leaves_the_others_out():
     federation = InMemoryFederation([np.full((1, 1), i) for i in range(4)])
     plan = prepare(Settings(1, math.inf, privacy_unit="client", method="paper"), np.ones((3, 1)), 4).plan
     federation.begin(plan)
-    sums = federation._noisy_sum(
-        CLIENT_CLUSTER_SUMS,
-        plan["sums"],
-        np.array([True, False, False, True]),
-        {"center": np.zeros(1), "radius": 9.0, "centers": np.zeros((1, 1)), "bound": 9.0},
-    )
+    public = {"center": np.zeros(1), "radius": 9.0, "centers": np.zeros((1, 1)), "bound": 9.0}
+    sums = federation._noisy_sum(Query(CLIENT_CLUSTER_SUMS, public, 1), plan["sums"], np.array([True, False, False, True]))
     assert sums * (plan["sums"].grid ** -1) / (MEAN_STEPS * RESOLUTION / 9.0) == pytest.approx(3, rel=1e-3)
 
 
