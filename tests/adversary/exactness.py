@@ -5,7 +5,7 @@ from scipy import sparse
 
 from feddp_kmeans.federation.base import ClientBatch
 
-SPARSE_REACH = 0.0
+SPARSE_REACH = np.inf
 """Radii from the origin to the ball's center within which sparse rows are tried."""
 
 _TO_SPARE = 1 + 1e-12

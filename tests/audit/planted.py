@@ -225,9 +225,9 @@ def laplace_noise_of_half_the_scale(patch):
 def noise_of_the_first_release_for_all(patch):
     honest = local.LocalFederation._noisy_sum
 
-    def noisy_sum(self, statistic, release, cohort, public):
+    def noisy_sum(self, query, release, cohort):
         quiet = 0.3 * release.noise_multiplier * (release.noise_multiplier > 0)
-        return honest(self, statistic, replace(release, noise_multiplier=quiet), cohort, public)
+        return honest(self, query, replace(release, noise_multiplier=quiet), cohort)
 
     patch.setattr(local.LocalFederation, "_noisy_sum", noisy_sum)
 

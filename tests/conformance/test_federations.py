@@ -100,16 +100,21 @@ def test_nothing_is_released_before_a_plan_or_beyond_it(federation):
         federation.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
 
 
-def test_a_release_that_fails_is_booked_all_the_same(federation):
+def test_arguments_that_are_refused_are_not_booked(federation):
     plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
     federation.begin(plan, seed=0)
-    with pytest.raises(FedDPError, match="public argument 'center' must be given"):
+    with pytest.raises(FedDPError, match="public argument 'center' must be given, got none"):
         federation.noisy_sum(CLUSTER_COUNTS, plan["weights"])
     assert federation.ledger.rows() == []
 
-    def broken(*_, **__):
+
+def test_a_release_that_fails_is_booked_all_the_same():
+    def broken(batch, **public):
         raise ZeroDivisionError
 
+    plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
+    federation = InMemoryFederation(CLIENTS)
+    federation.begin(plan, seed=0)
     with pytest.raises(ZeroDivisionError):
         federation.noisy_sum(replace(CLUSTER_COUNTS, compute=broken), plan["weights"], **SUMS)
     assert [row["release"] for row in federation.ledger.rows()] == ["weights"]
