@@ -129,9 +129,9 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """Cluster the clients' points.
 
         X is a list of (n_j, d) arrays, one a client; or one table with ``groups``, the client of each row (all rows are one client
-        without it; the number of distinct groups is taken as public); or a Federation. ``server_data`` is public: a table of points like the clients'; without it method "refined" makes
-        proxies of its own, privately. Rows with a NaN or an infinity
-        are dropped on the client.
+        without it; the number of distinct groups is taken as public); or a Federation. ``server_data`` is public: a table of points
+        like the clients'; without it method "refined" makes proxies of its own, privately. Rows with a NaN or an infinity are dropped
+        on the client.
         """
         settings = self._settings()
         seed = self._seed()
