@@ -45,7 +45,7 @@ def cases_about(draw, public):
 
 
 def test_every_statistic_has_a_case():
-    assert {case[0].name for case in ALL_CASES} == set(REGISTRY)
+    assert {case[0].name for case in ALL_CASES} >= set(REGISTRY)
 
 
 @pytest.mark.parametrize(("statistic", "public"), [case[:2] for case in ALL_CASES], ids=names(ALL_CASES))

@@ -80,9 +80,7 @@ def fit(
     folder = emptied(folder, resume) if folder else new_folder(clients)
     recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
     recorded.book_runs(odometer_of(clients, odometer), most, command_line())
-    if not quiet:
-        note(f"Releases and result go to {folder}")
-    with keeping(recorded, folder, f"--resume {resume or folder}"), progress(prepared, quiet=quiet) as on_release:
+    with keeping(recorded, folder, f"--resume {resume or folder}"), progress(prepared, quiet=quiet, folder=folder) as on_release:
         found = run(recorded, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
         result = result_dict(
             found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
@@ -161,14 +159,16 @@ def choose_k(
 
 
 @contextmanager
-def progress(prepared: "Prepared", *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Show the releases as they are made: a bar on a terminal that vanishes at the end, a line each elsewhere."""
+def progress(prepared: "Prepared", *, quiet: bool = False, folder: Path | None = None) -> Iterator[Callable[[str], None]]:
+    """Show the releases as they are made, the folder they are kept in first: a bar on a terminal that vanishes, a line each elsewhere."""
     total = sum(release.times for release in prepared.plan.releases)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+    with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
         task = bar.add_task("starting", total=total)
 
         def on_release(name: str) -> None:
+            if folder is not None and not quiet and bar.tasks[task].completed == 0:
+                note(f"Releases and result go to {folder}")
             if not (err.is_terminal or quiet):
                 err.print(f"release: {name}", highlight=False)
             bar.update(task, description=name, advance=1)
