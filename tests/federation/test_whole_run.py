@@ -145,6 +145,8 @@ def test_a_release_that_was_not_opened_is_tried_again_with_fresh_noise(tmp_path)
     first.share(liar.names)
     first.mask(liar.names, 0)
     first.confirm(liar.names, 0, liar.names)
+    first.mask(liar.names[:1], 0)
+    assert first.refusals == ["round 0 of 'site00' must be later than the last masked one, 0, got a request out of order."]
     first.mask(liar.names, 1)
     assert first.masked[0].keys() == first.masked[1].keys()
     second = liar.meet(terms(), liar.names)
