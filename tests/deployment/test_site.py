@@ -16,6 +16,7 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.deployment import site as site_module
 from feddp_kmeans.deployment.job import Job, opened, read_job, run_and_report
 from feddp_kmeans.deployment.site import Site, read_site, site_of_node
+from feddp_kmeans.federation.remote import RemoteFederation
 from feddp_kmeans.federation.secure_sum.identity import new_identity, save_identity
 from feddp_kmeans.federation.terms import Policy
 from feddp_kmeans.federation.transport import Lost
@@ -140,6 +141,24 @@ def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method):
     assert {row["mechanism"] for row in result["ledger"]} == {"gaussian"}
     assert sorted(round(center[0], 1) for center in result["centers"]) == [0.2, 0.8]
     assert "3 clients: s0, s1, s2" in told
+    assert not (tmp_path / "run" / "releases" / "pending").exists()
+
+
+def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatch):
+    nodes = LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 3)))
+    job = Job("run1", Settings(2, 10.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=3)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RemoteFederation, "_finished", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_and_report(nodes, opened(job), lambda _: None)
+    assert (tmp_path / "run" / "releases" / "pending").exists()
+    run_and_report(nodes, opened(job), lambda _: None)
+    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
+    assert not (tmp_path / "run" / "releases" / "pending").exists()
 
 
 def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path):

@@ -77,6 +77,19 @@ def test_a_site_that_was_asked_with_other_arguments_is_not_added_to_the_others(t
     assert liar.openings("loud 0") == set()
 
 
+def test_a_site_that_masks_another_number_of_a_release_is_not_added_to_the_others(tmp_path):
+    liar = Liar(tmp_path, 5)
+    victim, *others = liar.names
+    meeting = liar.meet(terms(), liar.names)
+    meeting.share(liar.names)
+    meeting.mask([victim], 0, "often 0")
+    meeting.mask(others, 0, "often 1")
+    meeting.confirm(others, 0, liar.names)
+    meeting.unmask(others, 0, liar.names)
+    assert len(meeting.replies[0, tuple(liar.names)]) == 4
+    assert liar.openings("often 0") == liar.openings("often 1") == set()
+
+
 def test_a_site_does_not_help_to_open_what_it_was_not_asked_for(tmp_path):
     liar = Liar(tmp_path, 5)
     victim, *others = liar.names
@@ -132,6 +145,8 @@ def test_a_release_that_was_not_opened_is_tried_again_with_fresh_noise(tmp_path)
     first.share(liar.names)
     first.mask(liar.names, 0)
     first.confirm(liar.names, 0, liar.names)
+    first.mask(liar.names[:1], 0)
+    assert first.refusals == ["round 0 of 'site00' must be later than the last masked one, 0, got a request out of order."]
     first.mask(liar.names, 1)
     assert first.masked[0].keys() == first.masked[1].keys()
     second = liar.meet(terms(), liar.names)
