@@ -11,7 +11,7 @@ from feddp_kmeans.algorithm.statistics import arithmetic
 from feddp_kmeans.algorithm.statistics import paper as paper_statistics
 from feddp_kmeans.algorithm.statistics import refined as refined_statistics
 from feddp_kmeans.federation import base, batches, local
-from feddp_kmeans.privacy import accounting, fixed_point, ledger, mechanism, noise, odometer, plan
+from feddp_kmeans.privacy import accounting, entry, fixed_point, ledger, mechanism, noise, plan
 from feddp_kmeans.privacy.fixed_point import RESOLUTION
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 
@@ -392,8 +392,8 @@ def a_seeded_run_that_says_it_is_secret(patch):
 
 @planted("refined point", "books", "the odometer books what is spent")
 def an_odometer_that_forgets_times(patch):
-    honest = odometer._release
-    patch.setattr(odometer, "_release", lambda row: honest(row | {"times": 1}))
+    honest = entry._release
+    patch.setattr(entry, "_release", lambda row: honest(row | {"times": 1}))
 
 
 @planted("sampled clients", "cohorts", "each release draws its own clients")

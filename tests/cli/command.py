@@ -42,6 +42,8 @@ def feddp(*arguments, cwd=None):
     return Done(ended.value.code or 0, stdout.getvalue(), stderr.getvalue())
 
 
-def feddp_process(*arguments, **options):
+def feddp_process(*arguments, cwd=None, **options):
     """Run the command as a process of its own."""
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=900, **options)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        asked = [*COMMAND, *map(str, arguments)]
+        return subprocess.run(asked, capture_output=True, text=True, check=False, timeout=900, cwd=cwd or elsewhere, **options)
