@@ -13,7 +13,6 @@ from feddp_kmeans.deployment.job import Job, opened, run_and_report
 from feddp_kmeans.deployment.simulate import _site
 from feddp_kmeans.deployment.site import Site
 from feddp_kmeans.estimator import FedDPKMeans
-from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.federation.participant import SiteData
 from feddp_kmeans.federation.terms import Policy
@@ -167,7 +166,6 @@ def booked_before(monkeypatch):
         return noted
 
     watches = [watched(LocalFederation, "_noisy_sum"), watched(SiteData, "total")]
-    assert issubclass(InMemoryFederation, LocalFederation)
 
     def of(path):
         for watch in watches:
@@ -187,10 +185,8 @@ def test_a_run_is_booked_once_as_what_it_is_before_its_first_release(folder, boo
         seen.clear()
         assert len(made.books.entries()) == number
         entry, plan = made.books.entries()[-1], made.plan()
-        stated = entry.to_dict()
-        assert [stated[name] for name in ("privacy_unit", "epsilon", "delta", "sampling_rate", "releases")] == [
-            plan[name] for name in ("privacy_unit", "epsilon", "delta", "sampling_rate", "releases")
-        ]
+        stated, names = entry.to_dict(), ("privacy_unit", "epsilon", "delta", "sampling_rate", "releases")
+        assert [stated[name] for name in names] == [plan[name] for name in names]
         assert (plan["epsilon"], plan["delta"]) == (settings.get("epsilon", 1.0), settings.get("delta", 1e-6))
         assert entry.secure
         assert entry.run == made.run_id()
@@ -249,11 +245,8 @@ def test_what_is_no_limit_is_refused_by_name(folder, world, limit):
 @pytest.mark.parametrize("limit", [0, -1, "nan"])
 def test_the_commands_of_a_federation_refuse_what_is_no_limit(folder, limit):
     given = ["clients", "--server", "server.npy", "-k", 2, "--epsilon", 1, "--out", "run"]
-    for asked in (
-        ("simulate", *given, "--limit", limit),
-        ("join", "--insecure", "127.0.0.1:1", "--data", "clients/0.npy", "--limit", limit),
-    ):
-        done = feddp(*asked, cwd=folder)
+    for asked in (("simulate", *given), ("join", "--insecure", "127.0.0.1:1", "--data", "clients/0.npy")):
+        done = feddp(*asked, "--limit", limit, cwd=folder)
         assert (done.returncode, "limit must be a positive epsilon, got" in done.stderr) == (1, True), done.stderr
     assert not (folder / "run").exists()
 
