@@ -193,6 +193,14 @@ def test_only_a_folder_with_releases_is_gone_on_with(folder, what):
         assert total_for(PrivacyUnit.POINT, booked(folder), 1e-6).epsilon > 1.25
 
 
+def test_force_beyond_the_limit_leaves_what_was_paid_for(folder):
+    assert feddp(*GIVEN, "--out", "run", cwd=folder).returncode == 0
+    before = {path.name: path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file()}
+    refused = feddp(*GIVEN, "--out", "run", "--force", "--limit", 1.1, cwd=folder)
+    assert (refused.returncode, len(booked(folder))) == (1, 1)
+    assert {path.name: path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file()} == before
+
+
 def test_force_pays_for_new_releases(folder, asked):
     stopped(folder, asked, *GIVEN, "--out", "run", at=2)
     assert feddp(*GIVEN, "--out", "run", "--force", cwd=folder).returncode == 0

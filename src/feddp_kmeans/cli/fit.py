@@ -20,7 +20,7 @@ from feddp_kmeans.cli.folders import LOOK, RELEASES, check_no_client, checked_fo
 from feddp_kmeans.cli.options import command_line, err, note, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
 from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
-from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared
@@ -77,9 +77,12 @@ def fit(
         clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=note
     )
     prepared, chosen = _prepared(inputs, settings, resume)
+    books = odometer_of(clients, odometer)
+    if resume is None:  # before anything that was paid for is replaced
+        books.check_limit(Entry.of(prepared.plan, command_line(), secure=seed is None, run=""), most)
     folder = emptied(folder, resume) if folder else new_folder(clients)
     recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
-    recorded.book_runs(odometer_of(clients, odometer), most, command_line())
+    recorded.book_runs(books, most, command_line())
     with keeping(recorded, folder, f"--resume {resume or folder}"), progress(prepared, quiet=quiet, folder=folder) as on_release:
         found = run(recorded, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
         result = result_dict(

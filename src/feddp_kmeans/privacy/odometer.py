@@ -55,7 +55,7 @@ class Odometer:
         with self._alone():
             booked, mark = self._booked(entry.run), self._marks.of(entry.run)
             if booked is None and not state and mark in {None, Mark()}:
-                self._check_limit(entry, limit)
+                self.check_limit(entry, limit)
                 self._marks.set(entry.run, Mark())
                 self._book(entry, None)
             elif booked is None or not booked.same_plan(entry):
@@ -115,12 +115,12 @@ class Odometer:
     def _book(self, entry: Entry, limit: Limit | None) -> None:
         if self._booked(entry.run) is not None:
             raise BudgetError(f"a run must be booked once, got run {entry.run!r:.80} again.")
-        self._check_limit(entry, limit)
+        self.check_limit(entry, limit)
         before = self._content() if self.path.exists() else b""
         between = b"" if before.endswith(b"\n") or not before else b"\n"
         write_whole(self.path.resolve(), before + between + json.dumps(entry.to_dict()).encode() + b"\n", mode=self._mode())
 
-    def _check_limit(self, entry: Entry, limit: Limit | None) -> None:
+    def check_limit(self, entry: Entry, limit: Limit | None) -> None:
         """Refuse a run beyond the limit, which is a filter: budgets may be chosen after earlier results were seen.
 
         The very first run is nobody's answer to a result, so its own tight accounting may accept it too.
