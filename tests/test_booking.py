@@ -110,6 +110,7 @@ class Simulation(World):
             str(self.latest),
             "feddp simulate",
             str(self.folder / "server.npy"),
+            min_sites=1,
             seed=seed,
             odometer=str(self.books.path),
             limit=limit,
@@ -254,7 +255,7 @@ def test_the_commands_of_a_federation_refuse_what_is_no_limit(folder, limit):
 def test_a_simulated_federation_is_booked_beside_its_data_with_its_limit(folder, monkeypatch):
     jobs = []
 
-    def made(job, *_):
+    def made(job, *_, **__):
         jobs.append(job)
         raise FedDPError("far enough")
 
