@@ -384,6 +384,15 @@ def test_a_clients_norm_ignores_other_clients_to_the_last_bit(rng, monkeypatch):
         assert alone[0] == pytest.approx(np.linalg.norm(encoded[a:b].T @ encoded[a:b]))
 
 
+def test_the_norm_of_a_large_client_ignores_others_of_its_size(rng):
+    """Products of 130 x 130 numbers: sums that go through a buffer of 8192 would start anew at other places for each client."""
+    n, dimension, clients = 130, 130, 8
+    encoded = np.rint(rng.standard_normal((clients * n, dimension)) * 3000)
+    norms = arithmetic.outer_product_norms(encoded, ClientBatch(encoded, np.arange(clients + 1) * n))
+    alone = [arithmetic.outer_product_norms(rows, ClientBatch(rows, np.array([0, n])))[0] for rows in np.split(encoded, clients)]
+    assert norms.tolist() == alone
+
+
 @pytest.mark.parametrize("size", [1, 7, 300])
 def test_refined_second_moment_is_traceless_part_and_trace(size, rng):
     rows = BALL.center + rng.standard_normal((size, DIMENSION)) * 0.4

@@ -8,6 +8,7 @@ import numpy as np
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.statistics.nearest import is_narrow, kernel_arguments, nearest
 from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.privacy.clipping import row_norms
 from feddp_kmeans.privacy.engine import compiled
 from feddp_kmeans.privacy.fixed_point import EXACT_ROWS, Ball
 
@@ -237,7 +238,7 @@ def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
         # |Z^T Z|_F = |Z Z^T|_F: form whichever is smaller.
         transposed: Array = points.transpose(0, 2, 1)
         products = (points @ transposed if size < dimension else transposed @ points).reshape(len(members), -1)
-        norms[members] = np.sqrt(np.einsum("ij,ij->i", products, products))
+        norms[members] = row_norms(products)  # not einsum: beyond 8192 numbers its order depends on how many clients there are
     return norms
 
 
