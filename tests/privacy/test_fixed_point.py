@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.privacy.clipping import clip_rows, row_norms
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.privacy.fixed_point import LEAST_RADIUS, RESOLUTION, Ball
 from tests.strategies import points
 
 
@@ -78,7 +78,7 @@ def test_clipping_keeps_short_rows_and_the_direction_of_long_ones():
     assert clipped == pytest.approx(np.array([[0.3, 0.4], [0.6, 0.8], [0.0, 0.0]]))
 
 
-@pytest.mark.parametrize("radius", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("radius", [0.0, -1.0, 0.99 * LEAST_RADIUS, float("nan"), float("inf")])
 def test_a_radius_that_is_none_is_refused(radius):
     with pytest.raises(FedDPError, match="radius must be positive and finite"):
         Ball(np.zeros(2), radius)
