@@ -1007,13 +1007,13 @@ MUTANTS = [
         ("tests/test_booking.py", "tests/cli/test_resume.py", "tests/cli/test_fit.py"),
         (
             "a run that is not booked",
-            'recorded.book_runs(odometer_of(clients, odometer), most, command_line())\n    with keeping(recorded, folder, f"--resume',
+            'recorded.book_runs(books, most, command_line())\n    with keeping(recorded, folder, f"--resume',
             'with keeping(recorded, folder, f"--resume',
         ),
         (
-            "a limit that is ignored",
-            'recorded.book_runs(odometer_of(clients, odometer), most, command_line())\n    with keeping(recorded, folder, f"--resume',
-            'recorded.book_runs(odometer_of(clients, odometer), None, command_line())\n    with keeping(recorded, folder, f"--resume',
+            "releases taken away before the limit is checked",
+            "if resume is None:  # before anything that was paid for is replaced",
+            "if False:",
         ),
         (
             "a look that is not booked",
@@ -1193,7 +1193,7 @@ MUTANTS = [
             "                raise _not_latest(run)\n            self._marks.set(run, Mark(after, after))",
             "                raise _not_latest(run)",
         ),
-        ("a run begins beyond its limit", "self._check_limit(entry, limit)\n                self._marks", "self._marks"),
+        ("a run begins beyond its limit", "self.check_limit(entry, limit)\n                self._marks", "self._marks"),
         ("a run is booked twice", "if self._booked(entry.run) is not None:", "if False:"),
     ),
     *_in(
