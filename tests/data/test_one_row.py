@@ -232,3 +232,21 @@ def test_a_cell_is_the_same_number_whatever_stands_beside_it(cells, decimal):
     for odd in (None, "", "word", "1,5", " 7 ", "+1", "true"):
         together = as_numbers(pa.array([*cells, odd], pa.string()), decimal)[:-1]
         assert np.array_equal(together, alone, equal_nan=True)
+
+
+@pytest.mark.parametrize("rows", [b"", b"1\n"])
+def test_a_mark_at_the_start_of_a_row_is_read_alike_wherever_the_row_is(folder, rows, monkeypatch):
+    """Arrow takes a mark off whatever it is given, and where a block begins depends on the rows before."""
+    path = folder / "mark.csv"
+    for block in (1, 1 << 10):
+        monkeypatch.setattr(lines, "_BLOCK", block)
+        path.write_bytes(b"a\n" + rows + b"\xef\xbb\xbf5\n")
+        assert np.isnan(open_table(path).read()[-1, 0])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_half_a_character_that_looks_like_a_line_feed_makes_no_two_rows_of_one(folder, encoding):
+    path = folder / "halves.csv"
+    torn = {"utf-16-le": "\u0a05\u0100", "utf-16-be": "\u0500\u0a01"}[encoding]
+    path.write_bytes(ENCODINGS[encoding] + f"a\n1\n{torn}\n2\n".encode(encoding))
+    assert open_table(path).read().ravel().tolist() == [1.0, 2.0]

@@ -94,7 +94,10 @@ class CsvFile:
         """Return the lines of a block that parse, as UTF-8 with a line feed at the end of each."""
         encoding = self._header.encoding
         if encoding != "utf-8":
-            block = "\n".join(line.decode(encoding, "replace") for line in block.split(_newline(encoding))).encode()
+            lines = block.split(_newline(encoding))
+            whole = [line for line in lines if len(line) % 2 == 0]  # else it was cut inside a character
+            left_out(len(lines) - len(whole))
+            block = "\n".join(line.decode(encoding, "replace") for line in whole).encode()
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         if b'"' in block or b"\r" in block:
@@ -109,9 +112,11 @@ class CsvFile:
             left_out(1)
             return "skip"
 
+        # Arrow takes a mark off what it is given: off its own, lest it take off one that the first line of some block begins with.
+        marked = codecs.BOM_UTF8 + lines
         table = pa_csv.read_csv(
-            pa.py_buffer(lines),
-            read_options=pa_csv.ReadOptions(column_names=self.names, block_size=len(lines) + 1, use_threads=False),
+            pa.py_buffer(marked),
+            read_options=pa_csv.ReadOptions(column_names=self.names, block_size=len(marked) + 1, use_threads=False),
             parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, invalid_row_handler=skip),
             convert_options=pa_csv.ConvertOptions(
                 include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False, check_utf8=False
