@@ -134,6 +134,20 @@ def test_more_shares_of_noise_cost_what_their_samplers_err():
     assert terms(threshold=1000, colluders=999).epsilon_spent == one.epsilon_spent
 
 
+def test_a_sample_of_clients_buys_nothing_for_points():
+    """The points beside it show whether a point's client is in the sample, so the noise must cover it as if all were."""
+    sampled = replace(plan(privacy_unit="client", sampling_rate=0.01), unit=PrivacyUnit.POINT)
+    with pytest.raises(FedDPError, match=r"sampling_rate must be 1 where the privacy unit is a point, got 0\.01"):
+        terms(sampled, trust=Trust.AGGREGATOR)
+
+
+def test_a_tiny_sample_does_not_keep_an_accountant_busy():
+    stated = terms(plan(privacy_unit="client", sampling_rate=0.5), trust=Trust.AGGREGATOR).to_dict()
+    stated |= {"sampling_rate": "1e-12", "releases": [stated["releases"][0] | {"noise_multiplier": "0.05"}]}
+    with pytest.raises(FedDPError, match="too little noise to add up"):
+        Terms.from_dict(stated)
+
+
 words = st.sampled_from(["", "abc", "x" * 80, "../up", "point", "client", "nan", "inf", "-1", "secure-sum", "gaussian", "tight"])
 anything = st.none() | st.booleans() | st.integers() | st.floats() | words | st.lists(st.integers(), max_size=2)
 

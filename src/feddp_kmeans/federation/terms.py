@@ -21,7 +21,7 @@ _LONGEST_NAME = 200
 _LEAST_MULTIPLIER, _MOST_MULTIPLIER = 0.01, 1e15
 """Noise beneath which no accountant needs to be asked: the release is as good as open."""
 _MOST_WORK = 1000.0
-"""Privacy losses up to which an accountant takes seconds: a server must not keep a client busy with a plan."""
+"""Privacy losses up to which an accountant takes seconds, less for samples: a server must not keep a client busy with a plan."""
 
 
 class Trust(StrEnum):
@@ -60,6 +60,11 @@ class Terms:
     def __post_init__(self) -> None:
         if not 0 <= self.colluders < self.threshold:
             raise FedDPError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
+        if self.plan.unit is PrivacyUnit.POINT and self.plan.sampling_rate < 1:
+            raise FedDPError(
+                f"sampling_rate must be 1 where the privacy unit is a point, got {self.plan.sampling_rate}: "
+                "sampling clients does not amplify the privacy of a point."
+            )
         if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
             raise FedDPError(
                 f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part, so there is "
@@ -208,7 +213,7 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     epsilon, delta, rate = (float(given[name]) for name in ("epsilon", "delta", "sampling_rate"))
     _checked((epsilon, delta, rate), epsilon > 0 and 0 < delta < 1 and 0 < rate <= 1)
     noisy = [release for release in releases if release.noise_multiplier]
-    _checked("too little noise to add up", accounting_work(noisy, sampled=rate < 1) <= _MOST_WORK)
+    _checked("too little noise to add up", accounting_work(noisy, sampled=rate < 1) <= _MOST_WORK * math.sqrt(rate))
     return Plan(PrivacyUnit.parse(given["unit"]), epsilon, delta, releases, Composition(given["composition"]), rate)
 
 
