@@ -234,3 +234,16 @@ def test_a_million_rows_are_streamed(tmp_path):
     assert n_rows == 1_000_000
     assert total.tolist() == [numbers.sum(), numbers.sum() / 2, (numbers % 7).sum()]
     assert peak < 4 << 20  # 24 MB as one array
+
+
+def test_a_word_that_is_no_text_among_the_clients_names_is_one_rows_own_matter(tmp_path):
+    """Arrow keeps text as it is; the batch that holds such a word is decoded anew, and stays one table with the others."""
+    places = pa.py_buffer(np.array([0, 1, 2], dtype=np.int32).tobytes())
+    words = [pa.array(["a", "b"]), pa.Array.from_buffers(pa.string(), 2, [None, places, pa.py_buffer(b"a\xff")])]
+    batches = [pa.record_batch({"x": pa.array([1.0, 2.0]), "who": names}) for names in words]
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), batches[0].schema) as file:
+        for batch in batches:
+            file.write(batch)
+    points, owners = read_grouped(open_table(tmp_path / "a.arrow", ignore=("who",)), "who")
+    assert points.ravel().tolist() == [1.0, 2.0, 1.0, 2.0]
+    assert owners.tolist() == [0, 1, 0, 2]
