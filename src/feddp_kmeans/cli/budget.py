@@ -23,8 +23,10 @@ def odometer_of(clients: str, given: Path | None = None) -> Odometer:
     if given is not None:
         return Odometer(given)
     path = Path(clients)
-    folder = path if path.is_dir() else path.parent
-    while any(sign in str(folder) for sign in "*?["):
+    if path.is_dir():
+        return Odometer(path / ODOMETER)
+    folder = path.resolve().parent if path.is_file() else path.parent  # a table's other names are no other data
+    while not path.is_file() and any(sign in str(folder) for sign in "*?["):
         folder = folder.parent
     return Odometer(folder / ODOMETER)
 
