@@ -213,3 +213,24 @@ def test_what_was_kept_is_given_back_at_the_end_of_a_run_and_before_the_next(rng
     federation.noisy_sum(OUTER_PRODUCT, prepared.plan["outer product"], center=ball.center, radius=ball.radius)
     points -= 5.0
     assert np.array_equal(first, run(federation, prepared, seed=1).centers)
+
+
+@pytest.mark.parametrize(
+    ("groups", "sizes"),
+    [
+        ([3, math.nan, 1, math.nan, 2, 1, math.nan, 3, 1], [2, 3, 3, 1]),
+        (["a", None, "b", "a", math.nan], [2, 2, 1]),
+        ([1, "1", 1.0, True, "1"], [3, 2]),
+    ],
+)
+def test_a_client_whose_rows_lie_between_rows_of_nobody_is_one_client(groups, sizes):
+    """A NaN has no place in an order: sorted with one, the rows of one client came to lie apart and counted as several clients."""
+    federation = InMemoryFederation.from_groups(np.ones((len(groups), 1)), np.array(groups, dtype=object))
+    assert [len(rows) for rows in federation.nonprivate_clients()] == sizes
+
+
+def test_groups_that_cannot_be_told_apart_are_refused():
+    groups = np.empty(2, dtype=object)
+    groups[:] = [["K000400"], ["K000400"]]
+    with pytest.raises(FedDPError, match="groups must be words or numbers, got another object"):
+        InMemoryFederation.from_groups(np.ones((2, 1)), groups)

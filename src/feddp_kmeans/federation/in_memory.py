@@ -118,7 +118,7 @@ class InMemoryFederation(LocalFederation):
         The number of distinct values is the number of clients, and so is taken as public.
         """
         table = as_points(points, "X")
-        labels = np.asarray(groups)
+        labels = _distinguished(np.asarray(groups))
         if labels.shape != (table.shape[0],):
             raise FedDPError(f"groups must hold one value a row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
         return cls(_grouped(table, labels))
@@ -151,6 +151,17 @@ def _grouped(table: Any, labels: Any) -> TableClients:
     inner = np.flatnonzero(changes) + 1
     starts = np.concatenate([[0], inner, [len(labels)] * bool(len(labels))])
     return TableClients(table, starts.astype(np.int64), order)
+
+
+def _distinguished(labels: Any) -> Any:
+    """Return labels that sort: objects by number, since a NaN or a None among them would leave rows of one client apart."""
+    if labels.dtype.kind != "O" or labels.ndim != 1:
+        return labels
+    numbers: dict[Any, int] = {}
+    try:
+        return np.array([numbers.setdefault(label if label == label else None, len(numbers)) for label in labels], dtype=np.int64)  # noqa: PLR0124
+    except (TypeError, ValueError):
+        raise FedDPError("groups must be words or numbers, got another object.") from None
 
 
 def _ascends(labels: Any) -> bool:
