@@ -247,3 +247,8 @@ def test_a_word_that_is_no_text_among_the_clients_names_is_one_rows_own_matter(t
     points, owners = read_grouped(open_table(tmp_path / "a.arrow", ignore=("who",)), "who")
     assert points.ravel().tolist() == [1.0, 2.0, 1.0, 2.0]
     assert owners.tolist() == [0, 1, 0, 2]
+
+
+def test_a_client_is_one_client_however_its_name_is_spaced_or_composed(tmp_path):
+    path = write(tmp_path / "a.csv", 'who,x\na,1\n"a",2\n a,3\na\u00a0,4\nA,5\n\u00e9,6\ne\u0301,7\n7,8\n7.0,9\n')
+    assert read_grouped(open_table(path, ignore=("who",)), "who")[1].tolist() == [0, 0, 0, 0, 1, 2, 2, 3, 3]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.data.broken import UnreadableFileError, named_errors
-from feddp_kmeans.data.cells import is_text, listed
+from feddp_kmeans.data.cells import as_text, is_text, listed
 from feddp_kmeans.data.formats import check_file, has_names, is_svmlight, read_schema, read_tables
 from feddp_kmeans.data.lines import silent
 from feddp_kmeans.data.point_files import PIECE, NoPoints, PointFile, Source, TableFile, Tell, check_numeric
@@ -110,7 +110,7 @@ def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, Any
     with named_errors(source.path):
         for table in read_tables(source.path, list(dict.fromkeys([client_column, *source.names])), PIECE):
             owner = table[client_column]
-            owners.append(pa.table({"owner": owner.cast(pa.large_string()) if is_text(owner.type) else owner}))
+            owners.append(pa.table({"owner": as_text(owner) if is_text(owner.type) else owner}))
             points.append(source.points(table))
         return np.concatenate(points), _numbered(owners)
 
