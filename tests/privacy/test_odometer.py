@@ -222,3 +222,17 @@ PLAIN = st.recursive(LEAVES, lambda x: st.lists(x, max_size=3) | st.dictionaries
 def test_anything_else_is_refused(anything):
     with pytest.raises(FedDPError):
         Entry.from_dict(anything)
+
+
+def test_an_odometer_under_two_names_books_nothing(tmp_path):
+    """A file is replaced when it grows, so the other name of a hard link would keep what was there before."""
+    odometer = Odometer(tmp_path / "odometer.jsonl")
+    odometer.book(entry())
+    other = Odometer(tmp_path / "other.jsonl")
+    other.path.hardlink_to(odometer.path)
+    for one in (odometer, other):
+        with pytest.raises(FedDPError, match="must be a file of one name"):
+            one.book(entry())
+    other.path.unlink()
+    odometer.book(entry())
+    assert len(odometer.entries()) == 2

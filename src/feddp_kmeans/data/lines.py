@@ -19,6 +19,7 @@ def silent(_: object) -> None:
 def line_blocks(file: BinaryIO, newline: bytes = b"\n", left_out: Count = silent) -> Iterator[bytes]:
     """Yield blocks of whole lines, each with its end; one end is added where the last line has none."""
     rest, too_long, split = b"", False, len(newline) - 1
+    carriage = newline.replace(b"\n", b"\r")  # part of the end of a line, where it stands there
     while part := file.read(_BLOCK):
         rest += part
         if too_long:
@@ -30,16 +31,16 @@ def line_blocks(file: BinaryIO, newline: bytes = b"\n", left_out: Count = silent
         cut = rest.rfind(newline) + len(newline) if newline in rest else 0
         block, rest = rest[:cut], rest[cut:]
         # The first line began in an earlier block: no other line of this one can be too long.
-        if block.find(newline) > MOST_LINE:
+        if len(block[: max(0, block.find(newline))].removesuffix(carriage)) > MOST_LINE:
             block = block[block.find(newline) + len(newline) :]
             left_out(1)
-        if len(rest) > MOST_LINE + split:  # not a byte earlier: the end of the line may have come in part
+        if len(rest) > MOST_LINE + len(carriage) + split:  # not a byte earlier: the end of the line may have come in part
             too_long, rest = True, rest[len(rest) - split :]
             left_out(1)
         if block:
             yield block
     if rest and not too_long:
-        if len(rest) > MOST_LINE:
+        if len(rest.removesuffix(carriage)) > MOST_LINE:
             left_out(1)
         else:
             yield rest + newline

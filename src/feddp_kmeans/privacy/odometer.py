@@ -116,6 +116,10 @@ class Odometer:
         if self._booked(entry.run) is not None:
             raise BudgetError(f"a run must be booked once, got run {entry.run!r:.80} again.")
         self.check_limit(entry, limit)
+        if self.path.exists() and self.path.stat().st_nlink > 1:
+            raise FedDPError(
+                f"{self.path.name} must be a file of one name; under its other names, which are hard links, runs would be missed."
+            )
         before = self._content() if self.path.exists() else b""
         between = b"" if before.endswith(b"\n") or not before else b"\n"
         write_whole(self.path.resolve(), before + between + json.dumps(entry.to_dict()).encode() + b"\n", mode=self._mode())
