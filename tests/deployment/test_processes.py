@@ -13,6 +13,7 @@ from feddp_kmeans import FedDPError
 from feddp_kmeans.deployment.join import Connection
 from feddp_kmeans.deployment.kit import make_federation
 from feddp_kmeans.deployment.processes import (
+    _environment,
     check_guarded,
     free_port,
     is_healthy,
@@ -30,6 +31,14 @@ def test_a_child_that_fails_at_once_is_told_in_one_line_with_its_last_words():
         with pytest.raises(FedDPError, match=r"the supernode must start, but it ended: .*unrecognized arguments: --no-such-option"):
             node.wait_until(lambda: False)
         assert not node.running
+
+
+def test_a_child_sees_of_our_environment_what_it_needs_and_nothing_else(tmp_path, monkeypatch):
+    for name in ("PATH", "LC_ALL", "HTTPS_PROXY", "FORWARDED_ALLOW_IPS", "FLWR_SOMETHING", "A_PASSWORD"):
+        monkeypatch.setenv(name, "ours")
+    seen = _environment(tmp_path)
+    assert (seen["PATH"], seen["LC_ALL"], seen["FLWR_HOME"]) == ("ours", "ours", str(tmp_path))
+    assert not {"HTTPS_PROXY", "FORWARDED_ALLOW_IPS", "FLWR_SOMETHING", "A_PASSWORD"} & set(seen)
 
 
 def test_a_private_folder_is_for_its_owner_alone_and_goes_away():
