@@ -56,6 +56,17 @@ def test_a_release_that_was_kept_and_lost_is_not_made_again(tmp_path):
     assert silent.asked == 0
 
 
+def test_a_release_that_was_changed_is_not_taken_for_the_one_that_was_made(tmp_path):
+    prepared = prepare(settings(method="paper"), SERVER, len(CLIENTS))
+    run(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), prepared)
+    path = min(tmp_path.glob("*.npy"))
+    np.save(path, np.load(path) + 1.0)
+    silent = Counting(CLIENTS)
+    with pytest.raises(FedDPError, match=f"{path.name} must hold the release .* as it was made; it was changed"):
+        run(RecordedFederation(silent, tmp_path), prepared)
+    assert silent.asked == 0
+
+
 @pytest.mark.parametrize("seed", [None, 5])
 @pytest.mark.parametrize("more", [{"method": "paper"}, {}, {"privacy_unit": "client", "sampling_rate": 0.5}])
 def test_a_finished_run_is_repeated_from_the_record_alone(tmp_path, seed, more):

@@ -1174,7 +1174,7 @@ MUTANTS = [
     ),
     *_in(
         "privacy/odometer.py",
-        ("tests/privacy/test_odometer.py", "tests/privacy/test_marks.py"),
+        ("tests/privacy/test_marks.py", "tests/privacy/test_odometer.py"),
         ("the limit at the run's own delta", "[*before, entry], limit.delta)", "[*before, entry], entry.delta)"),
         ("a limit without a filter", "total = filter_for(entry.unit, [*before, entry]", "total = total_for(entry.unit, [*before, entry]"),
         (
