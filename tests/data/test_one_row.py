@@ -223,13 +223,14 @@ NUMBERLIKE = "0123456789+-.,eE infatyrusl_()xX\u00a0\t"
     cells=st.lists(st.text("0123456789+-.,eE infatyrusl_()xX\u00a0\t", max_size=9), min_size=1, max_size=6), decimal=st.sampled_from(".,")
 )
 @example(cells=["1,"], decimal=",")
+@example(cells=["1,5"], decimal=".")
 @example(cells=["+-5"], decimal=".")
 @example(cells=["nan(1)"], decimal=".")
 @example(cells=[" 1.5 "], decimal=",")
 def test_a_cell_is_the_same_number_whatever_stands_beside_it(cells, decimal):
     """Columns of plain numbers take a shorter way: it leads to the same bits."""
     alone = [as_numbers(pa.array([cell]), decimal)[0] for cell in cells]
-    for odd in (None, "", "word", "1,5", " 7 ", "+1", "true"):
+    for odd in (None, "", "word", "1,5", "2.5", " 7 ", "+1", "true"):
         together = as_numbers(pa.array([*cells, odd], pa.string()), decimal)[:-1]
         assert np.array_equal(together, alone, equal_nan=True)
 
