@@ -1221,11 +1221,6 @@ MUTANTS = [
         ("a roster of any size", "if secure_sum and self._roster is not None:", "if False:"),
         ("parties that come later", "        if strangers:", "        if False:"),
         ("parties of the latest session", "state.parties = state.parties or names", "state.parties = names"),
-        (
-            "a threshold for the session alone",
-            "self._policy.check_sites(terms, len(state.parties))",
-            "self._policy.check_sites(terms, len(names))",
-        ),
         ("a threshold for nobody", "self._policy.check_sites(terms, len(state.parties))", "pass"),
         ("a release opened twice", "if label is None or label in state.opened:", "if label is None:"),
         ("an opening that is not remembered", "        state.opened.append(label)\n", ""),
