@@ -1330,7 +1330,7 @@ MUTANTS = [
     *_in(
         "data/lines.py",
         ("tests/data/test_one_row.py",),
-        ("a long line that is cut", "if block.find(newline) > MOST_LINE:", "if False:"),
+        ("a long line that is cut", "if len(block[: max(0, block.find(newline))].removesuffix(carriage)) > MOST_LINE:", "if False:"),
     ),
     *_in(
         "data/cells.py",
