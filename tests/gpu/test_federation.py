@@ -36,7 +36,7 @@ def test_many_rows_of_few_coordinates_add_up_exactly():
     """Three million rows at the edge of a ball: their squares add up to more than 2**53."""
     rows = torch.full((3_000_000, 1), 0.9, dtype=torch.float64)
     one = REGISTRY["outer-product"](one_client([[0.9]]), center=np.zeros(1), radius=0.9)
-    found = total_of("outer-product", rows, {"center": np.zeros(1), "radius": 0.9})
+    found = total_of(Query(REGISTRY["outer-product"], {"center": np.zeros(1), "radius": 0.9}, 1), rows)
     assert found.tolist() == [3_000_000 * int(one[0])]
 
 
