@@ -13,11 +13,16 @@ class BudgetError(RuntimeError):
     """A release that the plan does not hold, or holds no more."""
 
 
-def without_text(error: BaseException) -> str:
-    """Return what went wrong unforeseen, and where in this package, but not the error's own text: it may quote data."""
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno) + (f": {error.filename}" if isinstance(error.filename, str) else "")
+def kind_and_place(error: BaseException) -> str:
+    """Return the kind of an error and where in this package it came up, and nothing of what it says: that may quote data."""
     here = Path(__file__).parent
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     ours = [f" in {Path(name).relative_to(here)}, line {line}" for name, line in frames if Path(name).is_relative_to(here)]
     return type(error).__name__ + (ours[-1] if ours else "")
+
+
+def without_text(error: BaseException) -> str:
+    """Return what went wrong unforeseen: the system's word for it and the file, or else the error's kind and place."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno) + (f": {error.filename}" if isinstance(error.filename, str) else "")
+    return kind_and_place(error)

@@ -1254,7 +1254,7 @@ MUTANTS = [
         "federation/untold.py",
         ("tests/federation/test_participant.py", "tests/test_marks.py"),
         ("our own errors are told", "    except Exception as error:\n", "    except (OSError, ArithmeticError) as error:\n"),
-        ("a log that quotes", 'return f"{type(error).__name__}{place}"', 'return f"{type(error).__name__}: {error}{place}"'),
+        ("a log that quotes", "return kind_and_place(error)", 'return f"{kind_and_place(error)}: {error}"'),
     ),
     *_in(
         "federation/protocol.py",

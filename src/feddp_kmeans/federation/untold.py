@@ -1,11 +1,9 @@
 """What goes wrong once private data were touched: nobody is told what it says, only of what kind it is and where in our code it came up."""
 
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-_PACKAGE = Path(__file__).parents[1]
+from feddp_kmeans._errors import kind_and_place
 
 
 class DataError(Exception):
@@ -22,9 +20,7 @@ def touching_data() -> Iterator[None]:
 
 
 def where_of(error: BaseException) -> str:
-    """Return the kind of an error and where in this package it came up, and nothing of what it says: that may quote the data."""
+    """Return the kind and the place of what went wrong; of its cause, if the data were touched."""
     while isinstance(error, DataError) and error.__cause__ is not None:
         error = error.__cause__
-    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
-    place = f" in {Path(ours[-1].filename).relative_to(_PACKAGE)}, line {ours[-1].lineno}" if ours else ""
-    return f"{type(error).__name__}{place}"
+    return kind_and_place(error)
