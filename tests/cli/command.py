@@ -7,6 +7,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()"]
@@ -47,3 +48,13 @@ def feddp_process(*arguments, cwd=None, **options):
     with tempfile.TemporaryDirectory() as elsewhere:
         asked = [*COMMAND, *map(str, arguments)]
         return subprocess.run(asked, capture_output=True, text=True, check=False, timeout=900, cwd=cwd or elsewhere, **options)
+
+
+def with_data(tmp_path):
+    """Make three clients and a server table in a folder."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "clients").mkdir()
+    for index in range(3):
+        np.save(tmp_path / "clients" / f"{index}.npy", rng.standard_normal((40, 2)) + 4 * (index % 2))
+    np.save(tmp_path / "server.npy", rng.standard_normal((20, 2)) + 2)
+    return tmp_path

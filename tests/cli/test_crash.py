@@ -16,7 +16,7 @@ import pytest
 
 from feddp_kmeans.privacy.odometer import Odometer, total_for
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from tests.cli.command import COMMAND, feddp
+from tests.cli.command import COMMAND, feddp, with_data
 
 GIVEN = ("clients", "--server", "server.npy", "--epsilon", "1", "--odometer", "spent/budget.jsonl", "--quiet")
 FIT = ("fit", *GIVEN, "-k", "2", "--lloyd-steps", "1", "--out", "run")
@@ -33,15 +33,6 @@ def folder(tmp_path):
 def with_data_in(path):
     path.mkdir()
     return with_data(path)
-
-
-def with_data(tmp_path):
-    rng = np.random.default_rng(0)
-    (tmp_path / "clients").mkdir()
-    for index in range(3):
-        np.save(tmp_path / "clients" / f"{index}.npy", rng.standard_normal((40, 2)) + 4 * (index % 2))
-    np.save(tmp_path / "server.npy", rng.standard_normal((20, 2)) + 2)
-    return tmp_path
 
 
 @pytest.fixture(scope="module")

@@ -4,26 +4,20 @@ import json
 import re
 import shutil
 
-import numpy as np
 import pytest
 
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.privacy.odometer import Odometer, total_for
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from tests.cli.command import feddp
+from tests.cli.command import feddp, with_data
 
 GIVEN = ("fit", "clients", "--server", "server.npy", "-k", 2, "--epsilon", 1, "--lloyd-steps", 1)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(0)
-    (tmp_path / "clients").mkdir()
-    for index in range(3):
-        np.save(tmp_path / "clients" / f"{index}.npy", rng.standard_normal((40, 2)) + 4 * (index % 2))
-    np.save(tmp_path / "server.npy", rng.standard_normal((20, 2)) + 2)
-    return tmp_path
+    return with_data(tmp_path)
 
 
 @pytest.fixture
