@@ -27,8 +27,8 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.core
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+$(VENV)/.dev: $(VENV)/.core studies/pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -e studies
 	@touch $@
 
 demo: $(VENV)/.core
@@ -53,7 +53,7 @@ thorough: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) -m slow -rs
 
 paper: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m slow tests/paper
+	$(BIN)/python -m pytest -n $(JOBS) -m slow studies/tests/paper
 
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation

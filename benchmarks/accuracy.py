@@ -18,11 +18,11 @@ from sklearn.cluster import KMeans
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.server import kmeans_cost
-from feddp_kmeans.data.census import census
-from feddp_kmeans.data.mixture import gaussian_mixture
-from feddp_kmeans.data.stack_exchange import stack_exchange
+from feddp_kmeans.mixture import gaussian_mixture
 from feddp_kmeans.privacy.accounting import gaussian_mu
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_studies.datasets.census import census
+from feddp_studies.datasets.stack_exchange import stack_exchange
 
 UNBALANCED = [0.3, 0.2, 0.12, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02]
 MIXTURES = {

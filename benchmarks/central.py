@@ -18,8 +18,8 @@ from sklearn.cluster import KMeans
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.server import kmeans_cost
-from feddp_kmeans.data.central import digits, load_central
-from feddp_kmeans.data.mixture import gaussian_mixture
+from feddp_kmeans.mixture import gaussian_mixture
+from feddp_studies.datasets.central import digits, load_central
 
 EPSILONS = (0.1, 0.25, 0.5, 1, 2, 4, 8)
 BEST_RIVAL = {

@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 import torch
 
-from feddp_kmeans.algorithm.statistics.paper import CLUSTER_SUMS
-from feddp_kmeans.federation.base import Query
-from feddp_kmeans.gpu.lloyd import fits, lloyd_pass
-from feddp_kmeans.gpu.statistics import STATISTICS, total_of
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.silos.gpu.lloyd import fits, lloyd_pass
+from feddp_kmeans.silos.gpu.torch_statistics import STATISTICS, total_of
+from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
+from feddp_kmeans.statistics.query import Query
 
 RNG = np.random.default_rng(0)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from feddp_kmeans.experiments.machine import peak_megabytes
+from feddp_studies.speed.machine import peak_megabytes
 
 SIZE, DIMENSION, K, BLOCK = 50, 20, 10, 10_000
 
@@ -36,7 +36,7 @@ def write_points(path, n_clients):
 
 def run_once(path, n_clients, unit, method):
     """One run on the first clients of the file, in this process; what it took goes to stdout as JSON."""
-    from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+    from feddp_kmeans.algorithm.clustering import prepare, run
     from feddp_kmeans.algorithm.settings import Settings
     from feddp_kmeans.federation.in_memory import InMemoryFederation
 

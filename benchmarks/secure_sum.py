@@ -11,10 +11,10 @@ import time
 
 import numpy as np
 
-from feddp_kmeans.federation.secure_sum.aggregator import Aggregator
-from feddp_kmeans.federation.secure_sum.identity import new_identity
-from feddp_kmeans.federation.secure_sum.party import Party
-from feddp_kmeans.federation.secure_sum.terms import Terms
+from feddp_kmeans.network.secure_sum.aggregator import Aggregator
+from feddp_kmeans.network.secure_sum.identity import new_identity
+from feddp_kmeans.network.secure_sum.party import Party
+from feddp_kmeans.network.secure_sum.session_terms import Terms
 
 CASES = [
     (5, 10**6, 0),

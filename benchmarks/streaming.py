@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feddp_kmeans.experiments.machine import peak_megabytes
+from feddp_studies.speed.machine import peak_megabytes
 
 DIMENSION, BLOCK = 50, 200_000
 
@@ -48,10 +48,10 @@ def write_parquet(path, gigabytes):
 
 def run_once(path, method):
     """One run, in this process; what it took goes to stdout as JSON."""
-    from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+    from feddp_kmeans.algorithm.clustering import prepare, run
     from feddp_kmeans.algorithm.settings import Settings
-    from feddp_kmeans.data.tables import open_table
     from feddp_kmeans.federation.files import FileFederation
+    from feddp_kmeans.tables.client_files import open_table
 
     federation = FileFederation([open_table(path)])
     start, cpu, before = time.perf_counter(), time.process_time(), peak_megabytes()

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans.data.inputs import open_inputs
+from feddp_kmeans.tables.inputs import open_inputs
 
 KINDS = [
     ("student", (18, 27), (5, 25), "school", "never married"),

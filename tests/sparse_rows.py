@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from feddp_kmeans.federation.base import ClientBatch
-from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.fixed_point import Ball
 
 AWAY = [0.0, 0.3, 1.0, 1 + 2.0**-16, 1.5, 40.0, 1e3, 1e5, 1e7, 1e9, 1e12, 1e15]
 """How far the center is from the origin, in radii."""

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.statistics.batch import ClientBatch
 
 
 @st.composite

@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.deployment.job import Job, opened, run_and_report
-from feddp_kmeans.deployment.simulate import _site
-from feddp_kmeans.deployment.site import Site
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.estimator import FedDPKMeans
 from feddp_kmeans.federation.local import LocalFederation
-from feddp_kmeans.federation.participant import SiteData
-from feddp_kmeans.federation.terms import Policy
+from feddp_kmeans.network.deployment.job import Job, opened, run_and_report
+from feddp_kmeans.network.deployment.simulate import _site
+from feddp_kmeans.network.deployment.site import Site
+from feddp_kmeans.network.participant import SiteData
+from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.cli.command import feddp
-from tests.deployment.test_site import LocalNodes
+from tests.network.deployment.test_site import LocalNodes
 
 RNG = np.random.default_rng(0)
 POINTS = [RNG.standard_normal((40, 2)) + 4 * (index % 2) for index in range(4)]
@@ -259,7 +259,7 @@ def test_a_simulated_federation_is_booked_beside_its_data_with_its_limit(folder,
         jobs.append(job)
         raise FedDPError("far enough")
 
-    monkeypatch.setattr("feddp_kmeans.deployment.simulate.simulate", made)
+    monkeypatch.setattr("feddp_kmeans.network.deployment.simulate.simulate", made)
     given = ["simulate", "clients", "--server", "server.npy", "-k", 2, "--epsilon", 1, "--out", "run"]
     for more in ([], ["--limit", 3, "--limit-delta", 1e-7, "--odometer", "books.jsonl", "--seed", 4]):
         assert "far enough" in feddp(*given, *more, cwd=folder).stderr

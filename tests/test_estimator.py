@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import feddp_kmeans
 from feddp_kmeans import FedDPError, FedDPKMeans, InMemoryFederation
-from feddp_kmeans._errors import BudgetError
+from feddp_kmeans.errors import BudgetError
 from feddp_kmeans.privacy.odometer import Odometer
 
 RNG = np.random.default_rng(11)

@@ -9,29 +9,29 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._json import parse_json
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.clustering import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.budget import budget_dict, run_entries
 from feddp_kmeans.cli.report import write_report
-from feddp_kmeans.data.columns import CategoryColumn, NumberColumn
-from feddp_kmeans.data.encoding import Schema
-from feddp_kmeans.deployment.job import Job, read_job
-from feddp_kmeans.deployment.kit import read_kit
-from feddp_kmeans.deployment.site import Site, read_site
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
-from feddp_kmeans.federation.run_state import RunState, RunStates
-from feddp_kmeans.federation.secure_sum.aggregator import Aggregator
-from feddp_kmeans.federation.secure_sum.messages import Advert, UnmaskReply
-from feddp_kmeans.federation.secure_sum.party import Party
-from feddp_kmeans.federation.secure_sum.terms import Terms as SessionTerms
-from feddp_kmeans.federation.terms import Policy, Terms, Trust
+from feddp_kmeans.network.deployment.job import Job, read_job
+from feddp_kmeans.network.deployment.kit import read_kit
+from feddp_kmeans.network.deployment.site import Site, read_site
+from feddp_kmeans.network.run_state import RunState, RunStates
+from feddp_kmeans.network.secure_sum.aggregator import Aggregator
+from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
+from feddp_kmeans.network.secure_sum.party import Party
+from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
+from feddp_kmeans.network.terms import Policy, Terms, Trust
 from feddp_kmeans.privacy.marks import Marks
 from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer, new_run, totals
+from feddp_kmeans.report.finished_run import read_run
 from feddp_kmeans.report.result import result_dict, write_result
-from feddp_kmeans.report.run import read_run
+from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
+from feddp_kmeans.tables.schema import Schema
 from tests.hostile import HOSTILE, spoilt_json, spoilt_tree
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ HEAVY = ("dp_accounting", "pandas", "pyarrow", "scipy", "sklearn")
     "statement",
     [
         "import feddp_kmeans",
-        "from feddp_kmeans.algorithm.statistics import REGISTRY",
+        "from feddp_kmeans.statistics import REGISTRY",
         "from feddp_kmeans.cli.main import main",
     ],
 )

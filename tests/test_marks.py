@@ -8,22 +8,23 @@ import pyarrow as pa
 import pytest
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.clustering import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.statistics import REGISTRY
-from feddp_kmeans.data import point_files
-from feddp_kmeans.data.columns import CategoryColumn, NumberColumn
-from feddp_kmeans.data.encoding import Schema
-from feddp_kmeans.data.inputs import open_inputs
-from feddp_kmeans.federation.base import Query
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.federation.local import LocalFederation, exact_sum
-from feddp_kmeans.federation.participant import SiteData
-from feddp_kmeans.federation.remote import RemoteFederation
-from feddp_kmeans.federation.terms import Trust
+from feddp_kmeans.federation.local import LocalFederation
+from feddp_kmeans.network.participant import SiteData
+from feddp_kmeans.network.remote import RemoteFederation
+from feddp_kmeans.network.terms import Trust
+from feddp_kmeans.silos.batches import exact_sum
+from feddp_kmeans.statistics import REGISTRY
+from feddp_kmeans.statistics.query import Query
+from feddp_kmeans.tables import point_files
+from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
+from feddp_kmeans.tables.inputs import open_inputs
+from feddp_kmeans.tables.schema import Schema
 from tests.cli.command import feddp
-from tests.federation.loopback import Loopback
 from tests.marks import BREAKS, FORMATS, NUMBER, WORD, caught, marked, search, write
+from tests.network.loopback import Loopback
 
 SCHEMA = Schema((NumberColumn("a", 0, 1), NumberColumn("b", 0, 1), CategoryColumn("w", ("x", "y"))))
 NAMED = ("csv", "tsv", "parquet", "arrow")
@@ -102,7 +103,7 @@ def test_what_a_reader_says_is_not_passed_on(place, kind, monkeypatch):
 
 
 def sites(place, told, **more):
-    site = pytest.importorskip("feddp_kmeans.deployment.site")
+    site = pytest.importorskip("feddp_kmeans.network.deployment.site")
     return [
         site.Site(
             name=f"site{index}",

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import feddp_kmeans
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.clustering import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.report import write_report
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.report.finished_run import read_run
 from feddp_kmeans.report.page import render_page
 from feddp_kmeans.report.result import result_dict, write_result
-from feddp_kmeans.report.run import read_run
 from tests import pins
 
 SOURCES = sorted(Path(feddp_kmeans.__file__).parent.rglob("*.py"))

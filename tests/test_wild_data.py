@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.statistics import REGISTRY
-from feddp_kmeans.federation.base import ClientBatch
-from feddp_kmeans.federation.batches import finite_batch
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.silos.batches import finite_batch
+from feddp_kmeans.statistics import REGISTRY
+from feddp_kmeans.statistics.batch import ClientBatch
 from tests.cli.command import feddp
 
 KINDS = {

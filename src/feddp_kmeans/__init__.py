@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from feddp_kmeans._errors import BudgetError, FedDPError
-    from feddp_kmeans.algorithm.bounds import ClientBounds
+    from feddp_kmeans.algorithm.client_bounds import ClientBounds
+    from feddp_kmeans.errors import BudgetError, FedDPError
     from feddp_kmeans.estimator import FedDPKMeans
     from feddp_kmeans.federation.base import Federation
     from feddp_kmeans.federation.in_memory import InMemoryFederation

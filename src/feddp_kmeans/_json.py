@@ -4,7 +4,7 @@ import json
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.errors import FedDPError
 
 
 def parse_json(content: bytes | str) -> Any:

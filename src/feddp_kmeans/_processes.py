@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from feddp_kmeans.federation.threads import THREADS
+from feddp_kmeans.silos.threads import THREADS
 
 Result = TypeVar("Result")
 

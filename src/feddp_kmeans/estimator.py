@@ -11,16 +11,17 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans import plugins
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
-from feddp_kmeans.algorithm import feddp_kmeans
-from feddp_kmeans.algorithm.bounds import ClientBounds
-from feddp_kmeans.algorithm.settings import Box, InitName, Settings
-from feddp_kmeans.baselines import BASELINES
+from feddp_kmeans.algorithm import clustering
+from feddp_kmeans.algorithm.client_bounds import ClientBounds
+from feddp_kmeans.algorithm.settings import FEDDP, Box, Settings
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.batches import finite_rows
-from feddp_kmeans.federation.in_memory import InMemoryFederation, as_points, refuse_words
+from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
+from feddp_kmeans.silos.batches import finite_rows
+from feddp_kmeans.silos.memory import as_points, refuse_words
 
 
 class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -151,14 +152,14 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self._n_features_out = len(found.centers)
         return self
 
-    def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> feddp_kmeans.Clustering:
+    def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> clustering.Clustering:
         if server_data is None:
-            if settings.init != InitName.FEDDP:
+            if settings.init != FEDDP:
                 raise FedDPError(f"server_data must be given for init {settings.init!r}, got None.")
-            return feddp_kmeans.cluster(federation, settings, None, seed=seed)
+            return clustering.cluster(federation, settings, None, seed=seed)
         server_points = _server_points(server_data)
         settings.check_server(server_points, federation.dimension)
-        clusterer = feddp_kmeans.cluster if settings.init == InitName.FEDDP else BASELINES[settings.init]
+        clusterer = clustering.cluster if settings.init == FEDDP else plugins.load(plugins.STARTS, settings.init)
         return clusterer(federation, settings, server_points, seed=seed)
 
     def fit_predict(self, X: Any, y: None = None, **fit_params: Any) -> IntArray:

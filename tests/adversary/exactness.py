@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from feddp_kmeans.federation.base import ClientBatch
+from feddp_kmeans.statistics.batch import ClientBatch
 
 SPARSE_REACH = np.inf
 """Radii from the origin to the ball's center within which sparse rows are tried."""

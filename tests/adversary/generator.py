@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feddp_kmeans.algorithm.statistics import REGISTRY
-from feddp_kmeans.federation.gate import LARGEST
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics import REGISTRY
+from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics.gate import LARGEST
 
 NAMES = sorted(REGISTRY)
 

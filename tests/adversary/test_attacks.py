@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.statistics import REGISTRY
-from feddp_kmeans.federation.base import Query
-from feddp_kmeans.federation.terms import Trust
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.terms import Trust
+from feddp_kmeans.statistics import REGISTRY
+from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics.query import Query
 from tests.adversary.generator import World
 from tests.adversary.test_fuzz import Server
 from tests.strategies import one_client

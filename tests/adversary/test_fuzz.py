@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.statistics import REGISTRY
-from feddp_kmeans.federation.base import Query
-from feddp_kmeans.federation.terms import Trust
-from feddp_kmeans.federation.wire import pack, unpack
-from feddp_kmeans.privacy.engine import Engine, using
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.terms import Trust
+from feddp_kmeans.network.wire import pack, unpack
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics import REGISTRY
+from feddp_kmeans.statistics.engine import Engine, using
+from feddp_kmeans.statistics.query import Query
 from tests.adversary.exactness import assert_bounded, assert_one_unit_moves_what_is_stated
 from tests.adversary.generator import NAMES, hostile, world
-from tests.federation import loopback
+from tests.network import loopback
 
 LEAST_ACCEPTED = 0.2
 """Part of the tries with each statistic that must be accepted: a fuzz that is always refused tests nothing."""

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.choose_k import elbow_curve, pick_elbow
-from feddp_kmeans.algorithm.feddp_kmeans import choose_k, prepare, run
+from feddp_kmeans.algorithm.clustering import choose_k, prepare, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.data.mixture import gaussian_mixture
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.mixture import gaussian_mixture
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -7,17 +7,17 @@ import pytest
 
 from feddp_kmeans import FedDPError, FedDPKMeans, InMemoryFederation
 from feddp_kmeans.algorithm import proxies
+from feddp_kmeans.algorithm.clustering import prepare_serverless, run
 from feddp_kmeans.algorithm.domain import Region, find_domain
-from feddp_kmeans.algorithm.feddp_kmeans import prepare_serverless, run
-from feddp_kmeans.algorithm.grid import GridMethod, grid_cells, occupied
 from feddp_kmeans.algorithm.looks import Looks, geometric_edges, typical_length
+from feddp_kmeans.algorithm.methods.grid import GridMethod, grid_cells, occupied
+from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
 from feddp_kmeans.algorithm.server import filtered, kmeans_cost
-from feddp_kmeans.algorithm.serverless import ServerlessMethod
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.privacy.accounting import composed_epsilon
-from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import Ball
 
 TRUTH = np.array([[4.0, 0, 0, 0, 0], [0, 4, 0, 0, 0], [0, 0, 4, 0, 0]])
 BOX = (-2.0, 6.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from feddp_kmeans.privacy.engine import Engine, using
+from feddp_kmeans.statistics.engine import Engine, using
 
 
 @pytest.fixture(autouse=True)

@@ -4,16 +4,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm import feddp_kmeans, paper, refined
+from feddp_kmeans.algorithm import clustering
+from feddp_kmeans.algorithm.methods import paper, refined
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.statistics import arithmetic
-from feddp_kmeans.algorithm.statistics import paper as paper_statistics
-from feddp_kmeans.algorithm.statistics import refined as refined_statistics
-from feddp_kmeans.federation import base, batches, local
-from feddp_kmeans.privacy import accounting, entry, fixed_point, ledger, mechanism, noise, plan
-from feddp_kmeans.privacy.fixed_point import RESOLUTION
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.federation import base, local
+from feddp_kmeans.privacy import accounting, entry, ledger, mechanism, noise, plan
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
+from feddp_kmeans.silos import batches
+from feddp_kmeans.statistics import arithmetic, fixed_point
+from feddp_kmeans.statistics import paper_sums as paper_statistics
+from feddp_kmeans.statistics import residual_sums as refined_statistics
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 PLANTED = {}
 
@@ -121,12 +123,12 @@ def composition_that_forgets_steps(patch):
 @planted("sampled points", "books", "a second accountant finds no more")
 def amplification_claimed_for_points(patch):
     patch.setattr(Settings, "__post_init__", lambda self: None)
-    patch.setattr(feddp_kmeans, "calibrated_plan", lambda unit, *rest, **more: replace(client_plan(*rest, **more), unit=unit))
+    patch.setattr(clustering, "calibrated_plan", lambda unit, *rest, **more: replace(client_plan(*rest, **more), unit=unit))
     patch.setattr(base.Statistic, "whole_clients", True)
 
 
 def client_plan(*rest, **more):
-    return plan.calibrated_plan(feddp_kmeans.PrivacyUnit.CLIENT, *rest, **more)
+    return plan.calibrated_plan(clustering.PrivacyUnit.CLIENT, *rest, **more)
 
 
 # Sensitivities and clipping.
@@ -317,7 +319,7 @@ def a_lloyd_step_is_not_paid_for(patch):
         )
 
     patch.setattr(refined.RefinedMethod, "requests", requests)
-    patch.setattr(feddp_kmeans, "calibrated_plan", quieter)
+    patch.setattr(clustering, "calibrated_plan", quieter)
 
 
 @planted("refined point", "books", "a second accountant finds no more")
@@ -387,7 +389,7 @@ def exact_counts_beside_the_noisy_ones(patch):
 
 @planted("refined point", "books", "the report promises what was asked for")
 def a_seeded_run_that_says_it_is_secret(patch):
-    patch.setattr(feddp_kmeans, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))
+    patch.setattr(clustering, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))
 
 
 @planted("refined point", "books", "the odometer books what is spent")

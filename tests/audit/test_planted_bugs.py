@@ -4,19 +4,19 @@ from functools import partial
 
 import pytest
 
-from feddp_kmeans.algorithm import feddp_kmeans
+from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.theory.assumptions import MixtureFacts
-from feddp_kmeans.algorithm.theory.cluster import cluster
 from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import Case
 from feddp_kmeans.audit.cohorts import cohort_findings
 from feddp_kmeans.audit.neighbours import worst_for_all
+from feddp_kmeans.audit.noise_law import law_findings
 from feddp_kmeans.audit.releases import audit_release
-from feddp_kmeans.audit.run import audit
-from feddp_kmeans.audit.whole import judge, whole_runs
-from feddp_kmeans.baselines import BASELINES
-from feddp_kmeans.privacy.noise_audit import law_findings
+from feddp_kmeans.audit.whole_audit import audit
+from feddp_kmeans.audit.whole_runs import judge, whole_runs
+from feddp_studies.rivals import BASELINES
+from feddp_studies.theory.assumptions import MixtureFacts
+from feddp_studies.theory.cluster import cluster
 from tests.audit.planted import PLANTED
 
 CHANCE = 1e-7
@@ -42,7 +42,7 @@ WHOLE_RUNS = 30
 @pytest.fixture(autouse=True)
 def _no_remembered_plans(monkeypatch):
     """A plan that is remembered from before a bug was planted would hide it."""
-    monkeypatch.setattr(feddp_kmeans, "_PREPARED", {})
+    monkeypatch.setattr(clustering, "_PREPARED", {})
 
 
 def findings(case, part, runs):

@@ -9,8 +9,8 @@ pytest.importorskip("flwr")
 pytest.importorskip("Crypto")
 
 from feddp_kmeans.cli.main import main
-from feddp_kmeans.deployment import join, serve
-from feddp_kmeans.federation.terms import Policy
+from feddp_kmeans.network.deployment import join, serve
+from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 

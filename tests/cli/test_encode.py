@@ -8,7 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from feddp_kmeans.data.encoding import Schema
+from feddp_kmeans.tables.schema import Schema
 from tests.cli.command import feddp
 from tests.cli.mixed import KINDS, mixed, write_mixed
 

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.cli.evaluate import nonprivate_evaluation
-from feddp_kmeans.report.run import Run
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.report.finished_run import Run
 from tests.cli.command import feddp
 
 

@@ -10,8 +10,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.report.run import read_run
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.report.finished_run import read_run
 from tests.cli.command import feddp
 from tests.cli.mixed import mixed, write_mixed
 

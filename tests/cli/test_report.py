@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.cli.report import write_report
+from feddp_kmeans.errors import FedDPError
 from tests.cli.command import feddp
 from tests.report.examples import HARD
 

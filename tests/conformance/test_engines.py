@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feddp_kmeans.privacy.engine import Engine, using
-from feddp_kmeans.privacy.fixed_point import Ball
-from tests.algorithm.test_statistics import ALL_CASES, names
+from feddp_kmeans.statistics.engine import Engine, using
+from feddp_kmeans.statistics.fixed_point import Ball
+from tests.statistics.test_statistics import ALL_CASES, names
 from tests.strategies import batches
 
 pytest.importorskip("numba", reason="numba is an extra")
@@ -43,7 +43,7 @@ def test_points_are_encoded_alike(seed, dimension, dtype):
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.sampled_from([1, 2, 3, 17, 130, 1020]))
 def test_the_nearest_center_is_the_same_and_the_first_of_several(seed, dimension, k):
-    from feddp_kmeans.algorithm.statistics.arithmetic import assign
+    from feddp_kmeans.statistics.arithmetic import assign
 
     rng = np.random.default_rng(seed)
     spread = rng.choice([2, 50, 2**16])

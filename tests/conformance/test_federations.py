@@ -9,20 +9,20 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.clustering import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_COUNTS, CLUSTER_COUNTS, CLUSTER_SUMS, COUNT_STEPS, OUTER_PRODUCT
-from feddp_kmeans.algorithm.statistics.refined import CLIENT_SIZES
-from feddp_kmeans.data.tables import open_clients
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
-from feddp_kmeans.privacy.fixed_point import RESOLUTION
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
+from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_COUNTS, CLUSTER_COUNTS, CLUSTER_SUMS, COUNT_STEPS, OUTER_PRODUCT
+from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
+from feddp_kmeans.tables.client_files import open_clients
 
 RNG = np.random.default_rng(7)
 CLIENTS = [RNG.standard_normal((n, 4)) + 3 * RNG.integers(0, 2, (n, 1)) for n in (50, 0, 1, 7, 300)]

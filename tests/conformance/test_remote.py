@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.clustering import prepare, prepare_serverless, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.statistics.paper import CLUSTER_SUMS
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.federation.terms import Trust
+from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
 from tests.conformance.test_federations import CLIENTS, SERVER
-from tests.federation import loopback
+from tests.network import loopback
 
 MODES = [Trust.AGGREGATOR, Trust.SECURE_SUM]
 

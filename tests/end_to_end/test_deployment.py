@@ -16,11 +16,11 @@ pytest.importorskip("flwr")
 pytest.importorskip("Crypto")
 
 from feddp_kmeans import FedDPError
-from feddp_kmeans.deployment.join import Connection
-from feddp_kmeans.deployment.join import join as stay
-from feddp_kmeans.deployment.keys import write_site_key
-from feddp_kmeans.deployment.kit import make_federation, read_kit
-from feddp_kmeans.deployment.processes import free_port
+from feddp_kmeans.network.deployment.children import free_port
+from feddp_kmeans.network.deployment.join import Connection
+from feddp_kmeans.network.deployment.join import join as stay
+from feddp_kmeans.network.deployment.keys import write_site_key
+from feddp_kmeans.network.deployment.kit import make_federation, read_kit
 
 COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()"]
 SITES = ("aachen", "berlin", "celle", "dresden", "erfurt")

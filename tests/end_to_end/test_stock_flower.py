@@ -15,11 +15,11 @@ pytest.importorskip("flwr")
 pytest.importorskip("Crypto")
 
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.deployment.apps import APP_FOLDER
-from feddp_kmeans.deployment.job import Job, opened
-from feddp_kmeans.deployment.processes import free_port, is_healthy
-from feddp_kmeans.deployment.site import Site
-from feddp_kmeans.federation.flower import OFF
+from feddp_kmeans.network.deployment.apps import APP_FOLDER
+from feddp_kmeans.network.deployment.children import free_port, is_healthy
+from feddp_kmeans.network.deployment.job import Job, opened
+from feddp_kmeans.network.deployment.site import Site
+from feddp_kmeans.network.flower import OFF
 
 SCRIPTS = Path(sys.executable).parent
 

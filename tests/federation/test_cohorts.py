@@ -10,25 +10,26 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_COUNTS, CLIENT_CLUSTER_SUMS, CLIENT_PRESENCE, COUNT_STEPS, MEAN_STEPS
-from feddp_kmeans.algorithm.statistics.refined import CLIENT_SIZES
-from feddp_kmeans.data.tables import open_clients
-from feddp_kmeans.federation import batches
-from feddp_kmeans.federation.base import Query
-from feddp_kmeans.federation.batches import SourceClients
 from feddp_kmeans.federation.files import FileFederation
-from feddp_kmeans.federation.in_memory import ArraySource, InMemoryFederation, TableClients
-from feddp_kmeans.federation.local import LocalFederation, exact_sum
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
-from feddp_kmeans.federation.remote import RemoteFederation
-from feddp_kmeans.federation.terms import Trust
-from feddp_kmeans.privacy.fixed_point import RESOLUTION
+from feddp_kmeans.network.remote import RemoteFederation
+from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from tests.algorithm.test_statistics import CLIENT_CASES, DIMENSION, names
-from tests.federation import loopback
+from feddp_kmeans.silos import batches
+from feddp_kmeans.silos.batches import SourceClients, exact_sum
+from feddp_kmeans.silos.memory import ArraySource, TableClients
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
+from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_COUNTS, CLIENT_CLUSTER_SUMS, CLIENT_PRESENCE, COUNT_STEPS, MEAN_STEPS
+from feddp_kmeans.statistics.query import Query
+from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
+from feddp_kmeans.tables.client_files import open_clients
+from tests.network import loopback
+from tests.statistics.test_statistics import CLIENT_CASES, DIMENSION, names
 
 FALSE_ALARM = 1e-9
 """Chance that one side of one check of the law fails for right cohorts: streams are not seeded."""
@@ -99,7 +100,8 @@ def remote(points, folder):
 
 def on_cluster(points, folder):
     delayed = pytest.importorskip("dask").delayed
-    from feddp_kmeans.federation.clusters import ClusterData, ClusterFederation
+    from feddp_kmeans.federation.dask_clients import ClusterFederation
+    from feddp_kmeans.silos.dask_silo import ClusterData
 
     return ClusterFederation(ClusterData([delayed(rows) for rows in points], ("a",)))
 

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.clustering import prepare, prepare_serverless, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.statistics.paper import CLIENT_CLUSTER_SUMS, MEAN_STEPS, OUTER_PRODUCT
-from feddp_kmeans.federation import batches, in_memory
-from feddp_kmeans.federation.base import Query
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.federation import in_memory
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.silos import batches
+from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_SUMS, MEAN_STEPS, OUTER_PRODUCT
+from feddp_kmeans.statistics.query import Query
 
 
 def batches_of(clients, *, whole_clients=True):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.clustering import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
 

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-PRIVACY = ("tests/privacy", "tests/audit", "tests/algorithm/test_statistics.py")
-STATISTICS = ("tests/algorithm/test_statistics.py", "tests/conformance/test_engines.py", "tests/audit")
+PRIVACY = ("tests/privacy", "tests/audit", "tests/statistics/test_statistics.py")
+STATISTICS = ("tests/statistics/test_statistics.py", "tests/conformance/test_engines.py", "tests/audit")
 FEDERATION = (
     "tests/federation",
     "tests/conformance/test_federations.py",
     "tests/audit",
-    "tests/algorithm/test_feddp_kmeans.py",
+    "tests/algorithm/test_clustering.py",
     "tests/conformance/test_remote.py",
 )
 METHODS = ("tests/algorithm", "tests/audit", "tests/conformance/test_federations.py")
@@ -139,7 +139,7 @@ MUTANTS = [
         ("what was booked is forgotten", "self._booked[release] = count + 1", "self._booked[release] = 1"),
     ),
     *_in(
-        "privacy/fixed_point.py",
+        "statistics/fixed_point.py",
         STATISTICS,
         (
             "a ball twice as large",
@@ -159,13 +159,13 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/kernels.py",
-        ("tests/conformance/test_engines.py", "tests/privacy/test_engine.py"),
+        "statistics/encode_kernel.py",
+        ("tests/conformance/test_engines.py", "tests/statistics/test_engine.py"),
         ("compiled: a ball twice as large", "if square > resolution * resolution:", "if square > 4 * resolution * resolution:"),
         ("compiled: rounding beyond the ball", "np.trunc(shortened) if beyond else np.rint(shortened)", "np.rint(shortened)"),
     ),
     *_in(
-        "algorithm/statistics/paper.py",
+        "statistics/paper_sums.py",
         STATISTICS,
         (
             "Delta for Delta squared",
@@ -190,7 +190,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/statistics/refined.py",
+        "statistics/residual_sums.py",
         STATISTICS,
         ("counts outside the bound", "lengths = np.sqrt(squares + weight**2)", "lengths = np.sqrt(squares)"),
         (
@@ -212,7 +212,7 @@ MUTANTS = [
         ("scales of points rounded up", "np.maximum(np.ceil(_LEVELS", "np.maximum(np.floor(_LEVELS"),
     ),
     *_in(
-        "algorithm/statistics/arithmetic.py",
+        "statistics/arithmetic.py",
         STATISTICS,
         (
             "an encoding remembered under another radius",
@@ -222,7 +222,7 @@ MUTANTS = [
         ("labels remembered under other centers", "for array in (center, projection, centers)))", "for array in (center, projection)))"),
     ),
     *_in(
-        "algorithm/statistics/nearest.py",
+        "statistics/nearest.py",
         STATISTICS,
         ("labels by float32 alone", "if unsure.any():", "if False:"),
     ),
@@ -256,14 +256,14 @@ MUTANTS = [
         ("points of the last run", "self._forget()\n        super().begin", "super().begin"),
     ),
     *_in(
-        "federation/batches.py",
+        "silos/batches.py",
         FEDERATION,
         ("rows that are not numbers", "copied = points[np.flatnonzero(finite)]", "copied = points"),
         ("rows dropped, sizes kept", "sizes = np.bincount(owners[finite], minlength=len(sizes))", "sizes = sizes * 1"),
     ),
     *_in(
-        "federation/participant.py",
-        ("tests/federation/test_participant.py", "tests/conformance/test_remote.py", "tests/federation"),
+        "network/participant.py",
+        ("tests/network/test_participant.py", "tests/conformance/test_remote.py", "tests/federation"),
         ("agreed to and not booked", "self._policy.book(terms, self._odometer)", "pass"),
         ("any terms", "self._policy.check(terms)", "pass"),
         ("terms that change", "elif not hmac.compare_digest(state.digest, terms.digest):", "elif False:"),
@@ -274,8 +274,8 @@ MUTANTS = [
         ("an old session", "if session.hex() in state.sessions or", "if"),
     ),
     *_in(
-        "federation/terms.py",
-        ("tests/federation/test_terms.py", "tests/federation/test_participant.py", "tests/federation"),
+        "network/terms.py",
+        ("tests/network/test_terms.py", "tests/network/test_participant.py", "tests/federation"),
         ("noise shared between all", "return self.threshold - self.colluders if", "return self.threshold if"),
         ("a plan that says less than it spends", "if self.epsilon_spent > self.plan.epsilon:", "if False:"),
         ("any delta", "if plan.delta > self.delta:", "if False:"),
@@ -291,13 +291,13 @@ MUTANTS = [
         ("a release seen before it is kept", "write_whole(path, content)", "pass"),
     ),
     *_in(
-        "federation/secure_sum/terms.py",
-        ("tests/federation/secure_sum",),
+        "network/secure_sum/session_terms.py",
+        ("tests/network/secure_sum",),
         ("half of the parties are enough", "if 2 * self.threshold <= n + self.colluders:", "if 2 * self.threshold <= n:"),
         ("any threshold", "if 2 * self.threshold <= n + self.colluders:", "if False:"),
     ),
     *_in(
-        "algorithm/paper.py",
+        "algorithm/methods/paper.py",
         ("tests/privacy/test_plan.py", *METHODS),
         (
             "Delta for Delta squared in the plan",
@@ -336,8 +336,8 @@ MUTANTS = [
         ("one key a process", "        return os.urandom(32)", "        return hashlib.sha256(b'%d' % os.getpid()).digest()"),
     ),
     *_in(
-        "algorithm/paper.py",
-        ("tests/privacy/test_plan.py", "tests/algorithm/test_feddp_kmeans.py"),
+        "algorithm/methods/paper.py",
+        ("tests/privacy/test_plan.py", "tests/algorithm/test_clustering.py"),
         (
             "Theorem 1 without its Lloyd steps",
             "total = first + second + (1 + self.lloyd_steps) * (sums + counts)",
@@ -346,28 +346,28 @@ MUTANTS = [
     ),
     *_in(
         "privacy/ledger.py",
-        ("tests/privacy/test_plan.py", "tests/federation/test_remote.py", "tests/report"),
+        ("tests/privacy/test_plan.py", "tests/network/test_remote.py", "tests/report"),
         ("repetitions are not told as spent", "[replace(release, times=count) for", "[replace(release, times=min(count, 1)) for"),
         ("epsilon without its decimals", 'f"e^{self.epsilon:g}, up to', 'f"e^{self.epsilon:.0f}, up to'),
         ("the spent epsilon is promised", 'f"e^{self.epsilon:g}, up to', 'f"e^{self.epsilon_spent / 2:g}, up to'),
     ),
     *_in(
-        "privacy/clipping.py",
-        ("tests/privacy/test_fixed_point.py", "tests/algorithm/test_statistics.py", "tests/federation/test_adversaries.py"),
+        "statistics/clipping.py",
+        ("tests/statistics/test_fixed_point.py", "tests/statistics/test_statistics.py", "tests/network/test_adversaries.py"),
         ("lengths that overflow", "LARGEST = 1e150", "LARGEST = 1e300"),
     ),
     *_in(
-        "algorithm/statistics/kernels.py",
-        ("tests/algorithm/test_nearest.py", "tests/conformance/test_engines.py"),
+        "statistics/kernels.py",
+        ("tests/statistics/test_nearest.py", "tests/conformance/test_engines.py"),
         ("compiled: labels by float32 alone", "return label if second < least else -1, float(least)", "return label, float(least)"),
     ),
     *_in(
-        "algorithm/statistics/paper.py",
+        "statistics/paper_sums.py",
         STATISTICS,
         ("counts of clients rounded up", "np.floor(counts * factor[:, None])", "np.ceil(counts * factor[:, None])"),
     ),
     *_in(
-        "algorithm/statistics/arithmetic.py",
+        "statistics/arithmetic.py",
         STATISTICS,
         ("an empty client has its neighbour's points", "held = batch.sizes > 0\n", "held = batch.starts[:-1] < len(rows)\n"),
         (
@@ -382,7 +382,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/statistics/refined.py",
+        "statistics/residual_sums.py",
         STATISTICS,
         ("sums of residuals that are not exact", "rows = max(1, int(2.0**53 / (max(", "rows = max(1 << 20, int(2.0**53 / (max("),
         (
@@ -398,12 +398,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/statistics/nearest.py",
-        ("tests/algorithm/test_nearest.py", *STATISTICS),
+        "statistics/nearest.py",
+        ("tests/statistics/test_nearest.py", *STATISTICS),
         ("labels a little unsure", "best - 2 * slack", "best - slack / 64"),
     ),
     *_in(
-        "algorithm/statistics/norms.py",
+        "statistics/norms.py",
         STATISTICS,
         (
             "a point in two cells",
@@ -434,7 +434,7 @@ MUTANTS = [
         ("queries told apart by their arguments alone", "parts = [statistic.name.encode()]", 'parts = [b""]'),
     ),
     *_in(
-        "federation/batches.py",
+        "silos/batches.py",
         ("tests/federation/test_local.py", "tests/federation", "tests/audit"),
         (
             "a cohort that is kept",
@@ -454,7 +454,7 @@ MUTANTS = [
     ),
     *_in(
         "federation/in_memory.py",
-        ("tests/federation/test_local.py", "tests/conformance/test_federations.py", "tests/federation/test_streaming.py"),
+        ("tests/federation/test_local.py", "tests/conformance/test_federations.py", "tests/silos/test_streaming.py"),
         (
             "groups in the order of the table",
             "return self._table[start:end] if self._order is None else self._table[self._order[start:end]]",
@@ -462,8 +462,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/clusters.py",
-        ("tests/test_raw_points.py", "tests/federation/test_clusters.py"),
+        "federation/dask_clients.py",
+        ("tests/test_raw_points.py", "tests/silos/test_dask_silo.py"),
         (
             "all partitions in every cohort",
             "zip(self._data.partitions, taken, strict=True) if chosen]",
@@ -471,8 +471,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "gpu/federation.py",
-        ("tests/test_raw_points.py", "tests/gpu"),
+        "federation/torch_clients.py",
+        ("tests/test_raw_points.py", "tests/silos/gpu"),
         (
             "torch: no noise",
             "return release.noisy(total.cpu().numpy(), self._streams.stream(release.name))",
@@ -480,8 +480,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "gpu/statistics.py",
-        ("tests/gpu",),
+        "silos/gpu/torch_statistics.py",
+        ("tests/silos/gpu",),
         (
             "torch: a larger ball",
             "outside = ~(encoded.square().sum(dim=1) <= RESOLUTION**2)",
@@ -495,8 +495,8 @@ MUTANTS = [
         ("torch: residuals not bounded", "/ lengths.clamp(min=bound)).floor()", "/ bound).floor()"),
     ),
     *_in(
-        "federation/participant.py",
-        ("tests/federation/test_participant.py", "tests/conformance/test_remote.py", "tests/federation", "tests/cli/test_crash.py"),
+        "network/participant.py",
+        ("tests/network/test_participant.py", "tests/conformance/test_remote.py", "tests/federation", "tests/cli/test_crash.py"),
         (
             "a release masked again",
             'if label in state.opened:\n            raise BudgetError(f"release {label!r} was made already',
@@ -505,8 +505,13 @@ MUTANTS = [
         ("no lock at a client", 'with nullcontext() if kind == "describe" else self._runs.locked():', "with nullcontext():"),
     ),
     *_in(
-        "federation/terms.py",
-        ("tests/federation/test_terms.py", "tests/federation/test_participant.py", "tests/conformance/test_remote.py", "tests/deployment"),
+        "network/terms.py",
+        (
+            "tests/network/test_terms.py",
+            "tests/network/test_participant.py",
+            "tests/conformance/test_remote.py",
+            "tests/network/deployment",
+        ),
         ("lists that nobody confirms", "if terms.trust is Trust.SECURE_SUM and self.confirmed and not terms.confirmed:", "if False:"),
         (
             "samplers' error of one share alone",
@@ -521,8 +526,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/remote.py",
-        ("tests/federation/test_remote.py", "tests/federation/test_adversaries.py", "tests/conformance/test_remote.py", "tests/federation"),
+        "network/remote.py",
+        ("tests/network/test_remote.py", "tests/network/test_adversaries.py", "tests/conformance/test_remote.py", "tests/federation"),
         ("fewer than the threshold", "if len(answers) < needed:", "if len(answers) < min(needed, 1):"),
         ("answers of any L1 length", " or sizes.sum() > l1 * _TO_SPARE:", ":"),
         (
@@ -542,13 +547,13 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/secure_sum/masks.py",
-        ("tests/federation/secure_sum",),
+        "network/secure_sum/masks.py",
+        ("tests/network/secure_sum",),
         ("a check that tells the mask", 'derive(seed, "self check", session', 'derive(seed, "self mask", session'),
     ),
     *_in(
-        "federation/secure_sum/party.py",
-        ("tests/federation/secure_sum",),
+        "network/secure_sum/party.py",
+        ("tests/network/secure_sum",),
         (
             "one pair of seeds for all rounds",
             "seeds = {r: (os.urandom(SEED_BYTES), os.urandom(SEED_BYTES)) for r in range(terms.rounds)}",
@@ -570,8 +575,8 @@ MUTANTS = [
         ("its own advert is not looked at", "self._check_own(adverts)\n        self._check_signatures", "self._check_signatures"),
     ),
     *_in(
-        "federation/secure_sum/messages.py",
-        ("tests/federation/secure_sum",),
+        "network/secure_sum/messages.py",
+        ("tests/network/secure_sum",),
         (
             "mask keys that are not signed",
             "keys = wire.encode(*self.mask_keys), wire.encode(*self.self_checks)",
@@ -581,8 +586,8 @@ MUTANTS = [
         ("a view of names", "*(advert.content(terms) for advert in adverts))", "*(advert.name for advert in adverts))"),
     ),
     *_in(
-        "federation/secure_sum/aggregator.py",
-        ("tests/federation/secure_sum",),
+        "network/secure_sum/aggregator.py",
+        ("tests/network/secure_sum",),
         (
             "any share rebuilds a seed",
             "if masks.self_check(seed, session, round_, name) != self._adverts[name].self_checks[round_]:",
@@ -590,8 +595,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/feddp_kmeans.py",
-        ("tests/test_raw_points.py", "tests/algorithm/test_feddp_kmeans.py", "tests/test_estimator.py", "tests/cli/test_main.py"),
+        "algorithm/clustering.py",
+        ("tests/test_raw_points.py", "tests/algorithm/test_clustering.py", "tests/test_estimator.py", "tests/cli/test_main.py"),
         (
             "plans remembered without their settings",
             "asked = repr(replace(settings, box=None)), _bits(settings.box)",
@@ -605,8 +610,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/refined.py",
-        ("tests/test_raw_points.py", "tests/algorithm/test_feddp_kmeans.py", "tests/audit"),
+        "algorithm/methods/refined.py",
+        ("tests/test_raw_points.py", "tests/algorithm/test_clustering.py", "tests/audit"),
         (
             "the exact number of points",
             "self._n_points = float(found.counts.sum())",
@@ -645,8 +650,8 @@ MUTANTS = [
         ("a simulated folder counted as private", '"secure": result["secure"],', '"secure": True,'),
     ),
     *_in(
-        "deployment/site.py",
-        ("tests/deployment", "tests/cli/test_deploy.py"),
+        "network/deployment/site.py",
+        ("tests/network/deployment", "tests/cli/test_deploy.py"),
         ("simulations for every site", "allow_simulation=self.allow_simulation,", "allow_simulation=True,"),
         ("a site without its colluders", "            colluders=self.colluders,\n", ""),
         ("a site trusts the server", "allow_aggregator=self.allow_aggregator,", "allow_aggregator=True,"),
@@ -654,8 +659,8 @@ MUTANTS = [
         ("a site of points", "PrivacyUnit.parse(self.unit),", "PrivacyUnit.POINT,"),
     ),
     *_in(
-        "data/inputs.py",
-        ("tests/data/test_encoding.py", "tests/cli/test_encode.py"),
+        "tables/inputs.py",
+        ("tests/tables/test_schema.py", "tests/cli/test_encode.py"),
         (
             "a schema of the clients",
             "schema = read_or_learn(server, schema_file, hidden)",
@@ -663,8 +668,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "data/columns.py",
-        ("tests/data",),
+        "tables/columns.py",
+        ("tests/tables",),
         (
             "numbers beyond their range",
             "clipped = np.clip(np.where(absent, self.low, values), self.low, self.high)",
@@ -672,8 +677,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "baselines/outside.py",
-        ("tests/baselines",),
+        "studies:feddp_studies/rivals/outside.py",
+        ("studies/tests/rivals",),
         ("a rival without its caveat", "        caveat=caveat,\n    )", "    )"),
     ),
     *_in(
@@ -688,8 +693,8 @@ MUTANTS = [
         ("a join with the widest delta", "        delta=delta,\n        unit=unit", "        delta=max(delta, 1e-5),\n        unit=unit"),
     ),
     *_in(
-        "federation/threads.py",
-        ("tests/federation/test_threads.py",),
+        "silos/threads.py",
+        ("tests/silos/test_threads.py",),
         ("a batch counted twice in threads", "waiting = deque([submit(first)])", "waiting = deque([submit(first), submit(first)])"),
         ("a batch lost to the threads", "following = next(batches, None)", "following = next(batches, None) and next(batches, None)"),
     ),
@@ -760,19 +765,19 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/fixed_point.py",
-        ("tests/privacy/test_fixed_point.py",),
+        "statistics/fixed_point.py",
+        ("tests/statistics/test_fixed_point.py",),
         ("no least radius", "self.radius >= LEAST_RADIUS", "self.radius > 0"),
     ),
     *_in(
-        "privacy/sparse_points.py",
-        ("tests/privacy/test_sparse_points.py",),
+        "statistics/sparse_points.py",
+        ("tests/statistics/test_sparse_points.py",),
         ("sparse: a larger ball", "(encoded.squared_norms() <= RESOLUTION**2)", "(encoded.squared_norms() <= 2 * RESOLUTION**2)"),
         ("sparse: rows out of order", '*shortened], format="csr")[order]', '*shortened], format="csr")'),
     ),
     *_in(
-        "algorithm/statistics/paper.py",
-        ("tests/algorithm/test_statistics.py",),
+        "statistics/paper_sums.py",
+        ("tests/statistics/test_statistics.py",),
         (
             "sums of clients bounded at twice the bound",
             "np.minimum(1.0, bound * SLACK / norms)",
@@ -798,8 +803,8 @@ MUTANTS = [
         ("outer products up to twice the bound", "np.where(norms <= bound * SLACK, 1.0", "np.where(norms <= 2 * bound, 1.0"),
     ),
     *_in(
-        "algorithm/statistics/refined.py",
-        ("tests/algorithm/test_statistics.py",),
+        "statistics/residual_sums.py",
+        ("tests/statistics/test_statistics.py",),
         (
             "residuals of points not bounded",
             "np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))",
@@ -827,8 +832,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/statistics/norms.py",
-        ("tests/algorithm/test_statistics.py",),
+        "statistics/norms.py",
+        ("tests/statistics/test_statistics.py",),
         (
             "a client's distances counted point by point",
             "counts * SHARE_STEPS // batch.sizes[present // width])",
@@ -836,8 +841,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/statistics/arithmetic.py",
-        ("tests/algorithm/test_statistics.py",),
+        "statistics/arithmetic.py",
+        ("tests/statistics/test_statistics.py",),
         (
             "outer products of large clients understated",
             "return float(np.sqrt(np.square(total).sum()))",
@@ -845,8 +850,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/statistics/public.py",
-        ("tests/adversary/test_attacks.py", "tests/algorithm/test_statistics.py"),
+        "statistics/arguments.py",
+        ("tests/adversary/test_attacks.py", "tests/statistics/test_statistics.py"),
         (
             "any projection",
             '"projection": Argument(("d", "p"), column_norm=_UNIT_COLUMNS, optional=True)',
@@ -857,7 +862,7 @@ MUTANTS = [
     ),
     *_in(
         "federation/base.py",
-        ("tests/federation/test_gate.py", "tests/federation/test_identity.py", "tests/test_booking.py"),
+        ("tests/statistics/test_gate.py", "tests/network/test_identity.py", "tests/test_booking.py"),
         (
             "a release that is not booked",
             "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release)",
@@ -874,7 +879,7 @@ MUTANTS = [
     ),
     *_in(
         "federation/base.py",
-        ("tests/federation/test_participant.py",),
+        ("tests/network/test_participant.py",),
         (
             "queries told apart by their shapes alone",
             "repr((kind, array.dtype.str, array.shape)).encode(), array.tobytes()]",
@@ -883,12 +888,12 @@ MUTANTS = [
     ),
     *_in(
         "federation/base.py",
-        ("tests/algorithm/test_statistics.py",),
+        ("tests/statistics/test_statistics.py",),
         ("any bound", "if not 1 <= stated.l2 <= max(stated.l2, stated.l1 or 0.0) <= MAX_SCALE:", "if False:"),
     ),
     *_in(
-        "federation/gate.py",
-        ("tests/federation/test_gate.py",),
+        "statistics/gate.py",
+        ("tests/statistics/test_gate.py",),
         ("tables of any shape", "    if not fits:\n", "    if False:\n"),
         (
             "arguments that are not numbers",
@@ -906,8 +911,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/clusters.py",
-        ("tests/federation/test_clusters.py", "tests/test_raw_points.py"),
+        "federation/dask_clients.py",
+        ("tests/silos/test_dask_silo.py", "tests/test_raw_points.py"),
         (
             "a cluster without noise",
             "return release.noisy(cluster_sum(parts, query), self._streams.stream(release.name))",
@@ -915,13 +920,13 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "gpu/federation.py",
-        ("tests/gpu/test_federation.py",),
+        "federation/torch_clients.py",
+        ("tests/silos/gpu/test_federation.py",),
         ("torch: a client is a point", "if query.statistic.whole_clients:", "if False:"),
     ),
     *_in(
-        "federation/participant.py",
-        ("tests/federation/test_participant.py", "tests/federation/test_noise_shares.py"),
+        "network/participant.py",
+        ("tests/network/test_participant.py", "tests/network/test_noise_shares.py"),
         (
             "a query that changes",
             "if state.queries.setdefault(_label(asked), query.digest) != query.digest:",
@@ -946,8 +951,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/protocol.py",
-        ("tests/federation/test_remote.py",),
+        "network/protocol.py",
+        ("tests/network/test_remote.py",),
         (
             "a presence that can be replayed",
             'len(nonce).to_bytes(2, "big") + nonce + name.encode()',
@@ -955,25 +960,25 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/replies.py",
-        ("tests/federation/test_remote.py",),
+        "network/replies.py",
+        ("tests/network/test_remote.py",),
         ("an old answer again", "if place is not None and place_of(told) != place:", "if False:"),
     ),
     *_in(
-        "federation/terms.py",
-        ("tests/federation/test_terms.py",),
+        "network/terms.py",
+        ("tests/network/test_terms.py",),
         ("no limit over runs", 'run=terms.run), "", limit=limit)', 'run=terms.run), "", limit=None)'),
         ("any number of colluders", "if terms.colluders < (least := self.least_colluders(sites)):", "if False:"),
         ("booked as secure", "secure=terms.secure, run=terms.run)", "secure=True, run=terms.run)"),
     ),
     *_in(
-        "federation/quorum.py",
-        ("tests/federation/test_quorum.py",),
+        "network/quorum.py",
+        ("tests/network/test_quorum.py",),
         ("a threshold of half", "return (sites + colluders) // 2 + 1", "return max(1, (sites + colluders) // 2)"),
     ),
     *_in(
         "federation/recorded.py",
-        ("tests/federation/test_recorded.py", "tests/federation/test_identity.py"),
+        ("tests/federation/test_recorded.py", "tests/network/test_identity.py"),
         ("a lost release made again", "if kept is not None and not path.exists():", "if False:"),
         ("another query under an old label", 'if kept is not None and kept["query"] != query.digest:', "if False:"),
         ("booked as secure", 'secure=self.secure, run=record["run"])', 'secure=True, run=record["run"])'),
@@ -984,13 +989,13 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/secure_sum/masks.py",
-        ("tests/federation/secure_sum/test_masks.py",),
+        "network/secure_sum/masks.py",
+        ("tests/network/secure_sum/test_masks.py",),
         ("a pair mask for all rounds", '"pair mask", session, round_, query, *sorted', '"pair mask", session, query, *sorted'),
     ),
     *_in(
-        "federation/secure_sum/party.py",
-        ("tests/federation/secure_sum/test_party.py", "tests/federation/test_whole_run.py"),
+        "network/secure_sum/party.py",
+        ("tests/network/secure_sum/test_party.py", "tests/network/test_whole_run.py"),
         (
             "confirmations of another round",
             'wire.statement("survivors", view, round_, self._query, *lists)',
@@ -1027,8 +1032,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "deployment/job.py",
-        ("tests/deployment/test_site.py", "tests/test_booking.py"),
+        "network/deployment/job.py",
+        ("tests/network/deployment/test_site.py", "tests/test_booking.py"),
         (
             "a job without its limit",
             "federation.book_runs(Odometer(Path(job.odometer)), limit, job.command)",
@@ -1037,8 +1042,8 @@ MUTANTS = [
         ("a job that is not booked", "federation.book_runs(Odometer(Path(job.odometer)), limit, job.command)", "pass"),
     ),
     *_in(
-        "federation/gate.py",
-        ("tests/federation/test_gate.py",),
+        "statistics/gate.py",
+        ("tests/statistics/test_gate.py",),
         ("whole numbers for floats", "if not isinstance(given, float):", "if not isinstance(given, int | float):"),
         ("numbers of any size", "if not argument.low <= given <= argument.high:", "if False:"),
         ("numbers that are none", "if not argument.low <= given <= argument.high:", "if given < argument.low or given > argument.high:"),
@@ -1061,21 +1066,21 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/statistics/public.py",
-        ("tests/adversary/test_attacks.py", "tests/algorithm/test_statistics.py"),
+        "statistics/arguments.py",
+        ("tests/adversary/test_attacks.py", "tests/statistics/test_statistics.py"),
         ("centers ten times as far", "FARTHEST = 2.0**24", "FARTHEST = 2.0**28"),
         ("radii that underflow", "Argument(low=LEAST_RADIUS)", "Argument(low=5e-324)"),
         ("weights without end", '"count_weight": Argument(low=0.0, high=2.0**32)', '"count_weight": Argument(low=0.0)'),
         ("bounds of residuals near zero", '"bound": Argument(low=0.5, high=2.0**60)', '"bound": Argument(low=0.0, high=2.0**60)'),
     ),
     *_in(
-        "algorithm/statistics/paper.py",
-        ("tests/adversary/test_attacks.py", "tests/algorithm/test_statistics.py"),
+        "statistics/paper_sums.py",
+        ("tests/adversary/test_attacks.py", "tests/statistics/test_statistics.py"),
         ("norms taken for exact", "SLACK = 1 - 2.0**-24", "SLACK = 1 + 2.0**-24"),
     ),
     *_in(
         "federation/base.py",
-        ("tests/federation/test_gate.py",),
+        ("tests/statistics/test_gate.py",),
         ("arguments as they came", "MappingProxyType(parsed)", "MappingProxyType(dict(self.public))"),
         ("any number of values in a query", "if size > MOST_VALUES:", "if False:"),
         ("a query of other coordinates", "if batch.points.shape[1] != self.dimension:", "if False:"),
@@ -1103,8 +1108,8 @@ MUTANTS = [
         ("a table's clients in every cohort", "            if cohort is None:\n", "            if True:\n"),
     ),
     *_in(
-        "federation/batches.py",
-        ("tests/federation/test_cohorts.py", "tests/federation/test_local.py", "tests/federation/test_batches.py"),
+        "silos/batches.py",
+        ("tests/federation/test_cohorts.py", "tests/federation/test_local.py", "tests/silos/test_batches.py"),
         (
             "kept clients in every cohort",
             "lambda: self._clients.whole(None)) if cohort is None else self._clients.whole(cohort)",
@@ -1118,8 +1123,8 @@ MUTANTS = [
         ("sparse rows without end", "return max(1, min(EXACT_ROWS, _SPARSE_VALUES // dimension))", "return max(1, _SPARSE_VALUES)"),
     ),
     *_in(
-        "privacy/sparse_points.py",
-        ("tests/privacy/test_sparse_points.py", "tests/algorithm/test_sparse_statistics.py"),
+        "statistics/sparse_points.py",
+        ("tests/statistics/test_sparse_points.py", "tests/statistics/test_sparse_statistics.py"),
         ("sparse: nothing is clipped", "inside = has_all_far & (encoded", "inside = np.ones(n, dtype=bool) | (encoded"),
         ("sparse: zeros beyond the ball pass", "inside = has_all_far & (encoded", "inside = (encoded"),
         ("sparse: a long base", "    base[far] = 0.0\n", ""),
@@ -1198,7 +1203,7 @@ MUTANTS = [
     ),
     *_in(
         "federation/recorded.py",
-        ("tests/federation/test_identity.py", "tests/federation/test_recorded.py"),
+        ("tests/network/test_identity.py", "tests/federation/test_recorded.py"),
         (
             "a record without a mark",
             "self._odometer.begin(entry, _state(record), limit=self._limit)",
@@ -1211,13 +1216,13 @@ MUTANTS = [
         ("what nobody booked goes on", "        if self._odometer is not None:\n            try:", "        if False:\n            try:"),
     ),
     *_in(
-        "federation/run_state.py",
-        ("tests/federation/test_run_state.py",),
+        "network/run_state.py",
+        ("tests/network/test_run_state.py",),
         ("a site's backup answers", "self._odometer.check(run, _digest(content))", "pass"),
     ),
     *_in(
-        "federation/participant.py",
-        ("tests/federation/test_whole_run.py", "tests/federation/test_participant.py", "tests/federation/test_sequences.py"),
+        "network/participant.py",
+        ("tests/network/test_whole_run.py", "tests/network/test_participant.py", "tests/network/test_sequences.py"),
         ("a roster of any size", "if secure_sum and self._roster is not None:", "if False:"),
         ("parties that come later", "        if strangers:", "        if False:"),
         ("parties of the latest session", "state.parties = state.parties or names", "state.parties = names"),
@@ -1231,8 +1236,8 @@ MUTANTS = [
         ("masks that do not know the query", "query_bytes(asked.fields))", 'b"")'),
     ),
     *_in(
-        "federation/participant.py",
-        ("tests/federation/test_noise_shares.py",),
+        "network/participant.py",
+        ("tests/network/test_noise_shares.py",),
         (
             "noise from a number of the server's",
             "return SystemStream()",
@@ -1242,8 +1247,8 @@ MUTANTS = [
         ("one noise for all sites", 'f"{self.name}/{_label(asked)}")', 'f"{_label(asked)}")'),
     ),
     *_in(
-        "federation/participant.py",
-        ("tests/federation/test_side_channels.py",),
+        "network/participant.py",
+        ("tests/network/test_side_channels.py",),
         (
             "rows told to the server",
             "columns=list(columns), signature=signature)",
@@ -1251,21 +1256,21 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/untold.py",
-        ("tests/federation/test_participant.py", "tests/test_marks.py"),
+        "network/untold.py",
+        ("tests/network/test_participant.py", "tests/test_marks.py"),
         ("our own errors are told", "    except Exception as error:\n", "    except (OSError, ArithmeticError) as error:\n"),
         ("a log that quotes", "return kind_and_place(error)", 'return f"{kind_and_place(error)}: {error}"'),
     ),
     *_in(
-        "federation/protocol.py",
-        ("tests/federation/test_whole_run.py",),
+        "network/protocol.py",
+        ("tests/network/test_whole_run.py",),
         ("sessions of any plan", "terms.confirmed, terms.digest)", "terms.confirmed)"),
         ("queries without their arguments", " or name.startswith(PUBLIC)}", "}"),
         ("queries without their numbers", '("release", "number", "statistic")', '("release", "statistic")'),
     ),
     *_in(
-        "federation/terms.py",
-        ("tests/federation/test_terms.py",),
+        "network/terms.py",
+        ("tests/network/test_terms.py",),
         ("a threshold of any size", "if terms.threshold < (least := self.least_threshold(sites, terms.colluders)):", "if False:"),
         (
             "a policy below what is safe",
@@ -1275,23 +1280,23 @@ MUTANTS = [
         ("any number of sites", "if sites < self.min_sites:\n            raise BudgetError", "if False:\n            raise BudgetError"),
     ),
     *_in(
-        "federation/quorum.py",
-        ("tests/federation/test_quorum.py",),
+        "network/quorum.py",
+        ("tests/network/test_quorum.py",),
         ("nobody colludes", "return max(1, sites // 10) if sites > 1 else 0", "return 0 * sites"),
     ),
     *_in(
-        "federation/secure_sum/masks.py",
-        ("tests/federation/secure_sum/test_masks.py", "tests/federation/test_whole_run.py"),
+        "network/secure_sum/masks.py",
+        ("tests/network/secure_sum/test_masks.py", "tests/network/test_whole_run.py"),
         ("a pair mask for all queries", '"pair mask", session, round_, query, *sorted', '"pair mask", session, round_, *sorted'),
     ),
     *_in(
-        "federation/secure_sum/terms.py",
-        ("tests/federation/test_whole_run.py", "tests/federation/secure_sum/test_party.py"),
+        "network/secure_sum/session_terms.py",
+        ("tests/network/test_whole_run.py", "tests/network/secure_sum/test_party.py"),
         ("a session that does not know its run", "int(self.confirmed), self.run)", "int(self.confirmed))"),
     ),
     *_in(
-        "federation/secure_sum/party.py",
-        ("tests/federation/secure_sum/test_party.py", "tests/federation/test_whole_run.py"),
+        "network/secure_sum/party.py",
+        ("tests/network/secure_sum/test_party.py", "tests/network/test_whole_run.py"),
         (
             "confirmations of another query",
             'wire.statement("survivors", view, round_, self._query, *lists)',
@@ -1306,8 +1311,8 @@ MUTANTS = [
         ("another list than was confirmed", "if survivors != self._confirmed:", "if False:"),
     ),
     *_in(
-        "federation/remote.py",
-        ("tests/federation/test_journal.py",),
+        "network/remote.py",
+        ("tests/network/test_journal.py",),
         (
             "sites are asked before it is written",
             "self._journal.write(query, pending)\n        return self._finished(pending, query)",
@@ -1315,26 +1320,26 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/journal.py",
-        ("tests/federation/test_journal.py",),
+        "network/journal.py",
+        ("tests/network/test_journal.py",),
         ("the pending sum of another query", 'if kept.get("query", bytes) != query_bytes(query):', "if False:"),
         ("the pending sum of another release", 'if kept is None or kept.get("label", str) != _label(query):', "if kept is None:"),
         ("the pending sum of another run", ' and kept.get("run", str) == self._run else None', " else None"),
     ),
     *_in(
-        "data/csv_files.py",
-        ("tests/data/test_one_row.py",),
+        "tables/csv_files.py",
+        ("tests/tables/test_one_row.py",),
         ("a quote that swallows the next line", """if b'"' in block or b"\\r" in block:""", "if False:"),
         ("types from the first rows", "column_types=dict.fromkeys(columns, pa.string()), ", ""),
     ),
     *_in(
-        "data/lines.py",
-        ("tests/data/test_one_row.py",),
+        "tables/lines.py",
+        ("tests/tables/test_one_row.py",),
         ("a long line that is cut", "if len(block[: max(0, block.find(newline))].removesuffix(carriage)) > MOST_LINE:", "if False:"),
     ),
     *_in(
-        "data/cells.py",
-        ("tests/data/test_one_row.py",),
+        "tables/cells.py",
+        ("tests/tables/test_one_row.py",),
         (
             "a cell that depends on its neighbours",
             "    for step in",
@@ -1342,7 +1347,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "data/broken.py",
+        "tables/broken.py",
         ("tests/test_marks.py",),
         (
             "a reader's own words",
@@ -1356,8 +1361,8 @@ MUTANTS = [
         ("a cell in a message", "got something else in column {column!r:.80}: ", "got {cells.tolist()!r} in column {column!r:.80}: "),
     ),
     *_in(
-        "deployment/child.py",
-        ("tests/deployment/test_child.py",),
+        "network/deployment/child.py",
+        ("tests/network/deployment/test_child.py",),
         (
             "whatever begins like a known route",
             'known = (scope["method"], scope["path"]) in self._everybody',
@@ -1376,8 +1381,8 @@ MUTANTS = [
         ("a proxy is believed", '"proxy_headers": False', '"proxy_headers": True'),
     ),
     *_in(
-        "deployment/processes.py",
-        ("tests/deployment/test_processes.py", "tests/deployment/test_superlink.py"),
+        "network/deployment/children.py",
+        ("tests/network/deployment/test_processes.py", "tests/network/deployment/test_superlink.py"),
         (
             "our whole environment",
             'kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}',
@@ -1386,8 +1391,8 @@ MUTANTS = [
         ("a server without a gate", "if _status(port, _GUARDED, authority) != http.client.FORBIDDEN:", "if False:"),
     ),
     *_in(
-        "deployment/site.py",
-        ("tests/deployment/test_site.py",),
+        "network/deployment/site.py",
+        ("tests/network/deployment/test_site.py",),
         (
             "keys and no confirmations",
             "confirmed=self.kit is not None if self.confirmed is None else self.confirmed,",

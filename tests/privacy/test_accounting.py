@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import (
     calibrate_scale,
     check_budget,

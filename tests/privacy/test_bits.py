@@ -10,12 +10,12 @@ import math
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.clustering import prepare, prepare_serverless, run
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.federation.local import exact_sum
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import SeededStream
+from feddp_kmeans.silos.batches import exact_sum
 
 DRAWS = 1500
 LOW_BITS = 6

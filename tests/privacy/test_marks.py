@@ -6,9 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare
+from feddp_kmeans.algorithm.clustering import prepare
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer
 
 PLANS = {epsilon: prepare(Settings(2, epsilon), np.random.default_rng(0).standard_normal((40, 3)), 100).plan for epsilon in (1.0, 2.0)}

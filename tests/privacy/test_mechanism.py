@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release, Sensitivity
 from feddp_kmeans.privacy.noise import SeededStream
 

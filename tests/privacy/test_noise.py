@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy import noise
 from feddp_kmeans.privacy.noise import SeededStream, StreamFactory, SystemStream, discrete_gaussian, rounded_laplace
 

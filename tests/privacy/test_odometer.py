@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare
+from feddp_kmeans.algorithm.clustering import prepare
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.accounting import composed_epsilon, gaussian_epsilon, gaussian_mu
 from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer, filter_for, new_run, total_for, totals
 from feddp_kmeans.privacy.unit import PrivacyUnit

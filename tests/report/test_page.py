@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
+from feddp_kmeans.algorithm.clustering import prepare, run
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.report import result as result_module
 from feddp_kmeans.report.page import render_page

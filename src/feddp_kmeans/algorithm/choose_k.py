@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.server import weighted_kmeans
+from feddp_kmeans.errors import FedDPError
 
 
 @dataclass(frozen=True)

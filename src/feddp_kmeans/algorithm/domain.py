@@ -6,7 +6,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.looks import Frame, Looks, Typical, geometric_edges, typical_length
-from feddp_kmeans.privacy.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 
 PRIVATE_ROUNDS = 3
 """Looks for the center where nothing is public; each is as much sharper as noise is smaller than the points' spread."""

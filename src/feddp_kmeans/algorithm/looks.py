@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.statistics import norms, refined
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics import norms, residual_sums
+from feddp_kmeans.statistics.fixed_point import Ball
 
 _UNBOUNDED = 1024.0
 """How far beyond a typical unit the bound is where there is no noise to keep small."""
@@ -108,9 +108,9 @@ class Looks:
 
     def sums(self, name: str, ball: Ball, frame: Frame, count_weight: float, typical: Typical) -> Sums:
         """Return noisy residual sums and counts, each unit's vector bounded by the typical length."""
-        statistic = refined.CLIENT_RESIDUALS if self.is_client_level else refined.POINT_RESIDUALS
+        statistic = residual_sums.CLIENT_RESIDUALS if self.is_client_level else residual_sums.POINT_RESIDUALS
         release = self.plan[name]
-        bound = refined.whole_bound(self._bound(name, typical.length))
+        bound = residual_sums.whole_bound(self._bound(name, typical.length))
         public = frame.arguments() | {"bound": bound, "count_weight": count_weight}
         values = bound * self._federation.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, **public)
         table = values.reshape(len(frame.targets), -1)
@@ -129,10 +129,10 @@ class Looks:
         sizes = norms.CLIENT_MOMENT_NORMS if self.is_client_level else norms.POINT_MOMENT_NORMS
         typical = self._typical(sizes, ball, edges, {"edges": edges})
         bound = self._bound("second moment", typical.length)
-        statistic = refined.CLIENT_SECOND_MOMENT if self.is_client_level else refined.POINT_SECOND_MOMENT
+        statistic = residual_sums.CLIENT_SECOND_MOMENT if self.is_client_level else residual_sums.POINT_SECOND_MOMENT
         release = self.plan["second moment"]
         values = bound * self._federation.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, bound=bound)
-        matrix, trace = refined.traceless(values, ball.dimension)
+        matrix, trace = residual_sums.traceless(values, ball.dimension)
         return matrix, trace, bound * release.scale, typical
 
     def _typical(self, statistic: Any, ball: Ball, edges: FloatArray, public: dict[str, Any], stretch: float = 1.0) -> Typical:

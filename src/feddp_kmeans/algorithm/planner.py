@@ -11,7 +11,7 @@ import numpy as np
 
 from feddp_kmeans.algorithm.feddp_init import feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
-from feddp_kmeans.algorithm.refined import SPLITS, RefinedMethod
+from feddp_kmeans.algorithm.methods.refined import SPLITS, RefinedMethod
 from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import Plan

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans import plugins
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.bounds import ClientBounds
+from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.domain import Region
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import check_budget
-from feddp_kmeans.privacy.fixed_point import Ball
 from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.plan import Composition
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import Ball
 
 AUTO = "auto"
 
@@ -42,13 +43,8 @@ class NoiseName(StrEnum):
     """Gaussian noise alone: clients can add it in shares."""
 
 
-class InitName(StrEnum):
-    """Where the first centers come from."""
-
-    FEDDP = "feddp"
-    SERVER_KMEANS_PLUS_PLUS = "server-kmeans++"
-    SERVER_LLOYDS = "server-lloyds"
-    SPHERE_PACKING = "sphere-packing"
+FEDDP = "feddp"
+"""The start of Algorithm 1; other names of starts are those of installed plugins."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +75,12 @@ class Settings:
         self._check_region()
         if not (_is_real(self.sampling_rate) and 0 < self.sampling_rate <= 1):
             raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {self.sampling_rate!r}.")
-        for name, kind in (("method", MethodName), ("init", InitName), ("composition", Composition), ("noise", NoiseName)):
+        for name, kind in (("method", MethodName), ("composition", Composition), ("noise", NoiseName)):
             allowed = [member.value for member in kind]
             if getattr(self, name) not in allowed:
                 raise FedDPError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
+        if self.init != FEDDP and self.init not in (starts := plugins.names(plugins.STARTS)):
+            raise FedDPError(f"init must be one of {[FEDDP, *starts]}, got {self.init!r}. The paper's rivals are in feddp-studies.")
         if self.shares is not None and not (len(self.shares) == 4 and all(_is_real(x) and np.isfinite(x) and x > 0 for x in self.shares)):
             raise FedDPError(f"shares must be four positive numbers (epsilon_1, epsilon_2, epsilon_3G, epsilon_3L), got {self.shares!r}.")
         if self.unit is PrivacyUnit.POINT and self.sampling_rate < 1:

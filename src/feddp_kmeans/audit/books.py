@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._errors import BudgetError, FedDPError
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering
+from feddp_kmeans.algorithm.clustering import Clustering
+from feddp_kmeans.audit.attack import Finding
 from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.claim import second_epsilon
 from feddp_kmeans.audit.watch import Replay, Watch
-from feddp_kmeans.federation.base import check_query
-from feddp_kmeans.privacy.audit import Finding
-from feddp_kmeans.privacy.claims import second_epsilon
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.odometer import Entry, total_for
 from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
+from feddp_kmeans.statistics.query import check_query
 
 _ROUNDING = 1e-3
 """Part of epsilon by which two accountants may differ."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.feddp_kmeans import Clusterer, Clustering, Prepared, prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.clustering import Clusterer, Clustering, Prepared, prepare, prepare_serverless, run
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.audit.watch import Known, MakeFederation, Query, Watch
+from feddp_kmeans.audit.watch import Known, MakeFederation, Watch, Watched
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import Plan
@@ -123,7 +123,7 @@ class Case:
         return None if self.seed is None else self.seed + number
 
     @cached_property
-    def queries(self) -> list[Query]:
+    def queries(self) -> list[Watched]:
         """Return what a real run in ordinary company asks, in order."""
         watch, _ = self.run(self.clients(self.company, None))
         return [answered.query for answered in watch.seen]

@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 
 from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans.audit.attack import Finding
 from feddp_kmeans.audit.case import Case
-from feddp_kmeans.privacy.audit import Finding
 
 _RUNS = 200
 STATISTICAL_CHECKS = 2

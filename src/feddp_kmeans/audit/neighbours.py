@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.audit.attack import Finding
 from feddp_kmeans.audit.case import Case
-from feddp_kmeans.audit.watch import Known, Query
-from feddp_kmeans.privacy.audit import Finding
-from feddp_kmeans.privacy.fixed_point import Ball
+from feddp_kmeans.audit.watch import Known, Watched
 from feddp_kmeans.privacy.mechanism import Mechanism
+from feddp_kmeans.statistics.fixed_point import Ball
 
 _REPEATS = (1, 30, 10_000)
 """How often a client repeats a point."""
@@ -49,7 +49,7 @@ _TOLERANCE = 1e-9
 class Worst:
     """The unit that moves a query most."""
 
-    query: Query
+    query: Watched
     unit: FloatArray
     reach: float
     """How far it moves the exact sum, in parts of what the release's noise is made for: above 1 the release is refuted."""
@@ -61,7 +61,7 @@ class Worst:
         return Finding("no unit moves the sum beyond its sensitivity", about, what, self.reach > 1 + _TOLERANCE)
 
 
-def worst_unit(case: Case, query: Query) -> Worst:
+def worst_unit(case: Case, query: Watched) -> Worst:
     """Return the unit that moves the query's sum most, alone or in company.
 
     Where no unit comes near the stated sensitivity because the query's bound is larger than any client, the query is tried with a bound
@@ -80,7 +80,7 @@ def _use(found: Worst) -> tuple[bool, bool, int]:
     return found.reach > 1 + _TOLERANCE, found.reach >= _NEAR, -len(found.unit)
 
 
-def _search(case: Case, query: Query) -> Worst:
+def _search(case: Case, query: Watched) -> Worst:
     best = Worst(query, np.zeros((1, case.dimension)), -1.0)
     tried = list(units(case, query))
     small = [unit for unit in tried if len(unit) < _REPEATS[-1]][::_IN_COMPANY]
@@ -93,7 +93,7 @@ def _search(case: Case, query: Query) -> Worst:
     return max(best, _search_sparse(case, query), key=lambda found: found.reach)
 
 
-def _search_sparse(case: Case, query: Query) -> Worst:
+def _search_sparse(case: Case, query: Watched) -> Worst:
     """Return the worst of a few units whose clients hold sparse matrices: they have code of their own."""
     from scipy import sparse
 
@@ -118,7 +118,7 @@ def worst_for_all(case: Case) -> FloatArray:
     return max(_whole_run_units(case, case.queries[0]), key=told)
 
 
-def units(case: Case, query: Query) -> Iterator[FloatArray]:
+def units(case: Case, query: Watched) -> Iterator[FloatArray]:
     """Yield units that may move this query most: at the edge, far out, on axes and diagonals, at centers, repeated and spread out."""
     spots = _spots(query, case.dimension)
     center, radius = _ball(query.public, case.dimension)
@@ -137,21 +137,21 @@ def units(case: Case, query: Query) -> Iterator[FloatArray]:
     yield from (np.repeat(edge, times, axis=0) for times in (_REPEATS[-1], _TOO_MANY))
 
 
-def _whole_run_units(case: Case, query: Query) -> Iterator[FloatArray]:
+def _whole_run_units(case: Case, query: Watched) -> Iterator[FloatArray]:
     center, radius = _ball(query.public, case.dimension)
     for direction in (np.eye(case.dimension)[0], -np.eye(case.dimension)[-1]):
         spot = center + 1.0000001 * radius * direction
         yield from (np.repeat(spot[None], times, axis=0) for times in ((1,) if case.is_point_level else (1, 30)))
 
 
-def _reach(query: Query, known: Known, before: FloatArray) -> float:
+def _reach(query: Watched, known: Known, before: FloatArray) -> float:
     release = query.release
     moved = np.rint((known.total(query) - before) / release.grid)
     norm = np.abs(moved).sum() if release.mechanism is Mechanism.LAPLACE else math.sqrt(np.square(moved).sum())
     return float(norm / release.integer_sensitivity) if np.isfinite(norm) else math.inf
 
 
-def _spots(query: Query, dimension: int) -> FloatArray:
+def _spots(query: Watched, dimension: int) -> FloatArray:
     """Return single points worth trying for a query."""
     rng = np.random.default_rng(2)
     center, radius = _ball(query.public, dimension)
@@ -177,13 +177,13 @@ def _ball(public: dict[str, Any], dimension: int) -> tuple[FloatArray, float]:
     return center, float(np.asarray(public.get("edges", [1.0]))[-1])
 
 
-def _at_a_center(query: Query, otherwise: FloatArray) -> FloatArray:
+def _at_a_center(query: Watched, otherwise: FloatArray) -> FloatArray:
     """Return the place of the query's first cluster, as one row; the given one where it has none."""
     places = _lifted(query)
     return otherwise[None] if places is None else places[:1]
 
 
-def _lifted(query: Query) -> FloatArray | None:
+def _lifted(query: Watched) -> FloatArray | None:
     """Return the query's cluster centers as points of the data's own space; None where it has none."""
     public = query.public
     if "centers" not in public or "radius" not in public:

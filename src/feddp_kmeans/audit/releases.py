@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.audit.attack import Finding, Verdict, likelihood_score, sampled_score, verdict_on
 from feddp_kmeans.audit.case import Case, Clients
+from feddp_kmeans.audit.claim import Claim, claim_of
 from feddp_kmeans.audit.neighbours import Worst, worst_unit
-from feddp_kmeans.audit.watch import Query
-from feddp_kmeans.privacy.audit import Finding, Verdict, likelihood_score, sampled_score, verdict_on
-from feddp_kmeans.privacy.claims import Claim, claim_of
-from feddp_kmeans.privacy.noise_audit import CHECKS, Noise, noise_findings
+from feddp_kmeans.audit.noise_law import CHECKS, Noise, noise_findings
+from feddp_kmeans.audit.watch import Watched
 
 STATISTICAL_CHECKS = 2 * (2 + 2 * CHECKS)
 """Statistical checks of one release: alone and in company, two scores, and the noise with the unit and without it."""
@@ -74,7 +74,7 @@ def _attack(case: Case, worst: Worst, others: Clients, claim: Claim, runs: int, 
     return verdicts, [Noise(release, drawn.released, drawn.exact[None]) for drawn in known]
 
 
-def _draw(case: Case, query: Query, clients: Clients, runs: int, first: int) -> _Drawn:
+def _draw(case: Case, query: Watched, clients: Clients, runs: int, first: int) -> _Drawn:
     federation = case.federation(clients)
     released = []
     for number in range(first, first + runs):

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray
-from feddp_kmeans.federation import base
-from feddp_kmeans.federation.base import Federation, Statistic
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.wrapped import WrappedFederation
 from feddp_kmeans.privacy.ledger import Ledger
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream, StreamFactory
 from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.statistics.query import Query, Statistic
 
 MakeFederation = Callable[[Sequence[Any]], Federation]
 """A federation of these clients, an array of points each."""
@@ -25,7 +25,7 @@ _WORDS = 4
 
 
 @dataclass(frozen=True)
-class Query:
+class Watched:
     """What the clients were asked, and under which release."""
 
     statistic: Statistic
@@ -34,9 +34,9 @@ class Query:
     dimension: int
 
     @property
-    def asked(self) -> base.Query:
+    def asked(self) -> Query:
         """Return the question."""
-        return base.Query(self.statistic, self.public, self.dimension)
+        return Query(self.statistic, self.public, self.dimension)
 
     @property
     def digest(self) -> str:
@@ -48,7 +48,7 @@ class Query:
 class Answered:
     """One release as the server saw it."""
 
-    query: Query
+    query: Watched
     values: FloatArray
 
 
@@ -88,10 +88,10 @@ class Watch(WrappedFederation):
     def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
         """Return what the federation answers, and note it."""
         values = self._inner.noisy_sum(statistic, release, **public)
-        self.seen.append(Answered(Query(statistic, release, public, self.dimension), values.copy()))
+        self.seen.append(Answered(Watched(statistic, release, public, self.dimension), values.copy()))
         return values
 
-    def _noisy_sum(self, query: base.Query, release: Release, cohort: BoolArray | None) -> FloatArray:
+    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         del query, cohort
         raise FedDPError(f"release {release.name!r} must be asked for by noisy_sum: it was asked for beside the ledger.")
 
@@ -121,7 +121,7 @@ class Replay(Federation):
         assert self._watch.restarts is not None
         return self._watch.restarts
 
-    def _noisy_sum(self, query: base.Query, release: Release, cohort: BoolArray | None) -> FloatArray:
+    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
         del cohort
         if not self._answers:
             raise FedDPError(f"release {release.name!r} must have been asked for in the run that is replayed; it was not.")
@@ -139,7 +139,7 @@ class Known:
         self._federation = federation
         self._federation.begin(replace(plan, releases=silent, sampling_rate=1.0), seed=0)
 
-    def total(self, query: Query) -> FloatArray:
+    def total(self, query: Watched) -> FloatArray:
         """Return the exact sum, in the data's own units."""
         silent = replace(query.release, noise_multiplier=0.0, times=_MANY)
         return self._federation.noisy_sum(query.statistic, silent, **query.public)

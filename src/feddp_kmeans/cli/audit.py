@@ -12,7 +12,7 @@ from rich.table import Table
 
 from feddp_kmeans._files import write_whole
 from feddp_kmeans.audit.case import Case
-from feddp_kmeans.audit.run import Audit, audit
+from feddp_kmeans.audit.whole_audit import Audit, audit
 from feddp_kmeans.report.result import check_folder
 from feddp_kmeans.report.roc import roc_chart
 

@@ -6,8 +6,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._json import parse_json
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import check_budget
 from feddp_kmeans.privacy.odometer import Entry, Odometer, filter_for, totals
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_ledger
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 if TYPE_CHECKING:
-    from feddp_kmeans.deployment.job import Job
+    from feddp_kmeans.network.deployment.job import Job
 
 _PORT = 9443
 _STATE = ".feddp-runs"
@@ -56,8 +56,8 @@ def keys(
       feddp keys --site berlin                             # berlin.pub goes to the server, into public/sites/
 
     """
-    from feddp_kmeans.deployment.keys import write_site_key
-    from feddp_kmeans.deployment.kit import check_site_name, make_federation
+    from feddp_kmeans.network.deployment.keys import write_site_key
+    from feddp_kmeans.network.deployment.kit import check_site_name, make_federation
 
     if (folder is None) == (site is None):
         raise FedDPError("feddp keys must be given either a folder with --host, or --site.")
@@ -99,11 +99,11 @@ def serve(
       feddp serve --insecure -k 10 --epsilon 1 --box 0,1 --min-sites 3 --out run/
 
     """
-    from feddp_kmeans.deployment.kit import open_federation
-    from feddp_kmeans.deployment.processes import ended_by_signals
-    from feddp_kmeans.deployment.serve import listening_of
-    from feddp_kmeans.deployment.serve import serve as serve_job
-    from feddp_kmeans.deployment.superlink import Listening
+    from feddp_kmeans.network.deployment.children import ended_by_signals
+    from feddp_kmeans.network.deployment.kit import open_federation
+    from feddp_kmeans.network.deployment.serve import listening_of
+    from feddp_kmeans.network.deployment.serve import serve as serve_job
+    from feddp_kmeans.network.deployment.superlink import Listening
     from feddp_kmeans.report.result import check_folder
 
     check_folder(folder, force=force)
@@ -171,12 +171,12 @@ def join(
       feddp join --insecure 127.0.0.1:9443 --data berlin.csv --limit 2
 
     """
-    from feddp_kmeans.deployment.join import Connection
-    from feddp_kmeans.deployment.join import join as stay
-    from feddp_kmeans.deployment.kit import check_site_name, read_kit
-    from feddp_kmeans.deployment.processes import ended_by_signals
-    from feddp_kmeans.deployment.site import Site
-    from feddp_kmeans.federation.secure_sum.identity import load_identity
+    from feddp_kmeans.network.deployment.children import ended_by_signals
+    from feddp_kmeans.network.deployment.join import Connection
+    from feddp_kmeans.network.deployment.join import join as stay
+    from feddp_kmeans.network.deployment.kit import check_site_name, read_kit
+    from feddp_kmeans.network.deployment.site import Site
+    from feddp_kmeans.network.secure_sum.identity import load_identity
 
     tell = _teller(quiet)
     known = None
@@ -247,11 +247,11 @@ def simulate(
       feddp simulate clients/ --server public.csv -k 10 --epsilon 1 --out run/
 
     """
-    from feddp_kmeans.data.inputs import open_inputs
-    from feddp_kmeans.data.tables import client_paths
-    from feddp_kmeans.deployment.processes import ended_by_signals
-    from feddp_kmeans.deployment.simulate import simulate as simulate_job
+    from feddp_kmeans.network.deployment.children import ended_by_signals
+    from feddp_kmeans.network.deployment.simulate import simulate as simulate_job
     from feddp_kmeans.report.result import check_folder
+    from feddp_kmeans.tables.client_files import client_paths
+    from feddp_kmeans.tables.inputs import open_inputs
 
     options.limit_of(limit, limit_delta)
     check_folder(folder, force=force)
@@ -280,7 +280,7 @@ def simulate(
 
 def _job(settings: Settings, folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any) -> "Job":
     """Return a new run with these options, its paths as any process of this machine reads them."""
-    from feddp_kmeans.deployment.job import Job
+    from feddp_kmeans.network.deployment.job import Job
 
     return Job(
         run=secrets.token_hex(16),

@@ -6,10 +6,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.data.columns import Column, NumberColumn
-from feddp_kmeans.data.encoding import Schema
-from feddp_kmeans.data.learn import learn_schema
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.tables.columns import Column, NumberColumn
+from feddp_kmeans.tables.learn_schema import learn_schema
+from feddp_kmeans.tables.schema import Schema
 
 _SHOWN = 6
 

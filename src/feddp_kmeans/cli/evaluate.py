@@ -8,14 +8,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.server import kmeans_cost
-from feddp_kmeans.data.inputs import open_points
-from feddp_kmeans.data.lines import silent
-from feddp_kmeans.data.point_files import Tell
-from feddp_kmeans.data.tables import check_client_column, client_paths
-from feddp_kmeans.report.run import Run, read_run
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.report.finished_run import Run, read_run
+from feddp_kmeans.tables.client_files import check_client_column, client_paths
+from feddp_kmeans.tables.inputs import open_points
+from feddp_kmeans.tables.lines import silent
+from feddp_kmeans.tables.point_files import Tell
 
 _ROWS = 1 << 16
 

@@ -11,7 +11,6 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
@@ -19,12 +18,13 @@ from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.folders import LOOK, RELEASES, check_no_client, checked_folder, emptied, keeping, new_folder
 from feddp_kmeans.cli.options import command_line, err, note, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry
 
 if TYPE_CHECKING:
-    from feddp_kmeans.algorithm.feddp_kmeans import Clustering, Prepared
-    from feddp_kmeans.data.inputs import Inputs
+    from feddp_kmeans.algorithm.clustering import Clustering, Prepared
+    from feddp_kmeans.tables.inputs import Inputs
 
 Resume = Annotated[
     Path | None, typer.Option("--resume", help="Folder of a fit that was stopped, or of a choose-k: what is released is not paid again.")
@@ -67,9 +67,9 @@ def fit(
       feddp fit "phones/*.csv" --unit client --client-size 50 -k 5 --epsilon 2 --limit 4
 
     """
-    from feddp_kmeans.algorithm.feddp_kmeans import run
-    from feddp_kmeans.data.inputs import open_inputs
+    from feddp_kmeans.algorithm.clustering import run
     from feddp_kmeans.report.result import result_dict, write_result
+    from feddp_kmeans.tables.inputs import open_inputs
 
     most = options.limit_of(limit, limit_delta)
     folder = checked_folder(folder, resume, clients, force=force)
@@ -131,10 +131,10 @@ def choose_k(
       feddp fit clients/ --server public.csv -k 7 --epsilon 1 --resume look/ --out run/
 
     """
-    from feddp_kmeans.algorithm import feddp_kmeans
-    from feddp_kmeans.data.inputs import open_inputs
+    from feddp_kmeans.algorithm import clustering
     from feddp_kmeans.report.charts import elbow_chart
     from feddp_kmeans.report.result import check_folder
+    from feddp_kmeans.tables.inputs import open_inputs
 
     most = options.limit_of(limit, limit_delta)
     check_folder(folder, force=True)
@@ -148,7 +148,7 @@ def choose_k(
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)
     recorded.book_runs(odometer_of(clients, odometer), most, command_line())
     with keeping(recorded, folder, f"--out {folder}"), progress(prepared, quiet=quiet) as on_release:
-        elbow = feddp_kmeans.choose_k(recorded, prepared, seed=seed, on_release=on_release)
+        elbow = clustering.choose_k(recorded, prepared, seed=seed, on_release=on_release)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     ledger = recorded.ledger.rows()
     made = {"elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": command_line()}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import typer
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.cli.options import err
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.recorded import RECORD, RecordedFederation, read_record
 
 RELEASES, LOOK = "releases", "choose_k.json"

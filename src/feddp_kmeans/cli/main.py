@@ -11,8 +11,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from feddp_kmeans import __version__
-from feddp_kmeans._errors import BudgetError, FedDPError, without_text
+from feddp_kmeans import __version__, plugins
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.cli import options
@@ -21,6 +20,7 @@ from feddp_kmeans.cli.fit import choose_k, fit, progress, show
 from feddp_kmeans.cli.folders import INTERRUPTED
 from feddp_kmeans.cli.options import command_line, err, out
 from feddp_kmeans.cli.show import show_demo_costs, show_ledger
+from feddp_kmeans.errors import BudgetError, FedDPError, without_text
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 UNFORESEEN = 70
@@ -71,9 +71,9 @@ def demo(
     seed: Annotated[int, typer.Option("--data-seed", help="Which mixture is made up.")] = 0,
 ) -> None:
     """Cluster the paper's Gaussian mixture: 100 clients, 1,000 points each, 100 dimensions, 10 clusters."""
-    from feddp_kmeans.algorithm.feddp_kmeans import prepare, run
-    from feddp_kmeans.data.mixture import gaussian_mixture
+    from feddp_kmeans.algorithm.clustering import prepare, run
     from feddp_kmeans.federation.in_memory import InMemoryFederation
+    from feddp_kmeans.mixture import gaussian_mixture
     from feddp_kmeans.report.result import check_folder, result_dict, write_result
 
     check_folder(folder, force=True)
@@ -106,7 +106,7 @@ def plan(
       feddp plan -k 10 --server public.csv --unit client --client-size 50 --clients 2000 --json
 
     """
-    from feddp_kmeans.algorithm.feddp_kmeans import prepare, prepare_serverless
+    from feddp_kmeans.algorithm.clustering import prepare, prepare_serverless
 
     if server is None and dimension is not None and dimension > 0 and settings.method == MethodName.REFINED:
         prepared = prepare_serverless(settings, dimension, n_clients)
@@ -213,53 +213,6 @@ def report(
 
 
 @app.command()
-def reproduce(
-    name: Annotated[str | None, typer.Argument(help="An experiment, or all; without it they are listed.")] = None,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for runs, figures and page; an interrupted run goes on from it.")] = Path(
-        "reproduction"
-    ),
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Runs of every setting. (default: the experiment's)")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A few settings and seeds: a first look in minutes.")] = False,
-    processes: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 1,
-    tables: Annotated[
-        Path | None, typer.Option("--tables", envvar="FEDDP_TABLES", help="Folder with the census and Stack Exchange tables.")
-    ] = None,
-) -> None:
-    """Make the paper's figures and tables, and a page that puts them beside the paper's words.
-
-    Examples:
-      feddp reproduce mixture-point --quick --jobs 2
-      feddp reproduce all --jobs 2 --tables tables/ --out reproduction/
-
-    """
-    from feddp_kmeans.cli.reproduce import list_experiments, run_experiments
-
-    if name is None:
-        list_experiments(out)
-        return
-    for path in run_experiments(name, folder, seeds=seeds, quick=quick, processes=processes, tables=tables, console=err):
-        out.print(str(path), highlight=False, soft_wrap=True)
-
-
-@app.command()
-def bench(
-    folder: Annotated[Path, typer.Option("--out", help="Where bench.json and the picture go.")] = Path("bench"),
-    quick: Annotated[bool, typer.Option("--quick", help="Two problems only: less than a minute.")] = False,
-    as_json: options.Json = False,
-) -> None:
-    """Measure whole private runs on this machine: CPU seconds and memory, and how they grow with points, dimensions, clusters, clients."""
-    from feddp_kmeans.cli.bench import run_bench, show_bench
-
-    found, written = run_bench(folder, quick=quick, console=err)
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-        return
-    show_bench(found, out)
-    for path in written:
-        out.print(str(path), highlight=False, soft_wrap=True)
-
-
-@app.command()
 @options.takes_settings(defaults={"clusters": "2", "epsilon": 8.0})
 def audit(
     settings: Settings,
@@ -296,10 +249,14 @@ def audit(
         raise typer.Exit(1)
 
 
+for _name in plugins.names(plugins.COMMANDS):
+    app.command(_name)(plugins.load(plugins.COMMANDS, _name))
+
+
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
     """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
     if server is not None:
-        from feddp_kmeans.data.inputs import read_server
+        from feddp_kmeans.tables.inputs import read_server
 
         return read_server(server)
     if dimension is None or dimension < 1:

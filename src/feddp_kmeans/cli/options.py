@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.odometer import Limit
 
 out = Console()

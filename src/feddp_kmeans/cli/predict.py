@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans.data.broken import named_errors
-from feddp_kmeans.data.csv_files import CsvFile
-from feddp_kmeans.data.formats import CSV, check_file, has_names, read_schema, read_tables
-from feddp_kmeans.data.inputs import open_points
-from feddp_kmeans.data.lines import silent
-from feddp_kmeans.data.point_files import Tell
-from feddp_kmeans.data.tables import LABELS
-from feddp_kmeans.report.run import Run, read_run
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.report.finished_run import Run, read_run
+from feddp_kmeans.tables.broken import named_errors
+from feddp_kmeans.tables.client_files import LABELS
+from feddp_kmeans.tables.csv_files import CsvFile
+from feddp_kmeans.tables.formats import CSV, check_file, has_names, read_schema, read_tables
+from feddp_kmeans.tables.inputs import open_points
+from feddp_kmeans.tables.lines import silent
+from feddp_kmeans.tables.point_files import Tell
 
 LABEL = "cluster"
 _ROWS = 1 << 16

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import parse_json
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.report.page import render_page
 
 _NEEDED = (

@@ -11,8 +11,8 @@ from feddp_kmeans._typing import FloatArray
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.choose_k import Elbow
-    from feddp_kmeans.algorithm.feddp_kmeans import Clustering
-    from feddp_kmeans.data.federated import FederatedData
+    from feddp_kmeans.algorithm.clustering import Clustering
+    from feddp_kmeans.federated_data import FederatedData
 
 
 def show_ledger(console: Console, rows: list[dict[str, Any]], title: str) -> None:

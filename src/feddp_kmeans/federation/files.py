@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from feddp_kmeans.federation.batches import PointSource, SourceClients
 from feddp_kmeans.federation.local import LocalFederation
+from feddp_kmeans.silos.batches import PointSource, SourceClients
 
 
 class FileFederation(LocalFederation):

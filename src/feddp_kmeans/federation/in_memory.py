@@ -1,101 +1,14 @@
 """Clients as arrays of this process: one array a client, or one table of all clients' rows."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
-from feddp_kmeans._errors import FedDPError
-from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
-from feddp_kmeans.federation.base import ClientBatch
-from feddp_kmeans.federation.batches import Clients, KeptClients, SourceClients, as_floats, batch_rows, finite_batch
 from feddp_kmeans.federation.local import LocalFederation
-from feddp_kmeans.federation.pages import ReadPages
+from feddp_kmeans.silos.batches import Clients, KeptClients, SourceClients
+from feddp_kmeans.silos.memory import ArraySource, TableClients, as_points
 
 _KEPT_NUMBERS = 1 << 25
 """Numbers that are kept in batches during a run: 256 MiB, and as much again encoded."""
-
-
-class ArraySource:
-    """One client's points as an array or a sparse matrix, never changed."""
-
-    def __init__(self, points: Any) -> None:
-        self._points = points
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of columns."""
-        return int(self._points.shape[1])
-
-    def read(self) -> Any:
-        """Return the points as they were given."""
-        return self._points
-
-    def pieces(self, rows: int) -> Iterator[Points]:
-        """Yield the rows as float64 or float32, at most ``rows`` at a time: views where that is what they are."""
-        read = ReadPages(self._points)
-        for start in range(0, self._points.shape[0], rows):
-            piece = self._points[start : start + rows]
-            yield as_floats(piece)
-            read.add(piece)
-
-
-class TableClients:
-    """Clients as runs of rows of one table: client j holds rows ``starts[j]:starts[j + 1]``. Nothing is kept for a single client.
-
-    Where the rows of a client are not together, ``order`` lists them client by client.
-    """
-
-    def __init__(self, table: Any, starts: IntArray, order: IntArray | None = None) -> None:
-        if len(starts) < 2:
-            raise FedDPError("clients must be at least one, got none.")
-        self._table = table
-        self._starts = starts
-        self._order = order
-        self.dimension = int(table.shape[1])
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    @property
-    def numbers(self) -> int:
-        """Return how many numbers and rows are stored."""
-        return int(self._table.size + self._table.shape[0])
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self._rows(int(start), int(end)) for start, end in zip(self._starts[:-1], self._starts[1:], strict=True))
-
-    def points(self) -> Iterator[ClientBatch]:
-        """Yield all points in batches that do not tell the clients apart, in the order of the table."""
-        for piece in ArraySource(self._table).pieces(batch_rows(self.dimension)):
-            yield finite_batch(piece, np.array([piece.shape[0]]))
-
-    def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
-        """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
-        read = ReadPages(self._table)
-        for first, end in self._runs(batch_rows(self.dimension)):
-            points = self._rows(int(self._starts[first]), int(self._starts[end]))
-            sizes = np.diff(self._starts[first : end + 1])
-            if cohort is None:
-                yield finite_batch(as_floats(points), sizes)
-            else:
-                taken = cohort[first:end]
-                yield finite_batch(as_floats(points[np.repeat(taken, sizes)]), sizes[taken])
-            read.add(points)
-
-    def _runs(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield first and end of runs of at most this many clients that hold at most this many rows; a larger client is alone."""
-        first = 0
-        while first < len(self):
-            end = int(np.searchsorted(self._starts, self._starts[first] + rows, side="right")) - 1
-            end = max(min(end, first + rows), first + 1)
-            yield first, end
-            first = end
-
-    def _rows(self, start: int, end: int) -> Any:
-        return self._table[start:end] if self._order is None else self._table[self._order[start:end]]
 
 
 class InMemoryFederation(LocalFederation):
@@ -117,11 +30,7 @@ class InMemoryFederation(LocalFederation):
 
         The number of distinct values is the number of clients, and so is taken as public.
         """
-        table = as_points(points, "X")
-        labels = _distinguished(np.asarray(groups))
-        if labels.shape != (table.shape[0],):
-            raise FedDPError(f"groups must hold one value a row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
-        return cls(_grouped(table, labels))
+        return cls(TableClients.from_groups(points, groups))
 
     @classmethod
     def from_offsets(cls, points: Any, offsets: Any) -> "InMemoryFederation":
@@ -129,110 +38,4 @@ class InMemoryFederation(LocalFederation):
 
         Millions of clients cost no more than their rows: no object is made for any of them.
         """
-        table = as_points(points, "X")
-        starts = np.asarray(offsets)
-        if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
-            raise FedDPError(f"offsets must be whole numbers, one a client and one more, got {starts.dtype} of shape {starts.shape}.")
-        starts = starts.astype(np.int64, copy=False)
-        if starts[0] != 0 or starts[-1] != table.shape[0] or (np.diff(starts) < 0).any():
-            raise FedDPError(f"offsets must ascend from 0 to the {table.shape[0]} rows of X, got {starts[0]} to {starts[-1]}.")
-        return cls(TableClients(table, starts))
-
-
-def _grouped(table: Any, labels: Any) -> TableClients:
-    """Return a client for each distinct label, in the order of the labels, and its rows in the order of the table."""
-    order = None
-    if not _ascends(labels):
-        order = np.argsort(labels, kind="stable")
-        labels = labels[order]
-    changes = labels[1:] != labels[:-1]
-    if labels.dtype.kind in "fcmM":
-        changes &= ~(np.isnan(labels[1:]) & np.isnan(labels[:-1]))
-    inner = np.flatnonzero(changes) + 1
-    starts = np.concatenate([[0], inner, [len(labels)] * bool(len(labels))])
-    return TableClients(table, starts.astype(np.int64), order)
-
-
-def _distinguished(labels: Any) -> Any:
-    """Return labels that sort: objects by number, since a NaN or a None among them would leave rows of one client apart."""
-    if labels.dtype.kind != "O" or labels.ndim != 1:
-        return labels
-    numbers: dict[Any, int] = {}
-    try:
-        return np.array([numbers.setdefault(label if label == label else None, len(numbers)) for label in labels], dtype=np.int64)  # noqa: PLR0124
-    except (TypeError, ValueError):
-        raise FedDPError("groups must be words or numbers, got another object.") from None
-
-
-def _ascends(labels: Any) -> bool:
-    """Return whether the labels are sorted already: one look, where sorting would need twice their memory."""
-    try:
-        return bool((labels[:-1] <= labels[1:]).all())
-    except TypeError:
-        return False
-
-
-def as_points(points: Any, name: str) -> Any:
-    """Return a two-dimensional numeric array or CSR matrix of these points; refuse anything else."""
-    array = _as_csr(points, name) if sparse.issparse(points) else _as_table(points, name)
-    if array.shape[1] == 0:
-        raise FedDPError(f"{name} must have at least one column, got shape {array.shape}.")
-    if array.dtype.kind in "biuf":
-        return array
-    return np.column_stack([_as_floats(array[:, index], name, column) for index, column in enumerate(_names(points, array))])
-
-
-def refuse_words(points: Any, name: str) -> None:
-    """Refuse what has not two dimensions, and words, by the column: numpy and scikit-learn would quote the cells."""
-    kinds = {getattr(kind, "kind", "O") for kind in points.dtypes} if hasattr(points, "columns") and hasattr(points, "dtypes") else set("O")
-    if sparse.issparse(points) or kinds <= set("biuf"):
-        return
-    array = _as_table(points, name)
-    if array.dtype.kind in "OUS":
-        for index, column in enumerate(_names(points, array)):
-            with suppress(TypeError):  # what scikit-learn says of an object that is neither a word nor a number quotes nothing
-                _as_floats(array[:, index], name, column, (ValueError, OverflowError))
-
-
-def _as_csr(points: Any, name: str) -> Any:
-    rows = points.tocsr()
-    if rows.ndim != 2:
-        raise FedDPError(f"{name} must have two dimensions (points, coordinates), got shape {rows.shape}.")
-    if rows.dtype.kind in "biuf":
-        return rows
-    try:
-        return rows.astype(np.float64)
-    except (TypeError, ValueError):
-        raise FedDPError(f"{name} must hold numbers only, got values of type {rows.dtype}.") from None
-
-
-def _as_table(points: Any, name: str) -> Any:
-    try:
-        array = np.asarray(points)
-    except ValueError:
-        raise FedDPError(f"{name} must be a table of numbers, got rows of different lengths.") from None
-    if array.ndim != 2:
-        raise FedDPError(
-            f"{name} must have two dimensions (points, coordinates), got shape {array.shape}. Reshape your data: one point is one row."
-        )
-    return array
-
-
-def _names(points: Any, array: Any) -> list[str | int]:
-    """Return what the columns are called; their numbers where they have no names."""
-    names = list(getattr(points, "column_names", getattr(points, "columns", ())))
-    named = len(names) == array.shape[1] and all(isinstance(name, str) for name in names)
-    return names if named else list(range(array.shape[1]))
-
-
-def _as_floats(cells: Any, name: str, column: str | int, wrong: tuple[type[Exception], ...] = (Exception,)) -> FloatArray:
-    found: FloatArray | None = None
-    if cells.dtype.kind in "OUS":
-        with suppress(*wrong):
-            found = cells.astype(np.float64)
-    if found is None:
-        raise FedDPError(
-            f"{name} must hold numbers only, got something else in column {column!r:.80}: "
-            "leave the column out, or encode it with a schema (feddp_kmeans.data.learn.learn_schema)."
-        )
-    return found
+        return cls(TableClients.from_offsets(points, offsets))

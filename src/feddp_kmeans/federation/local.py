@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
-from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
-from feddp_kmeans.federation.base import Federation, Query
-from feddp_kmeans.federation.batches import Clients, KeptClients
-from feddp_kmeans.federation.threads import add_batches
+from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.silos.batches import Clients, KeptClients, exact_sum
+from feddp_kmeans.statistics.query import Query
 
 
 class LocalFederation(Federation):
@@ -49,10 +47,3 @@ class LocalFederation(Federation):
     def _forget(self) -> None:
         if isinstance(self._clients, KeptClients):
             self._clients.forget()
-
-
-def exact_sum(clients: Clients, query: Query, cohort: BoolArray | None = None) -> IntArray:
-    """Return the sum of a statistic over these clients without noise: for whoever holds their points, and never for release."""
-    total = np.zeros(query.size, dtype=np.int64)
-    add_batches(total, clients.whole(cohort) if query.statistic.whole_clients else clients.points(), query)
-    return total

@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import locked, npy_bytes, write_whole
 from feddp_kmeans._json import check_format, parse_json
 from feddp_kmeans._typing import BoolArray, FloatArray
-from feddp_kmeans.federation.base import Federation, Query
+from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.wrapped import WrappedFederation
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.odometer import Entry, new_run
 from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.statistics.query import Query
 
 RECORD = "releases.json"
 

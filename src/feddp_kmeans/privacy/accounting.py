@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
 _LARGEST_EPSILON = 1e3

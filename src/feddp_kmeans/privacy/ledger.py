@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from feddp_kmeans._errors import BudgetError
+from feddp_kmeans.errors import BudgetError
 from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import check_fields, check_format, parse_json
+from feddp_kmeans.errors import FedDPError
 
 FORMAT = 1
 

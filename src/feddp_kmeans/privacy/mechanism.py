@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.noise import SAMPLER_LOG_ERROR, RandomStream, discrete_gaussian, rounded_laplace
 
 if TYPE_CHECKING:

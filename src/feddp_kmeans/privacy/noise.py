@@ -19,8 +19,8 @@ from typing import Protocol
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans.errors import FedDPError
 
 SAMPLER_LOG_ERROR = 2.0**-41
 """Bound on |log(law of a draw / ideal law)|; it includes what separates a discrete from a rounded Gaussian."""

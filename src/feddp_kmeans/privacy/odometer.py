@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from feddp_kmeans._errors import BudgetError, FedDPError
 from feddp_kmeans._files import locked, write_whole
 from feddp_kmeans._json import parse_json
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.entry import Entry, new_run
 from feddp_kmeans.privacy.marks import Mark, Marks
 from feddp_kmeans.privacy.totals import LIMIT_DELTA, Limit, Total, filter_for, total_for, totals

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from feddp_kmeans._errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.accounting import calibrate_scale, check_budget, composed_epsilon, gaussian_mu
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import accounting_work, filter_epsilon, runs_epsilon
 from feddp_kmeans.privacy.entry import Entry
 from feddp_kmeans.privacy.unit import PrivacyUnit

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from feddp_kmeans._errors import FedDPError
+from feddp_kmeans.errors import FedDPError
 
 RELATION = "add-remove"
 """Neighbouring data sets differ by one unit that is present in one of them and absent from the other.

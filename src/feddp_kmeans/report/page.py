@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from feddp_kmeans.report.budget import budget_section
+from feddp_kmeans.report.budget_section import budget_section
 from feddp_kmeans.report.charts import elbow_chart
-from feddp_kmeans.report.clusters import clusters_section
+from feddp_kmeans.report.cluster_section import clusters_section
 from feddp_kmeans.report.guarantee import asked_section, banner, guarantee_section, is_private
 from feddp_kmeans.report.rerun import rerun_section
 from feddp_kmeans.report.server_map import map_section

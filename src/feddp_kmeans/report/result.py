@@ -13,16 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feddp_kmeans._errors import FedDPError
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering
-from feddp_kmeans.data.columns import Described
-from feddp_kmeans.data.encoding import Schema
+from feddp_kmeans.algorithm.clustering import Clustering
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.report.page import render_page
 from feddp_kmeans.report.server_map import server_map
+from feddp_kmeans.tables.columns import Described
+from feddp_kmeans.tables.schema import Schema
 
 _LIBRARIES = ("cryptography", "dp-accounting", "numpy", "scikit-learn", "scipy")
 """What the numbers depend on."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.feddp_kmeans import Clustering
+from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.report.charts import map_chart
 
 MOST_POINTS = 1500

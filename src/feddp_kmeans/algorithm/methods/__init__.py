@@ -1,0 +1,1 @@
+"""Methods: what is released, and what the server makes of it."""

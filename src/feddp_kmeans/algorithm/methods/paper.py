@@ -1,0 +1,194 @@
+"""Method ``paper``: the noisy aggregates of Algorithms 1 and 2 as the paper states them, for both privacy units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.client_bounds import ClientBounds
+from feddp_kmeans.algorithm.server import centers_from_sums, credible_weights, symmetric_from_upper, top_subspace
+from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.plan import Plan, epsilon_share_multiplier
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics import paper_sums as statistics
+from feddp_kmeans.statistics.arithmetic import project
+from feddp_kmeans.statistics.fixed_point import Ball
+from feddp_kmeans.statistics.query import Statistic
+
+SHARES = {PrivacyUnit.POINT: (0.2, 0.2, 0.45, 0.15), PrivacyUnit.CLIENT: (0.35, 0.1, 0.45, 0.1)}
+"""The paper's rule of thumb: epsilon_1, epsilon_2, epsilon_3G, epsilon_3L as parts of epsilon_init."""
+
+
+@dataclass(frozen=True)
+class _Aggregate:
+    """One aggregate of the paper: what is summed, under which noise, and how much of it one unit may be."""
+
+    name: str
+    statistic: Statistic
+    mechanism: Mechanism
+    sensitivity: float
+    bound: float | None = None
+
+    def integer_sensitivity(self, ball: Ball) -> float:
+        """Return what the statistic states in the norm of the noise."""
+        public = {"center": ball.center, "radius": ball.radius, "bound": self.bound}
+        stated = self.statistic.sensitivity(**public).under(self.mechanism)
+        assert stated is not None
+        return stated
+
+
+class PaperMethod:
+    """The paper's releases: outer product, weights, sums and counts; then sums and counts for every Lloyd step."""
+
+    def __init__(
+        self,
+        unit: PrivacyUnit,
+        ball: Ball,
+        k: int,
+        server_points: FloatArray,
+        lloyd_steps: int,
+        bounds: ClientBounds | None = None,
+        count_noise: Mechanism = Mechanism.LAPLACE,
+    ) -> None:
+        self.unit = unit
+        self.ball = ball
+        self.k = k
+        self.server_points = server_points
+        self.lloyd_steps = lloyd_steps
+        made = _point_aggregates(ball, count_noise) if bounds is None else _client_aggregates(bounds, count_noise)
+        self.aggregates = {aggregate.name: aggregate for aggregate in made}
+
+    def requests(self, epsilon: float, delta: float, shares: Sequence[float] | None = None, *, with_init: bool = True) -> list[Release]:
+        """Return the releases, each with the noise that meets its own share of the budget (Theorem 1).
+
+        A Lloyd step gets as much as step 3 of the initialization, divided between sums and counts alike. Without the initialization
+        the Lloyd steps have the whole budget.
+        """
+        first, second, sums, counts = shares or SHARES[self.unit]
+        total = first + second + (1 + self.lloyd_steps) * (sums + counts)
+        dimension, k, steps = self.ball.dimension, self.k, self.lloyd_steps
+        rows = [
+            ("outer product", first, dimension * (dimension + 1) // 2, 1),
+            ("weights", second, len(self.server_points), 1),
+            ("sums", sums, k * dimension, 1),
+            ("counts", counts, k, 1),
+        ]
+        if steps:
+            rows += [("lloyd sums", sums, k * dimension, steps), ("lloyd counts", counts, k, steps)]
+        if not with_init:
+            rows, total = rows[4:], steps * (sums + counts)
+        deltas = sum(times for name, _, _, times in rows if self.aggregates[name].mechanism is Mechanism.GAUSSIAN)
+        finite = epsilon if np.isfinite(epsilon) else 1.0
+        return [
+            Release(
+                name=name,
+                mechanism=(a := self.aggregates[name]).mechanism,
+                sensitivity=a.sensitivity,
+                integer_sensitivity=a.integer_sensitivity(self.ball),
+                noise_multiplier=epsilon_share_multiplier(a.mechanism, finite * share / total, delta / deltas),
+                values=values,
+                times=times,
+            )
+            for name, share, values, times in rows
+        ]
+
+    def bind(self, federation: Federation, plan: Plan, seed: int) -> "PaperRun":
+        """Return the method at work on one federation."""
+        del seed  # The paper's method draws nothing but noise.
+        return PaperRun(self, federation, plan)
+
+
+class PaperRun:
+    """One run of the paper's method."""
+
+    def __init__(self, method: PaperMethod, federation: Federation, plan: Plan) -> None:
+        self._method = method
+        self._federation = federation
+        self._plan = plan
+        self._ball = method.ball
+        self.server_weights: FloatArray = np.ones(len(method.server_points))
+        self.center_stddev: FloatArray = np.zeros(method.k)
+        self.count_stddev = 0.0
+        self.remarks: list[str] = []
+
+    def projection(self) -> FloatArray:
+        """Return Pi: the top k eigenvectors of the noisy outer product, as columns (step 1)."""
+        upper = self._noisy_sum("outer product")
+        return top_subspace(symmetric_from_upper(upper, self._ball.dimension), self._method.k)
+
+    def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the projected server points and their noisy weights, with those that may be noise set to zero (step 2)."""
+        projected = project(self._ball.encode(self._method.server_points), projection)
+        noisy = self._noisy_sum("weights", centers=projected, projection=projection)
+        self.server_weights = credible_weights(noisy, self._plan["weights"].stddev, self._method.k)
+        return projected, self.server_weights
+
+    def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return centers in full space, and the noisy counts, of the clusters around the projected centers (step 3)."""
+        lifted = self._ball.decode(projected_centers @ projection.T)
+        return self._divide("sums", "counts", lifted, centers=projected_centers, projection=projection)
+
+    def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the centers after one noisy Lloyd step, and the noisy counts."""
+        targets = (centers - self._ball.center) / self._ball.grid
+        return self._divide("lloyd sums", "lloyd counts", centers, centers=targets)
+
+    def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, **public: Any) -> tuple[FloatArray, FloatArray]:
+        ball = self._ball
+        sums = self._noisy_sum(sums_name, **public).reshape(fallback.shape)
+        counts = self._noisy_sum(counts_name, **public)
+        # Below this count noise may be all there is.
+        smallest = max(0.5, 2 * self._plan[counts_name].stddev)
+        if (unsure := int(np.sum(counts < smallest))) > 0:
+            self.remarks.append(
+                f"{sums_name}: {unsure} of {len(counts)} noisy counts may be noise alone; those centers stayed where they were"
+            )
+        means = centers_from_sums(sums, counts, fallback - ball.center, smallest)
+        self.center_stddev = self._plan[sums_name].stddev / np.maximum(counts, smallest)
+        self.count_stddev = self._plan[counts_name].stddev
+        return ball.clip(ball.center + means), counts
+
+    def _noisy_sum(self, name: str, **public: Any) -> FloatArray:
+        aggregate = self._method.aggregates[name]
+        if aggregate.bound is not None:
+            public["bound"] = float(aggregate.bound)
+        return self._federation.noisy_sum(
+            aggregate.statistic, self._plan[name], center=self._ball.center, radius=self._ball.radius, **public
+        )
+
+
+def _point_aggregates(ball: Ball, count_noise: Mechanism) -> list[_Aggregate]:
+    """Return the aggregates of points: sensitivities Delta^2, 1, Delta and 1; a count's is 1 in either norm."""
+    gaussian, radius = Mechanism.GAUSSIAN, ball.radius
+    return [
+        _Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius**2),
+        _Aggregate("weights", statistics.CLUSTER_COUNTS, count_noise, 1.0),
+        _Aggregate("sums", statistics.CLUSTER_SUMS, gaussian, radius),
+        _Aggregate("counts", statistics.CLUSTER_COUNTS, count_noise, 1.0),
+        _Aggregate("lloyd sums", statistics.CLUSTER_SUMS, gaussian, radius),
+        _Aggregate("lloyd counts", statistics.CLUSTER_COUNTS, count_noise, 1.0),
+    ]
+
+
+def _client_aggregates(bounds: ClientBounds, count_noise: Mechanism) -> list[_Aggregate]:
+    """Return the aggregates of clients: each clipped to its own bound; step 3 sends means and presences."""
+
+    def vectors(name: str, statistic: Statistic, bound: float) -> _Aggregate:
+        return _Aggregate(name, statistic, Mechanism.GAUSSIAN, bound, bound)
+
+    def counts(name: str, statistic: Statistic, bound: float) -> _Aggregate:
+        stated = statistic.sensitivity(bound=bound).under(count_noise)
+        assert stated is not None
+        return _Aggregate(name, statistic, count_noise, stated / statistics.COUNT_STEPS, bound)
+
+    return [
+        vectors("outer product", statistics.CLIENT_OUTER_PRODUCT, bounds.outer_product),
+        counts("weights", statistics.CLIENT_CLUSTER_COUNTS, bounds.weights),
+        vectors("sums", statistics.CLIENT_CLUSTER_MEANS, bounds.means),
+        counts("counts", statistics.CLIENT_PRESENCE, bounds.presence),
+        vectors("lloyd sums", statistics.CLIENT_CLUSTER_SUMS, bounds.sums),
+        counts("lloyd counts", statistics.CLIENT_CLUSTER_COUNTS, bounds.counts),
+    ]

@@ -1,0 +1,137 @@
+"""The whole audit: books, samplers, every release by itself, and whole runs, side by side in several processes."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from feddp_kmeans._processes import side_by_side
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.audit import cohorts, releases
+from feddp_kmeans.audit.attack import FAILURE_CHANCE, Finding, Verdict
+from feddp_kmeans.audit.books import book_findings
+from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.neighbours import worst_for_all
+from feddp_kmeans.audit.noise_law import law_checks, law_findings
+from feddp_kmeans.audit.whole_runs import WHOLE, WholeRuns, judge, statistical_checks, whole_runs
+from feddp_kmeans.errors import BudgetError, FedDPError
+
+RUNS = 1000
+"""Runs of each kind: with the unit and without it."""
+
+_FOR_ONE = 3
+"""Runs of a single release for one whole run: they are far quicker."""
+
+_CHUNK = 50
+"""Whole runs that are done at once."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All that an audit found."""
+
+    case: Case
+    findings: tuple[Finding, ...]
+    verdicts: dict[str, Verdict] = field(repr=False)
+    """On every release that was attacked, and on whole runs."""
+
+    @property
+    def refuted(self) -> bool:
+        """Return whether any check refutes what is claimed."""
+        return any(finding.refuted for finding in self.findings)
+
+    @property
+    def failure_chance(self) -> float:
+        """Return the chance that code that is right is refuted: all checks that were made together."""
+        return math.fsum(finding.failure_chance for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as plain data."""
+        settings = self.case.settings
+        return {
+            "refuted": self.refuted,
+            "epsilon_claimed": settings.epsilon,
+            "delta": settings.delta,
+            "privacy_unit": settings.privacy_unit,
+            "relation": "add-remove",
+            "method": settings.method,
+            "n_clusters": settings.n_clusters,
+            "dimension": self.case.dimension,
+            "server_data": self.case.with_server,
+            "failure_chance": self.failure_chance,
+            "verdicts": {name: verdict.to_dict() for name, verdict in self.verdicts.items()},
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the audit that can be done by itself: whole runs from one number to another, or one release."""
+
+    release: str | None = None
+    first: int = 0
+    end: int = 0
+
+
+def audit(
+    case: Case,
+    *,
+    runs: int = RUNS,
+    names: Sequence[str] = (),
+    jobs: int = 1,
+    failure_chance: float = FAILURE_CHANCE,
+    on_part: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Audit:
+    """Return the audit of a case. With ``names``, only these releases are attacked, and no whole runs.
+
+    Code that cannot be audited because it fails on some data is refuted as well: an error that depends on the points tells about them.
+    """
+    if runs < 20:
+        raise FedDPError(f"runs must be at least 20, got {runs}.")
+    planned = [release.name for release in case.plan.releases]
+    for name in names:
+        if name not in planned:
+            raise FedDPError(f"release must be one of {planned}, got {name!r}.")
+    try:
+        made = {query.release.name for query in case.queries}
+        return _audit(case, runs, [name for name in names or planned if name in made], jobs, failure_chance, on_part, whole_too=not names)
+    except (FedDPError, BudgetError, ArithmeticError, ValueError, TypeError, IndexError) as error:
+        told = f"{type(error).__name__}: {error}"
+        return Audit(case, (Finding("runs do not fail, whatever the points are", WHOLE, told, refuted=True),), {})
+
+
+def _audit(
+    case: Case, runs: int, names: list[str], jobs: int, failure_chance: float, on_part: Callable[[int, int], None], *, whole_too: bool
+) -> Audit:
+    chance = failure_chance / _statistical_checks(case)
+    findings = [*book_findings(case), *law_findings(chance, case.seed)]
+    verdicts: dict[str, Verdict] = {}
+    unit = worst_for_all(case)
+    findings += cohorts.cohort_findings(case, unit, chance)
+    parts = [_Part(release=name) for name in names]
+    if whole_too:
+        parts += [_Part(first=first, end=min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
+    together = WholeRuns()
+    on_part(0, len(parts))
+    for done, found in enumerate(side_by_side(_do, [(case, part, unit, runs, chance) for part in parts], jobs), 1):
+        if isinstance(found, WholeRuns):
+            together.add(found)
+        else:
+            verdicts[found.name] = found.verdict
+            findings += found.findings
+        on_part(done, len(parts))
+    if whole_too:
+        verdicts[WHOLE], judged = judge(case, together, chance)
+        findings += judged
+    ordered = {name: verdicts[name] for name in (*names, WHOLE) if name in verdicts}
+    return Audit(case, tuple(findings), ordered)
+
+
+def _statistical_checks(case: Case) -> int:
+    return len(case.plan.releases) * releases.STATISTICAL_CHECKS + statistical_checks(case) + cohorts.STATISTICAL_CHECKS + law_checks()
+
+
+def _do(case: Case, part: _Part, unit: FloatArray, runs: int, chance: float) -> WholeRuns | releases.ReleaseAudit:
+    if part.release is not None:
+        return releases.audit_release(case, part.release, runs=_FOR_ONE * runs, chance=chance)
+    return whole_runs(case, unit, range(part.first, part.end))

@@ -1,5 +1,0 @@
-"""The ClientApp, for SuperNodes that run what the server sends."""
-
-from feddp_kmeans.deployment.apps import client_app
-
-app = client_app()

@@ -1,0 +1,188 @@
+"""Flower's processes as children: started with a log, waited for until they are ready, and ended with us.
+
+Each child watches its parent (``deployment.child``), so none outlives a parent that is killed. What they serve is behind a gate: a secret
+that is new for each start opens it, and reaches a child by a pipe, never by a command line, the environment or a file.
+"""
+
+import http.client
+import os
+import secrets
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.deployment import child
+from feddp_kmeans.network.flower import OFF
+from feddp_kmeans.silos.threads import THREADS
+
+_STOP = 20.0
+"""Seconds that a child has to end by itself; flwr ends itself by force after ten."""
+
+_READY = 300.0
+"""Seconds that a child has to be ready. It takes ten on an idle machine, and ends by itself if something is wrong."""
+
+_LOOK = 0.1
+_ANSWER = 10.0
+_HEALTH, _GUARDED = "/health", "/docs"
+_KEPT = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "PYTHONPATH", THREADS}
+    | {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
+)
+"""What a child sees of our environment, with LC_*. Anything else might open another port, trust a header or take a proxy."""
+
+
+class Child:
+    """One of Flower's processes, with its log in a file of the private folder ``home``."""
+
+    def __init__(self, program: str, arguments: Sequence[str], home: Path, secret: str) -> None:
+        self.program = program
+        self._log = home / f"{program}.log"
+        command = [sys.executable, "-P", child.__file__, str(os.getpid()), str(home), program, *arguments]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                command, env=_environment(home), stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError), self._process.stdin as pipe:
+            pipe.write(secret.encode())
+
+    @property
+    def pid(self) -> int:
+        """Return the number of the process."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Return whether the process is alive."""
+        return self._process.poll() is None
+
+    def log(self) -> str:
+        """Return what the process has said so far."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the process to end; return whether it has."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float = _READY) -> None:
+        """Wait until the process is ready; raise if it ends before, or takes too long."""
+        end = time.monotonic() + seconds
+        while not ready() or not self.running:
+            if not self.running:
+                raise FedDPError(f"the {self.program} must start, but it ended: {last_words(self.log())}")
+            if time.monotonic() > end:
+                raise FedDPError(f"the {self.program} must be ready within {seconds:g} s; it is not.")
+            time.sleep(_LOOK)
+
+    def stop(self) -> None:
+        """End the process, gently first, and whatever is left of its group."""
+        if self.running:
+            self._process.terminate()
+            self.wait(_STOP)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@contextmanager
+def private_folder(parent: str | None = None) -> Iterator[Path]:
+    """Yield a new folder that only we may read, removed at the end; among the temporary files if no parent is given."""
+    folder = Path(tempfile.mkdtemp(prefix="feddp-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def started(program: str, arguments: Sequence[str], home: Path, secret: str) -> Iterator[Child]:
+    """Yield a child that is stopped at the end of the block."""
+    process = Child(program, arguments, home, secret)
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP end the block as Ctrl-C does: children are stopped and files removed."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def free_port() -> int:
+    """Return a port of the loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_taken(port: int) -> bool:
+    """Return whether something on this machine listens on a port already."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_healthy(port: int, authority: Path | None = None) -> bool:
+    """Return whether a server on this machine answers; with an authority, over TLS and with a certificate of it."""
+    return _status(port, _HEALTH, authority) == http.client.OK
+
+
+def check_guarded(port: int, authority: Path | None = None) -> None:
+    """Refuse a server of Flower's that shows everybody what our gate would not."""
+    if _status(port, _GUARDED, authority) != http.client.FORBIDDEN:
+        raise FedDPError(f"the server on port {port} must refuse whoever does not know its secret; it does not.")
+
+
+def new_secret() -> str:
+    """Return a new secret of 256 bits for the gate of a server."""
+    return secrets.token_hex(32)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Return the environment of a child whose files are in ``home``."""
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
+    return kept | OFF | {"FLWR_HOME": str(home)}
+
+
+def _status(port: int, path: str, authority: Path | None) -> int | None:
+    """Return the status with which a server on this machine answers a stranger; None for no answer."""
+    if authority is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER)
+    else:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=_ANSWER, context=ssl.create_default_context(cafile=authority))
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def last_words(log: str) -> str:
+    """Return the last line of a log that says something, for a message of one line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip() and "For more information" not in line]
+    return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,105 @@
+"""A site's half of a federation: an official SuperNode for the connection, and our executor in the place of Flower's.
+
+The SuperNode brings TLS, the proof of the site's key and signs of life. What a message asks for is answered by the package installed
+here, within the limits stated here; the app that the server sends is never opened.
+"""
+
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.deployment.children import check_guarded, free_port, is_healthy, last_words, new_secret, private_folder, started
+from feddp_kmeans.network.flower.client_app import Handler
+from feddp_kmeans.network.flower.executor import executing
+
+_CONNECTED = "SuperNode ID:"
+_REFUSED = "[code: 2004]"
+"""Flower's code for a key that is not registered, or that another node uses at the moment."""
+
+_HANDSHAKE = 10.0
+_LONG = 3600.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 30.0
+_PATIENCE = 90.0
+"""Seconds of refusals before we give up: the server needs 60 to see that a node which crashed is gone."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where the server is, and with what we prove who we are; without authority and key for trials on one machine."""
+
+    address: str
+    authority: Path | None = None
+    key: Path | None = None
+
+    def check_certificate(self) -> None:
+        """Refuse a server that shows another federation's certificate; one that is not there yet is none of our business."""
+        if self.authority is None:
+            return
+        host, _, port = self.address.rpartition(":")
+        host = host.strip("[]")
+        try:
+            context = ssl.create_default_context(cafile=self.authority)
+            with socket.create_connection((host, int(port)), timeout=_HANDSHAKE) as plain, context.wrap_socket(plain, server_hostname=host):
+                pass
+        except ssl.SSLCertVerificationError as error:
+            raise FedDPError(f"the server at {self.address} must have a certificate of this federation: {error.verify_message}.") from None
+        except OSError:
+            pass
+
+    def arguments(self) -> list[str]:
+        """Return the SuperNode's options."""
+        if self.authority is None or self.key is None:
+            return ["--superlink", self.address, "--insecure"]
+        return [
+            *("--superlink", self.address),
+            *("--root-certificates", str(self.authority)),
+            *("--auth-supernode-private-key", str(self.key)),
+        ]
+
+
+def join(connection: Connection, handle: Handler, tell: Callable[[str], None], *, patience: float = _PATIENCE) -> None:
+    """Stay in a federation until interrupted. A SuperNode that ends is started again, after pauses that grow."""
+    pause, refused_since = _FIRST_PAUSE, None
+    tell(f"connecting to {connection.address} ...")
+    while True:
+        connection.check_certificate()
+        with private_folder() as home:
+            connected, log = _one_life(connection, handle, home, tell)
+        if connected:
+            pause, refused_since = _FIRST_PAUSE, None
+        elif _REFUSED in log:
+            refused_since = refused_since or time.monotonic()
+            if time.monotonic() - refused_since >= patience:
+                raise FedDPError("the server refuses this key: it is not registered there, or another node uses it.")
+        tell(f"{_why(log, connected=connected)}; trying again in {pause:.0f} s.")
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _one_life(connection: Connection, handle: Handler, home: Path, tell: Callable[[str], None]) -> tuple[bool, str]:
+    """Run a SuperNode and answer its tasks until it ends; return whether it was ever connected, and its log."""
+    secret, port = new_secret(), free_port()
+    arguments = [*connection.arguments(), "--isolation", "process", "--host", "127.0.0.1", "--port", str(port)]
+    with started("supernode", arguments, home, secret) as node:
+        while node.running and not (is_healthy(port) and _CONNECTED in node.log()):
+            node.wait(0.2)
+        connected = node.running
+        if connected:
+            check_guarded(port)
+            tell(f"connected to {connection.address}.")
+            with executing(f"127.0.0.1:{port}", secret, handle, tell):
+                while not node.wait(_LONG):
+                    pass
+        return connected, node.log()
+
+
+def _why(log: str, *, connected: bool) -> str:
+    if connected:
+        return "the connection ended"
+    if _REFUSED in log:
+        return "the server does not take us in yet (after a crash it needs a minute)"
+    return f"no connection: {last_words(log)}"

@@ -1,0 +1,138 @@
+"""The federation folder: ``public/`` is the kit that every site gets, ``private/`` never leaves the server."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from feddp_kmeans._files import write_whole
+from feddp_kmeans._json import parse_json
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.deployment.keys import write_authority
+from feddp_kmeans.network.secure_sum.identity import PublicIdentity, load_public, public_line
+from feddp_kmeans.network.wire import PROTOCOL
+
+_PUBLIC, _PRIVATE, _SITES, _ABOUT = "public", "private", "sites", "federation.json"
+_HOST = re.compile(r"[A-Za-z0-9._:%-]{1,253}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What a site knows of its federation: where the server is, whom to believe, and who the other sites are."""
+
+    folder: Path
+    host: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """Return the server's address as HOST:PORT."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def authority(self) -> Path:
+        """Return the certificate of the federation's authority."""
+        return self.folder / "ca.crt"
+
+    def sites(self) -> dict[str, PublicIdentity]:
+        """Return every site's public key by its name, in the order of names; refuse one key under two names."""
+        found: dict[str, PublicIdentity] = {}
+        names: dict[str, str] = {}
+        for path in sorted((self.folder / _SITES).glob("*.pub")):
+            check_site_name(path.stem)
+            key = load_public(path)
+            other = names.setdefault(public_line(key), path.stem)
+            if other != path.stem:
+                raise FedDPError(f"{path.name} must hold a key of its own, got the key of {other!r}: one site would count twice.")
+            found[path.stem] = key
+        return found
+
+    def name_of(self, key: PublicIdentity) -> str:
+        """Return the name under which a public key is known; refuse one that is not."""
+        line = public_line(key)
+        for name, known in self.sites().items():
+            if public_line(known) == line:
+                return name
+        raise FedDPError("--key must belong to a site of this federation; the server has to put its .pub file into public/sites first.")
+
+
+@dataclass(frozen=True)
+class FederationFolder:
+    """The server's folder: the kit, and what only the server may read."""
+
+    folder: Path
+
+    @property
+    def kit(self) -> Kit:
+        """Return the kit that goes to the sites."""
+        return read_kit(self.folder / _PUBLIC)
+
+    @property
+    def certificate(self) -> Path:
+        """Return the server's certificate."""
+        return self.folder / _PRIVATE / "server.crt"
+
+    @property
+    def key(self) -> Path:
+        """Return the server's private key."""
+        return self.folder / _PRIVATE / "server.key"
+
+
+def make_federation(folder: Path, hosts: Sequence[str], port: int) -> FederationFolder:
+    """Make a federation folder for a server that is reached by these names; sites are told the first."""
+    if not hosts:
+        raise FedDPError("--host must be given: the name or address by which sites reach the server.")
+    if not 0 < port < 1 << 16:
+        raise FedDPError(f"--port must be between 1 and 65535, got {port}.")
+    if folder.exists() and any(folder.iterdir()):
+        raise FedDPError(f"the federation folder must be new or empty, got {str(folder)!r}.")
+    public, private = folder / _PUBLIC, folder / _PRIVATE
+    (public / _SITES).mkdir(parents=True)
+    private.mkdir(mode=0o700)
+    write_authority(private, hosts)
+    (private / "ca.crt").rename(public / "ca.crt")
+    about = {"protocol": PROTOCOL, "host": hosts[0], "port": port}
+    write_whole(public / _ABOUT, (json.dumps(about, indent=2) + "\n").encode())
+    return FederationFolder(folder)
+
+
+def open_federation(folder: Path) -> FederationFolder:
+    """Return the federation in a folder; refuse a folder that feddp keys did not make."""
+    found = FederationFolder(folder)
+    if not (found.key.is_file() and found.certificate.is_file()):
+        raise FedDPError(f"the federation folder must be one that feddp keys made, got {str(folder)!r}.")
+    if not found.kit.sites():
+        raise FedDPError(f"{_PUBLIC}/{_SITES} must hold the .pub file of every site, got none in {str(folder)!r}.")
+    return found
+
+
+def read_kit(folder: Path) -> Kit:
+    """Return the kit in a folder; refuse another protocol than ours."""
+    about = _about(folder)
+    if about.get("protocol") != PROTOCOL:
+        raise FedDPError(
+            f"the kit must be of protocol {PROTOCOL}, got {about.get('protocol')!r:.40}: server and site must have the same version."
+        )
+    host, port = about.get("host"), about.get("port")
+    if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or not 0 < port < 1 << 16:
+        raise FedDPError(f"{_ABOUT} must state host and port, got {host!r:.80} and {port!r:.80}.")
+    return Kit(folder, host, port)
+
+
+def check_site_name(name: str) -> None:
+    """Refuse a name that could not be a file, or that two systems could read as different ones."""
+    if not _NAME.fullmatch(name):
+        raise FedDPError(f"a site's name must be small letters, digits, dots, dashes and underscores, got {name!r}.")
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    try:
+        about = parse_json((folder / _ABOUT).read_bytes())
+    except (OSError, ValueError):
+        about = None
+    if not isinstance(about, dict):
+        raise FedDPError(f"the kit must be the public/ folder of a federation, got {str(folder)!r}.")
+    return about

@@ -1,0 +1,94 @@
+"""Ray for our own processes: importing this imports Ray behind a secret, and with patience.
+
+Ray listens on every address of the machine, and runs the code of whoever connects. Here each request takes a token that is new each time
+and known to the processes that Ray starts only. On a busy machine it also gives its processes up after seconds; here after minutes.
+"""
+
+import logging
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from feddp_kmeans.errors import FedDPError
+
+_LIMIT = 600
+_LOOK = 0.5
+
+os.environ.update(
+    {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_agent_register_timeout_ms": str(1000 * _LIMIT),
+        "RAY_gcs_rpc_server_connect_timeout_s": str(_LIMIT),
+        "RAY_gcs_server_request_timeout_seconds": str(_LIMIT),
+        "RAY_health_check_timeout_ms": str(1000 * _LIMIT),
+        "RAY_py_gcs_connect_timeout_s": str(_LIMIT),
+        "RAY_worker_register_timeout_seconds": str(_LIMIT),
+    }
+)
+
+import ray  # noqa: E402 - Ray reads these when it is imported
+from flwr.simulation import run_simulation  # noqa: E402 - as above
+from ray._private import services  # noqa: E402 - as above
+
+__all__ = ["FOLDER", "patient", "run_simulation", "running", "short"]
+
+_SOCKET_PATH = 107
+_INSIDE = len("/feddp-12345678/session_2026-01-01_00-00-00_123456_1234567/sockets/plasma_store")
+
+
+def short(folder: str) -> str:
+    """Return this folder, or another for temporary files if its name is too long for the names of Ray's sockets."""
+    return folder if len(folder) + _INSIDE <= _SOCKET_PATH else "/tmp"  # noqa: S108 - a new folder is made in it
+
+
+FOLDER = short(tempfile.gettempdir())
+"""Where Ray's files may be."""
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[None]:
+    """Keep Ray running, with its files in this folder, for as long as the block runs.
+
+    It is there before the run that needs it, whose first round would wait for it: a busy machine takes minutes.
+    """
+    try:
+        _start(folder)
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _start(folder: Path) -> None:
+    try:
+        ray.init(
+            num_cpus=os.cpu_count() or 1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, _temp_dir=str(folder)
+        )
+    except Exception as error:  # noqa: BLE001 - Ray has no class of errors for this
+        raise FedDPError(f"Ray must start on this machine, but says: {' '.join(str(error).split())}") from None
+
+
+def patient(look: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Return a function that looks again until there is something to see, for minutes: RuntimeError means not yet."""
+
+    def look_again(*given: Any) -> dict[str, Any]:
+        end = time.monotonic() + _LIMIT
+        while True:
+            try:
+                return look(*given)
+            except RuntimeError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(_LOOK)
+
+    return look_again
+
+
+# The start of a node looks for itself for 30 seconds, whatever the limits above say.
+services.get_node = patient(services.get_node)

@@ -1,0 +1,74 @@
+"""The same app on Flower's simulation engine: every client file a SuperNode of its own, all on this machine."""
+
+import json
+import logging
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.deployment.apps import server_app, site_handler
+from feddp_kmeans.network.deployment.children import private_folder
+from feddp_kmeans.network.deployment.job import DONE, Job, opened, tidy
+from feddp_kmeans.network.deployment.site import Site
+from feddp_kmeans.network.flower.client_app import Handler, make_client_app
+
+_BACKEND: dict[str, Any] = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
+
+
+def simulate(
+    job: Job, clients: Sequence[Path], tell: Callable[[str], None], *, columns: tuple[str, ...] = (), skip_broken: bool = False
+) -> None:
+    """Run a job on simulated SuperNodes, one per client file; the result is in the job's folder afterwards.
+
+    ``columns`` are those of all files, where there is no schema; with ``skip_broken`` a file that cannot be read is a client without data.
+    """
+    try:
+        from feddp_kmeans.network.deployment.own_ray import FOLDER, run_simulation, running
+    except ImportError:
+        raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
+
+    out = Path(job.out)
+    job = opened(job)
+    logging.getLogger("flwr").setLevel(logging.ERROR)
+    with private_folder(FOLDER) as temporary, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sites = [
+            replace(_site(job, path, temporary / f"site{number}"), columns=columns, skip_broken=skip_broken)
+            for number, path in enumerate(clients)
+        ]
+
+        def handler_of(configuration: Mapping[str, object]) -> Handler:
+            return site_handler(sites[int(str(configuration["partition-id"]))])
+
+        # What the server's half raises is in the run folder too, in one line.
+        with running(temporary), suppress(RuntimeError):
+            run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_BACKEND)
+    if not (out / DONE).exists():
+        raise FedDPError("the run must end with a result, but the simulation stopped before.")
+    if error := json.loads((out / DONE).read_text(encoding="utf-8"))["error"]:
+        raise FedDPError(error)
+    tidy(out)
+
+
+def _site(job: Job, path: Path, folder: Path) -> Site:
+    """Return a client file as a site that agrees to everything: what is spent is booked once, for all files together."""
+    return Site(
+        name=path.stem,
+        data=str(path.resolve()),
+        limit=math.inf,
+        state=str(folder),
+        odometer=str(folder / "budget.jsonl"),
+        delta=job.settings.delta,
+        unit=job.settings.privacy_unit,
+        schema=job.schema,
+        ignore=job.ignore,
+        allow_aggregator=True,
+        allow_simulation=True,
+        min_sites=1,
+        colluders=0,
+    )

@@ -1,0 +1,129 @@
+"""A site as its holder describes it: which data, which limits, which key. It is the site's own, and nothing a server sends changes it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from feddp_kmeans._json import check_fields, parse_json
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.deployment.kit import read_kit
+from feddp_kmeans.network.participant import Participant, SiteData
+from feddp_kmeans.network.secure_sum.identity import load_identity
+from feddp_kmeans.network.terms import Policy
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics import REGISTRY
+from feddp_kmeans.tables.client_files import open_clients
+from feddp_kmeans.tables.lines import silent
+from feddp_kmeans.tables.schema import Schema, open_encoded_clients
+
+
+@dataclass(frozen=True)
+class Site:
+    """One data holder: paths are as seen from its machine."""
+
+    name: str
+    data: str
+    """A file, a folder or a glob."""
+    limit: float
+    """Largest epsilon that all runs on these data may spend together."""
+    state: str
+    """Folder for what must be remembered between two messages."""
+    odometer: str
+    delta: float = LIMIT_DELTA
+    unit: str = "point"
+    schema: str | None = None
+    ignore: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    """Names of the columns in their order; without a schema and without these, the first file's."""
+    skip_broken: bool = False
+    """Whether a file that cannot be read counts as one without rows."""
+    allow_aggregator: bool = False
+    allow_simulation: bool = False
+    min_sites: int = 2
+    """Fewest sites that a secure sum's run must have."""
+    threshold: int | None = None
+    """Fewest sites that a sum must be made of; None: the least that is safe for the number of sites."""
+    colluders: int | None = None
+    """How many other sites the noise must not rely on, at the least; None: a tenth of the sites, and at least one."""
+    confirmed: bool | None = None
+    """Whether lists of survivors must be confirmed; None: wherever there are keys to confirm them with."""
+    key: str | None = None
+    """The site's private key; with it, the kit says who the others are."""
+    kit: str | None = None
+
+    def __post_init__(self) -> None:
+        Limit(self.limit, self.delta)
+
+    def participant(self, tell: Callable[[str], None]) -> Participant:
+        """Return the client half that answers for this site."""
+        return Participant(
+            self.name,
+            cache(self.read),
+            registry=REGISTRY,
+            policy=self.policy,
+            odometer=Odometer(Path(self.odometer)),
+            state=Path(self.state),
+            identity=None if self.key is None else load_identity(Path(self.key)),
+            roster=None if self.kit is None else read_kit(Path(self.kit)).sites(),
+            tell=tell,
+        )
+
+    @property
+    def policy(self) -> Policy:
+        """Return what this site insists on."""
+        return Policy(
+            PrivacyUnit.parse(self.unit),
+            self.limit,
+            self.delta,
+            allow_aggregator=self.allow_aggregator,
+            allow_simulation=self.allow_simulation,
+            min_sites=self.min_sites,
+            threshold=self.threshold,
+            colluders=self.colluders,
+            confirmed=self.kit is not None if self.confirmed is None else self.confirmed,
+        )
+
+    def read(self, tell: Callable[[str], None] = silent) -> SiteData:
+        """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered.
+
+        ``tell`` takes how many rows and files are left out, for this site's own terminal.
+        """
+        if self.schema is None:
+            files = open_clients(self.data, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken, tell=tell)
+        else:
+            schema = Schema.read(Path(self.schema)).without(self.ignore)
+            files = open_encoded_clients(self.data, schema, skip_broken=self.skip_broken, tell=tell)
+        return SiteData(files, files[0].columns)
+
+    def to_json(self) -> str:
+        """Return the description as a site file holds it."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+
+def read_site(path: Path) -> Site:
+    """Return the site that a file describes; refuse anything else."""
+    try:
+        given = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        given = None
+    known = {field.name for field in fields(Site)}
+    if not isinstance(given, dict) or not set(given) <= known:
+        raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
+    try:
+        site = Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})
+    except TypeError as error:
+        raise FedDPError(f"{path.name} must describe a site: {error}.") from None
+    check_fields(site, path.name)
+    return site
+
+
+def site_of_node(configuration: Any) -> Site:
+    """Return the site that a SuperNode's own configuration names, as in ``--node-config 'site="/path/site.json"'``."""
+    path = configuration.get("site")
+    if not isinstance(path, str):
+        raise FedDPError('--node-config of the SuperNode must name the site file, as in site="/path/site.json".')
+    return read_site(Path(path))

@@ -1,0 +1,75 @@
+"""What a server keeps of a sum that sites are about to open: one that is killed meanwhile asks them again, and loses nothing.
+
+It is on disk before anybody is asked, holds what sites sent under their masks, added up, and goes once the release is on record.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._files import write_whole
+from feddp_kmeans._typing import Array
+from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.network.protocol import query_bytes
+from feddp_kmeans.network.secure_sum.aggregator import Aggregator
+from feddp_kmeans.network.wire import Envelope, pack, unpack
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A sum that is ready to be opened."""
+
+    aggregator: Aggregator
+    masked: Array
+    """The sum of what the survivors sent."""
+    request: bytes
+    """What the survivors are asked: session, turn, round, survivors and confirmations. The same bytes again get the same answer."""
+
+
+class Journal:
+    """The pending sum of a run, in a file; without a path nothing is kept."""
+
+    def __init__(self, path: Path | None, run: str) -> None:
+        self._path = path
+        self._run = run
+
+    def write(self, query: Mapping[str, Any], pending: Pending) -> None:
+        """Keep a sum, on disk before this returns."""
+        if self._path is None:
+            return
+        about = {"run": self._run, "label": _label(query), "query": query_bytes(query)}
+        content = {"aggregator": pending.aggregator.to_dict(), "masked": pending.masked, "request": pending.request}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self._path, pack("pending", **about, **content), mode=0o600)
+
+    def read(self, query: Mapping[str, Any]) -> Pending | None:
+        """Return the sum that is pending for this query; None where none is."""
+        kept = self._kept()
+        if kept is None or kept.get("label", str) != _label(query):
+            return None
+        if kept.get("query", bytes) != query_bytes(query):
+            raise BudgetError(f"release {_label(query)!r} must stay the query that sites were asked to open; it was changed.")
+        masked, request = kept.get("masked", np.ndarray), kept.get("request", bytes)
+        return Pending(Aggregator.from_dict(kept.get("aggregator", dict)), masked.astype(np.uint64, copy=False), request)
+
+    def forget(self, label: str | None = None) -> None:
+        """Remove the sum that is kept; with a label, only if it is the one of that name."""
+        if self._path is None or (label is not None and ((kept := self._kept()) is None or kept.get("label", str) != label)):
+            return
+        self._path.unlink(missing_ok=True)
+
+    def _kept(self) -> Envelope | None:
+        if self._path is None or not self._path.exists():
+            return None
+        try:
+            kept = unpack(self._path.read_bytes())
+        except (OSError, FedDPError):
+            raise FedDPError(f"{self._path.name} must hold the sum that a server was about to open, got something else.") from None
+        return kept if kept.kind == "pending" and kept.get("run", str) == self._run else None
+
+
+def _label(query: Mapping[str, Any]) -> str:
+    return f"{query['release']} {query['number']}"

@@ -1,0 +1,315 @@
+"""The client's half of a federation of machines: it computes named statistics of its own points, and keeps its own books.
+
+A participant answers a server that it need not trust: it is shown the terms of a run first, holds them against its own policy and its own
+odometer, and answers nothing that the terms do not hold, nothing twice, and nothing after its budget is spent.
+"""
+
+import hmac
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.network.protocol import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
+from feddp_kmeans.network.run_state import RunState, RunStates
+from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, sign
+from feddp_kmeans.network.secure_sum.messages import Advert
+from feddp_kmeans.network.secure_sum.party import Party
+from feddp_kmeans.network.secure_sum.session_terms import SESSION_BYTES
+from feddp_kmeans.network.terms import Policy, Terms, Trust
+from feddp_kmeans.network.untold import touching_data, where_of
+from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack, unpack
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.noise import RandomStream, SeededStream, SystemStream
+from feddp_kmeans.privacy.odometer import Odometer
+from feddp_kmeans.silos.batches import PointSource, SourceClients, exact_sum
+from feddp_kmeans.statistics.query import Query, Statistic, check_query
+
+_MOST_SESSIONS = 1000
+"""Sessions of one run: a server that starts again opens a new one."""
+
+_DESCRIBE_FAILED = "its data cannot be read; the reason is in its own log"
+_FAILED = "its data or its program failed; the reason is in its own log"
+
+
+class Holding(Protocol):
+    """The points of one data holder, wherever they are."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the coordinates."""
+        ...
+
+    def total(self, query: Query) -> IntArray:
+        """Return this holder's own sum, without noise."""
+        ...
+
+
+@dataclass(frozen=True)
+class SiteData:
+    """The points of one data holder and the names of their coordinates."""
+
+    sources: Sequence[PointSource]
+    columns: tuple[str, ...]
+
+    def total(self, query: Query) -> IntArray:
+        """Return this holder's own sum, without noise: all its sources are one client."""
+        return exact_sum(SourceClients([_Joined(self.sources)]), query)
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Several sources as one client."""
+
+    sources: Sequence[PointSource]
+
+    @property
+    def dimension(self) -> int:
+        return self.sources[0].dimension
+
+    def read(self) -> FloatArray:
+        return np.concatenate([np.empty((0, self.dimension)), *self.pieces(1 << 16)])
+
+    def pieces(self, rows: int) -> Iterator[FloatArray]:
+        return chain.from_iterable(source.pieces(rows) for source in self.sources)
+
+
+class Participant:
+    """One data holder."""
+
+    def __init__(
+        self,
+        name: str,
+        data: Callable[[], Holding],
+        *,
+        registry: Mapping[str, Statistic],
+        policy: Policy,
+        odometer: Odometer,
+        state: Path,
+        identity: Identity | None = None,
+        roster: Mapping[str, PublicIdentity] | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.name = name
+        self._data = data
+        self._registry = registry
+        self._policy = policy
+        self._odometer = odometer
+        self._runs = RunStates(state, odometer)
+        self._identity = identity
+        self._roster = roster
+        self._tell = tell
+        self._answers = {
+            "describe": self._describe,
+            "agree": self._agree,
+            "share": self._share,
+            "sum": self._sum,
+            "mask": self._mask,
+            "confirm": self._confirm,
+            "unmask": self._unmask,
+        }
+
+    def handle(self, request: bytes) -> bytes:
+        """Return the answer to one request.
+
+        A refusal says which rule was broken, and is decided before the data are touched. From then on whatever goes wrong is a failure,
+        and a failure is one of two fixed sentences.
+        """
+        kind = "a request"
+        try:
+            asked = unpack(request)
+            kind = asked.kind if asked.kind in self._answers else kind
+            with nullcontext() if kind == "describe" else self._runs.locked():
+                return self._answer(asked)
+        except (FedDPError, BudgetError) as error:
+            self._tell(f"refused {kind}: {error}")
+            return pack("refused", reason=str(error))
+        except Exception as error:  # noqa: BLE001
+            # What an error says may quote the data: its kind and its place are kept here, and the server gets a fixed sentence.
+            self._tell(f"failed at {kind}: {where_of(error)}")
+            return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
+
+    def _answer(self, asked: Envelope) -> bytes:
+        if asked.kind not in self._answers:
+            raise FedDPError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
+        return self._answers[asked.kind](asked)
+
+    def _describe(self, asked: Envelope) -> bytes:
+        nonce = asked.get("nonce", bytes)
+        with touching_data():
+            columns = self._data().columns
+        signature = b"" if self._identity is None else sign(self._identity, presence(nonce, self.name))
+        return pack("described", name=self.name, protocol=PROTOCOL, columns=list(columns), signature=signature)
+
+    def _agree(self, asked: Envelope) -> bytes:
+        terms = Terms.from_dict(asked.get("terms", dict))
+        session = asked.get("session", bytes)
+        self._policy.check(terms)
+        secure_sum = terms.trust is Trust.SECURE_SUM
+        if secure_sum and self._roster is not None:
+            self._policy.check_sites(terms, len(self._roster))
+        state = self._runs.load(terms.run)
+        if state is None:
+            self._policy.book(terms, self._odometer)
+            state = RunState(terms.to_dict(), terms.digest)
+            self._tell(_told(terms))
+        elif not hmac.compare_digest(state.digest, terms.digest):
+            raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to; they were changed.")
+        if session.hex() in state.sessions or len(session) != SESSION_BYTES:
+            raise BudgetError("a session must be new, got one that was open before.")
+        if len(state.sessions) >= _MOST_SESSIONS:
+            raise BudgetError(f"sessions of a run must be at most {_MOST_SESSIONS}, got one more.")
+        state.sessions.append(session.hex())
+        state.session, state.turn, state.rounds, state.party, state.received = session.hex(), 0, {}, None, False
+        reply: dict[str, Any] = {}
+        if secure_sum:
+            rounds = asked.get("rounds", int)
+            if not 1 <= rounds <= sum(release.times for release in terms.plan.releases):
+                raise BudgetError(f"rounds must be at most the releases of the plan, got {rounds}.")
+            party = Party.new(self.name, session_terms(terms, session, rounds))
+            reply = {"advert": party.advert(self._identity).to_dict(), "parties": state.parties}
+            state.party = party.to_dict()
+        self._runs.save(terms.run, state)
+        return pack("agreed", **reply)
+
+    def _share(self, asked: Envelope) -> bytes:
+        run, terms, state = self._turn(asked, Trust.SECURE_SUM)
+        party = Party.from_dict(state.party)
+        adverts = [Advert.from_dict(a) for a in asked.get("adverts", list)]
+        self._pin(state, terms, [advert.name for advert in adverts])
+        shares = party.share(adverts, self._roster)
+        state.party = party.to_dict()
+        self._runs.save(run, state)
+        return pack("shared", **place_of(asked), shares=sealed_to(shares))
+
+    def _pin(self, state: RunState, terms: Terms, names: list[str]) -> None:
+        """Fix the parties of a run at its first session; refuse a party that was not there then.
+
+        Whoever helps to open this client's part is one of them, so that 2t > n + c for their number n leaves room for one opening only.
+        """
+        strangers = set(names) - set(state.parties or names)
+        if strangers:
+            raise BudgetError(f"parties must be those of the run's first session, got {min(strangers)!r:.80}.")
+        state.parties = state.parties or names
+        self._policy.check_sites(terms, len(state.parties))
+
+    def _sum(self, asked: Envelope) -> bytes:
+        run, terms, state = self._turn(asked, Trust.AGGREGATOR)
+        release, query = self._query(asked, terms, state)
+        with touching_data():
+            total = self._own_total(query, release)
+            self._runs.save(run, state)
+            return pack("summed", **place_of(asked), values=total)
+
+    def _mask(self, asked: Envelope) -> bytes:
+        run, terms, state = self._turn(asked, Trust.SECURE_SUM)
+        release, query = self._query(asked, terms, state)
+        label, number = _label(asked), asked.get("round", int)
+        if label in state.opened:
+            raise BudgetError(f"release {label!r} was made already; it is not made twice.")
+        party = Party.from_dict(state.party)
+        if not state.received:
+            party.receive(asked.get("sharers", list), sealed_from(asked.get("shares", dict)))
+            state.received = True
+        party.check_round(number)
+        stream = self._stream(asked, terms)
+        with touching_data():
+            part = release.with_noise(self._own_total(query, release), stream, terms.shares)
+            masked = party.mask(number, part.view(np.uint64), query_bytes(asked.fields))
+            state.rounds[str(number)] = label
+            state.party = party.to_dict()
+            self._runs.save(run, state)
+            return pack("masked", **place_of(asked), values=masked)
+
+    def _confirm(self, asked: Envelope) -> bytes:
+        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+        if self._identity is None:
+            raise FedDPError("a key must be given to sign who is in a sum, got none.")
+        party = Party.from_dict(state.party)
+        signature = party.confirm(asked.get("round", int), asked.get("survivors", list), self._identity)
+        state.party = party.to_dict()
+        self._runs.save(run, state)
+        return pack("confirmed", **place_of(asked), signature=signature)
+
+    def _unmask(self, asked: Envelope) -> bytes:
+        number, survivors = asked.get("round", int), asked.get("survivors", list)
+        opening = [asked.get("session", bytes).hex(), number, survivors]
+        before = self._runs.load(asked.get("run", str))
+        if before is not None and before.answer.get("opening") == opening:
+            return bytes.fromhex(before.answer["reply"])
+        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+        label = state.rounds.get(str(number))
+        if label is None or label in state.opened:
+            raise BudgetError(f"round {number} must be one that this client sent a masked sum for, and be unmasked once.")
+        party = Party.from_dict(state.party)
+        shares = party.unmask(number, survivors, sealed_from(asked.get("confirmations", dict)))
+        reply = pack("unmasked", **place_of(asked), **shares.to_dict())
+        state.opened.append(label)
+        state.answer = {"opening": opening, "reply": reply.hex()}
+        state.party = party.to_dict()
+        self._runs.save(run, state)
+        self._tell(f"{label}: answered")
+        return reply
+
+    def _turn(self, asked: Envelope, trust: Trust) -> tuple[str, Terms, RunState]:
+        """Return the run that a request belongs to, if it is of the session under way and was not answered before."""
+        run = asked.get("run", str)
+        state = self._runs.load(run)
+        if state is None:
+            raise BudgetError("a plan must be agreed to before anything is asked for.")
+        session, turn = asked.get("session", bytes), asked.get("turn", int)
+        if session.hex() != state.session or turn <= state.turn:
+            raise BudgetError("a request must be of the session under way and come once; this one is old or repeated.")
+        terms = Terms.from_dict(state.terms)
+        if terms.trust is not trust:
+            raise BudgetError(f"trust must be {terms.trust.value}, as agreed; got a request of {trust.value}.")
+        state.turn = turn
+        return run, terms, state
+
+    def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Query]:
+        """Return what is asked for, if it is in the plan, is proved, and no more sensitive than its noise covers."""
+        release = terms.plan[asked.get("release", str)]
+        if not 0 <= asked.get("number", int) < release.times:
+            raise BudgetError(f"release {release.name!r} is planned {release.times} times, and was asked for once more.")
+        statistic = self._registry.get(name := asked.get("statistic", str))
+        if statistic is None:
+            raise FedDPError(f"statistic must be one of the registry, got {name!r:.80}.")
+        public = {key.removeprefix(PUBLIC): value for key, value in asked.fields.items() if key.startswith(PUBLIC)}
+        with touching_data():
+            dimension = len(self._data().columns)
+        query = Query(statistic, public, dimension)
+        check_query(query, release, terms.plan.unit)
+        if state.queries.setdefault(_label(asked), query.digest) != query.digest:
+            raise BudgetError(f"release {_label(asked)!r} must stay the query that it was; it was changed.")
+        return release, query
+
+    def _own_total(self, query: Query, release: Release) -> IntArray:
+        self._tell(f"{release.name}: computing {query.statistic.name}")
+        total = self._data().total(query)
+        release.check_size(total.size)
+        return total
+
+    def _stream(self, asked: Envelope, terms: Terms) -> RandomStream:
+        """Return the bits of this client's noise: its own, but in a simulation, whose terms it agreed to."""
+        if terms.secure:
+            return SystemStream()
+        return SeededStream(asked.get("seed", int), f"{self.name}/{_label(asked)}")
+
+
+def _label(asked: Envelope) -> str:
+    return f"{asked.get('release', str)} {asked.get('number', int)}"
+
+
+def _told(terms: Terms) -> str:
+    plan = terms.plan
+    releases = ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
+    return (
+        f"agreed to run {terms.run}: epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}; "
+        f"releases: {releases}"
+    )

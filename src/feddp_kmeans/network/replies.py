@@ -1,0 +1,81 @@
+"""What a server expects of its sites' answers, and where in a run it stands."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import Array
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.protocol import place_of, sealed_from
+from feddp_kmeans.network.secure_sum.aggregator import Aggregator
+from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
+from feddp_kmeans.network.transport import Lost
+from feddp_kmeans.network.wire import Envelope, unpack
+
+
+class Session:
+    """What the server remembers between two messages."""
+
+    aggregator: Aggregator
+
+    def __init__(self, run: str, key: bytes) -> None:
+        self.run = run
+        self.key = key
+        self.turn = 0
+        self.round = 0
+        self.names: list[str] = []
+        self.received: set[str] = set()
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Return what the answers to the latest request say of their place."""
+        return {"session": self.key, "turn": self.turn}
+
+    def next_turn(self) -> dict[str, Any]:
+        """Return the fields that place a request in the session; no two requests share them."""
+        self.turn += 1
+        return {"run": self.run} | self.place
+
+
+def advert_of(name: str, reply: Envelope) -> Advert:
+    """Return a site's own advert."""
+    advert = Advert.from_dict(reply.get("advert", dict))
+    if advert.name != name:
+        raise FedDPError(f"an advert must be of its sender, got one of {advert.name!r}.")
+    return advert
+
+
+def unmasked_of(reply: Envelope) -> UnmaskReply:
+    """Return a site's shares of a round."""
+    return UnmaskReply.from_dict({name: value for name, value in reply.fields.items() if name not in place_of(reply)})
+
+
+def shares_of(reply: Envelope, neighbours: Iterable[str]) -> dict[str, bytes]:
+    """Return a site's messages to all its neighbours."""
+    shares = sealed_from(reply.get("shares", dict))
+    if set(shares) != set(neighbours):
+        raise FedDPError("did not share with each of its neighbours")
+    return shares
+
+
+def vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
+    """Return a row of numbers of this length and type."""
+    values = reply.fields.get("values")
+    if not (isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,)):
+        raise FedDPError(f"sent something else than {length} numbers")
+    return values
+
+
+def opened_reply(reply: bytes | Lost, kind: str, place: Mapping[str, Any] | None = None) -> Envelope:
+    """Return a reply of the kind wanted, to the request that was made at this place of the run; anything else is an error."""
+    if isinstance(reply, Lost):
+        raise FedDPError(reply.reason)
+    told = unpack(reply)
+    if told.kind in ("refused", "failed"):
+        raise FedDPError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}")
+    if told.kind != kind:
+        raise FedDPError(f"it answered {told.kind!r:.40} where {kind!r} was asked for.")
+    if place is not None and place_of(told) != place:
+        raise FedDPError("it answered an earlier request again.")
+    return told

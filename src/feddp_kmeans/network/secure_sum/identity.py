@@ -1,0 +1,94 @@
+"""Long-term keys by which parties know each other: ECDSA on P-384 with SHA-384, in the files that ssh-keygen writes."""
+
+import os
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_ssh_private_key,
+    load_ssh_public_key,
+)
+
+from feddp_kmeans.errors import FedDPError
+
+Identity = ec.EllipticCurvePrivateKey
+PublicIdentity = ec.EllipticCurvePublicKey
+
+_SCHEME = ec.ECDSA(hashes.SHA384())
+
+
+def new_identity() -> Identity:
+    """Return a new private key."""
+    return ec.generate_private_key(ec.SECP384R1())
+
+
+def sign(identity: Identity, message: bytes) -> bytes:
+    """Return the signature of a message."""
+    return identity.sign(message, _SCHEME)
+
+
+def verify(public: PublicIdentity, signature: bytes, message: bytes) -> bool:
+    """Return whether the signature is this identity's on the message."""
+    try:
+        public.verify(signature, message, _SCHEME)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def public_line(public: PublicIdentity) -> str:
+    """Return a public key as the line of an OpenSSH .pub file, without a comment."""
+    return public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+
+
+def parse_public(line: str, what: str = "a public key") -> PublicIdentity:
+    """Return the key of an OpenSSH public line; a comment after it is ignored."""
+    try:
+        public = load_ssh_public_key(line.strip().encode())
+    except (AttributeError, ValueError, UnsupportedAlgorithm):
+        public = None
+    if not isinstance(public, ec.EllipticCurvePublicKey) or public.curve.name != "secp384r1":
+        raise FedDPError(f"{what} must be an ECDSA P-384 key in OpenSSH format, got something else; ssh-keygen -t ecdsa -b 384 makes one.")
+    return public
+
+
+def save_identity(path: Path, identity: Identity) -> None:
+    """Write a new private key file, readable by its owner alone, and its .pub file beside it; never over an existing key."""
+    private = identity.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(private)
+        path.with_name(f"{path.name}.pub").write_text(f"{public_line(identity.public_key())}\n", encoding="utf-8")
+    except OSError as error:
+        raise FedDPError(f"{path.name} must be a new file in a folder that can be written, got {error.strerror}.") from None
+
+
+def load_identity(path: Path) -> Identity:
+    """Return the private key of a file, as ssh-keygen writes it without a passphrase."""
+    try:
+        identity = load_ssh_private_key(path.read_bytes(), password=None)
+    except OSError as error:
+        raise FedDPError(f"{path.name} must be a private key file, got {error.strerror}.") from None
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        identity = None
+    if not isinstance(identity, ec.EllipticCurvePrivateKey) or identity.curve.name != "secp384r1":
+        raise FedDPError(f"{path.name} must hold an ECDSA P-384 private key without a passphrase, got something else.")
+    return identity
+
+
+def load_public(path: Path) -> PublicIdentity:
+    """Return the public key of a .pub file."""
+    try:
+        line = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FedDPError(f"{path.name} must be a public key file, got {error.strerror}.") from None
+    except UnicodeDecodeError:
+        line = ""
+    return parse_public(line, path.name)

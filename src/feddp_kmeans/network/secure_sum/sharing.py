@@ -1,0 +1,82 @@
+"""Shamir's secret sharing of 16-byte seeds: split by pycryptodome, rebuilt here.
+
+Splitting handles secrets and is left to the library. Rebuilding is the server's work, for every party in every round, on seeds that it is
+meant to learn; most of its cost is the weights of the interpolation, which are the same whenever the same places answer, and kept here.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+from feddp_kmeans.errors import FedDPError
+
+_BITS = 128
+_MODULUS = (1 << _BITS) + 0b10000111
+"""The field of pycryptodome's shares: polynomials over bits modulo x^128 + x^7 + x^2 + x + 1."""
+
+
+def split(seed: bytes, needed: int, holders: int) -> list[bytes]:
+    """Return one share for each holder, in order; any ``needed`` of them rebuild the seed and fewer tell nothing of it."""
+    return [share for _, share in _shamir().split(needed, holders, seed)]
+
+
+def join(shares: Mapping[int, bytes]) -> bytes:
+    """Return the seed of exactly as many shares as are needed, each under its holder's place, counted from 0."""
+    seed = 0
+    for weight, share in zip(_weights(tuple(shares)), shares.values(), strict=True):
+        seed ^= _times(weight, int.from_bytes(share, "big"))
+    return seed.to_bytes(_BITS // 8, "big")
+
+
+@lru_cache(maxsize=1024)
+def _weights(places: tuple[int, ...]) -> list[int]:
+    """Return what each share is multiplied with: Lagrange's polynomials at 0, the product of all x over x_j times all x_j + x_m."""
+    points = [place + 1 for place in places]
+    everything = list(accumulate(points, _times))[-1]
+    below = []
+    for x in points:
+        product = x
+        for other in points:
+            if other != x:
+                product = _times(product, x ^ other)
+        below.append(product)
+    return [_times(everything, inverse) for inverse in _inverses(below)]
+
+
+def _inverses(elements: list[int]) -> list[int]:
+    """Return the inverse of each element at the cost of one inversion."""
+    products = list(accumulate(elements, _times))
+    inverse = 1
+    for _ in range(_BITS - 1):
+        inverse = _times(_times(inverse, inverse), products[-1])
+    inverse = _times(inverse, inverse)
+    found = [0] * len(elements)
+    for place in range(len(elements) - 1, 0, -1):
+        found[place] = _times(inverse, products[place - 1])
+        inverse = _times(inverse, elements[place])
+    found[0] = inverse
+    return found
+
+
+def _times(one: int, other: int) -> int:
+    """Return the product of two elements of the field."""
+    if one < other:
+        one, other = other, one
+    product = 0
+    while other:
+        if other & 1:
+            product ^= one
+        one <<= 1
+        if one >> _BITS:
+            one ^= _MODULUS
+        other >>= 1
+    return product
+
+
+def _shamir() -> Any:
+    try:
+        from Crypto.Protocol.SecretSharing import Shamir
+    except ImportError:
+        raise FedDPError("the secure sum must have pycryptodome; install feddp-kmeans[flower].") from None
+    return Shamir

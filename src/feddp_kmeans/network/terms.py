@@ -1,0 +1,237 @@
+"""The terms of a run on a federation of machines: what the server shows its clients before the first round, and what they ask of it."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.network.quorum import assumed_colluders, safe_threshold
+from feddp_kmeans.privacy.accounting import accounting_work
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry, Limit, Odometer
+from feddp_kmeans.privacy.plan import Composition, Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+_MOST_RELEASES, _MOST_TIMES, _MOST_VALUES = 100, 10_000, 1 << 28
+_LONGEST_NAME = 200
+_LEAST_MULTIPLIER, _MOST_MULTIPLIER = 0.01, 1e15
+"""Noise beneath which no accountant needs to be asked: the release is as good as open."""
+_MOST_WORK = 1000.0
+"""Privacy losses up to which an accountant takes seconds, less for samples: a server must not keep a client busy with a plan."""
+
+
+class Trust(StrEnum):
+    """Who is trusted with what."""
+
+    AGGREGATOR = "aggregator"
+    """The server adds up the clients' sums and then adds the noise: it is trusted with the sums, and not to show them."""
+    SECURE_SUM = "secure-sum"
+    """Clients add shares of the noise and mask what they send: the server learns the noisy sum and nothing else."""
+
+    @classmethod
+    def parse(cls, value: str) -> "Trust":
+        """Return the trust mode of this name."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise FedDPError(f"trust must be 'aggregator' or 'secure-sum', got {value!r}.") from None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """One run as the server proposes it."""
+
+    run: str
+    plan: Plan
+    trust: Trust
+    secure: bool
+    """Whether the noise is cryptographic; a seed makes it a simulation."""
+    threshold: int
+    """Fewest clients that a release is made of."""
+    colluders: int
+    """Clients that may side with the server: their shares of the noise count for nothing."""
+    confirmed: bool = False
+    """Whether clients sign the list of who is in a sum before they open it: against a server that tells each of them another list."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.colluders < self.threshold:
+            raise FedDPError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
+        if self.plan.unit is PrivacyUnit.POINT and self.plan.sampling_rate < 1:
+            raise FedDPError(
+                f"sampling_rate must be 1 where the privacy unit is a point, got {self.plan.sampling_rate}: "
+                "sampling clients does not amplify the privacy of a point."
+            )
+        if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
+            raise FedDPError(
+                f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part, so there is "
+                "nothing to gain from sampling."
+            )
+        if self.trust is Trust.SECURE_SUM and any(r.noise_multiplier and r.mechanism is Mechanism.LAPLACE for r in self.plan.releases):
+            raise FedDPError("noise must be Gaussian under secure-sum, because it is added in shares; this plan has Laplace noise.")
+        if self.epsilon_spent > self.plan.epsilon:
+            raise BudgetError(
+                f"a plan must not spend more than it says: it says epsilon {self.plan.epsilon}, and spends {self.epsilon_spent}."
+            )
+
+    @property
+    def shares(self) -> int:
+        """Return in how many shares the noise is drawn: as many as honest clients are sure to take part."""
+        return self.threshold - self.colluders if self.trust is Trust.SECURE_SUM else 1
+
+    @property
+    def epsilon_spent(self) -> float:
+        """Return the epsilon of the plan, the samplers' error in every share of the noise included."""
+        return self.plan.epsilon_spent + (self.shares - 1) * sum(r.sampler_epsilon for r in self.plan.releases)
+
+    @property
+    def digest(self) -> str:
+        """Return what identifies these terms."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the terms as plain data, exact to the last bit."""
+        plan = self.plan
+        return {
+            "run": self.run,
+            "unit": plan.unit.value,
+            "epsilon": repr(plan.epsilon),
+            "delta": repr(plan.delta),
+            "composition": plan.composition.value,
+            "sampling_rate": repr(plan.sampling_rate),
+            "releases": [asdict(release) for release in plan.releases],
+            "trust": self.trust.value,
+            "secure": self.secure,
+            "threshold": self.threshold,
+            "colluders": self.colluders,
+            "confirmed": self.confirmed,
+        }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> "Terms":
+        """Return the terms that this plain data states; refuse anything else. It comes from the network."""
+        try:
+            return cls(
+                _checked(given["run"], isinstance(given["run"], str) and 0 < len(given["run"]) <= 64 and given["run"].isalnum()),
+                _plan(given),
+                Trust.parse(given["trust"]),
+                given["secure"] is True,
+                _checked(given["threshold"], type(given["threshold"]) is int),
+                _checked(given["colluders"], type(given["colluders"]) is int),
+                _checked(given["confirmed"], type(given["confirmed"]) is bool),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise FedDPError(f"the terms of a run must state a plan, got {type(error).__name__}: {error}.") from None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a client insists on. It is the client's own, and nothing that a server says can change it."""
+
+    unit: PrivacyUnit
+    epsilon: float
+    """Largest epsilon that all runs on this data may spend together."""
+    delta: float = LIMIT_DELTA
+    """Largest delta, and the one at which the runs are added up."""
+    allow_aggregator: bool = False
+    allow_simulation: bool = False
+    """Whether runs with a known seed are answered: they are not private."""
+    min_sites: int = 1
+    """Fewest sites that a secure sum's run must have."""
+    threshold: int | None = None
+    """Least threshold that the terms must have; None: the least that is safe for the number of sites."""
+    colluders: int | None = None
+    """How many other sites the noise must not rely on, at the least; None: as many as are assumed for the number of sites."""
+    confirmed: bool = False
+    """Whether lists of survivors must be confirmed: against a server that lies about them."""
+
+    def check(self, terms: Terms) -> None:
+        """Refuse terms that this client does not accept, whatever it has spent before."""
+        plan = terms.plan
+        if plan.unit is not self.unit:
+            raise BudgetError(f"the plan must protect each {self.unit.value}, got one that protects each {plan.unit.value}.")
+        if terms.trust is Trust.AGGREGATOR and not self.allow_aggregator:
+            raise BudgetError("trust must be secure-sum: this client does not trust a server with its sums.")
+        if terms.trust is Trust.SECURE_SUM and self.confirmed and not terms.confirmed:
+            raise BudgetError("lists of survivors must be confirmed, got terms without it.")
+        if not terms.secure and not self.allow_simulation:
+            raise BudgetError("noise must be cryptographic, got a run with a known seed.")
+        if plan.delta > self.delta:
+            raise BudgetError(f"delta must be at most {self.delta:g}, got {plan.delta:g}.")
+        if terms.epsilon_spent > self.epsilon:
+            raise BudgetError(f"epsilon must be at most {self.epsilon:g}, got a plan that spends {terms.epsilon_spent:.4g}.")
+
+    def least_colluders(self, sites: int) -> int:
+        """Return how many colluders the terms of a secure sum of so many sites must allow for."""
+        return assumed_colluders(sites) if self.colluders is None else self.colluders
+
+    def least_threshold(self, sites: int, colluders: int) -> int:
+        """Return how many of so many sites must answer. Never fewer than is safe, whatever the policy says."""
+        return max(safe_threshold(sites, colluders), self.threshold or 0)
+
+    def floor(self, sites: int) -> str:
+        """Return a sentence on what every secure sum of a federation of so many sites holds, as far as this client has a say in it."""
+        colluders = self.least_colluders(sites)
+        threshold = self.least_threshold(sites, colluders)
+        honest = threshold - colluders
+        return (
+            f"of {sites} sites at least {threshold} must answer and {colluders} may side with the server: every sum holds the noise of at "
+            f"least {honest} honest site{'s' if honest > 1 else ''}"
+        )
+
+    def check_federation(self, sites: int) -> None:
+        """Refuse a federation whose sites are too few for this policy."""
+        if sites < self.min_sites:
+            raise FedDPError(f"sites must be at least {self.min_sites}, got a federation of {sites}.")
+        if (least := self.least_threshold(sites, self.least_colluders(sites))) > sites:
+            raise FedDPError(f"threshold must be at most the {sites} sites of the federation, got {least}.")
+
+    def check_sites(self, terms: Terms, sites: int) -> None:
+        """Refuse a secure sum that this number of sites does not make safe: of the roster, and of the parties of the run."""
+        if sites < self.min_sites:
+            raise BudgetError(f"sites must be at least {self.min_sites}, got {sites}.")
+        if terms.colluders < (least := self.least_colluders(sites)):
+            raise BudgetError(f"colluders must be at least {least}, got {terms.colluders}.")
+        if terms.threshold < (least := self.least_threshold(sites, terms.colluders)):
+            raise BudgetError(f"threshold must be at least {least} of {sites} sites, got {terms.threshold}.")
+
+    def book(self, terms: Terms, odometer: Odometer) -> None:
+        """Write a run that this client remembers nothing of on its own odometer; refuse one that would take all its runs beyond the limit.
+
+        One that is booked already must be this very plan, and have answered nothing.
+        """
+        limit = None if math.isinf(self.epsilon) else Limit(self.epsilon, self.delta)
+        odometer.begin(Entry.of(terms.plan, f"run {terms.run}", secure=terms.secure, run=terms.run), "", limit=limit)
+
+
+def _plan(given: Mapping[str, Any]) -> Plan:
+    releases = tuple(_release(row) for row in given["releases"])
+    _checked(len(releases), 0 < len(releases) <= _MOST_RELEASES and len({r.name for r in releases}) == len(releases))
+    epsilon, delta, rate = (float(given[name]) for name in ("epsilon", "delta", "sampling_rate"))
+    _checked((epsilon, delta, rate), epsilon > 0 and 0 < delta < 1 and 0 < rate <= 1)
+    noisy = [release for release in releases if release.noise_multiplier]
+    _checked("too little noise to add up", accounting_work(noisy, sampled=rate < 1) <= _MOST_WORK * math.sqrt(rate))
+    return Plan(PrivacyUnit.parse(given["unit"]), epsilon, delta, releases, Composition(given["composition"]), rate)
+
+
+def _release(row: Mapping[str, Any]) -> Release:
+    multiplier = float(row["noise_multiplier"])
+    return Release(
+        name=_checked(row["name"], isinstance(row["name"], str) and 0 < len(row["name"]) <= _LONGEST_NAME and row["name"].isprintable()),
+        mechanism=Mechanism(row["mechanism"]),
+        sensitivity=float(row["sensitivity"]),
+        integer_sensitivity=float(row["integer_sensitivity"]),
+        noise_multiplier=_checked(multiplier, multiplier == 0 or _LEAST_MULTIPLIER <= multiplier <= _MOST_MULTIPLIER),
+        values=_checked(row["values"], type(row["values"]) is int and 1 <= row["values"] <= _MOST_VALUES),
+        times=_checked(row["times"], type(row["times"]) is int and 1 <= row["times"] <= _MOST_TIMES),
+    )
+
+
+def _checked(value: Any, holds: bool) -> Any:
+    """Return the value; refuse it where its rule does not hold."""
+    if not holds:
+        raise ValueError(repr(value)[:80])
+    return value

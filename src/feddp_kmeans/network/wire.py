@@ -1,0 +1,108 @@
+"""Messages between server and clients as bytes: a kind, plain values, and arrays of numbers. Data only, never code.
+
+Layout: a magic word, the length of a JSON header, the header, then the arrays' raw little-endian numbers one after the other. The length of
+a message depends on the shapes of its arrays and never on their numbers.
+"""
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import Array
+from feddp_kmeans.errors import FedDPError
+
+PROTOCOL = 1
+"""Version of the messages; both sides must speak the same."""
+
+_MAGIC = b"feddp%d\n" % PROTOCOL
+_LENGTH = struct.Struct("<Q")
+_DTYPES = {"<f8", "<i8", "<u8"}
+_BYTES = "bytes"
+_LARGEST = 1 << 31
+"""Bytes of the largest message."""
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """One message."""
+
+    kind: str
+    fields: Mapping[str, Any]
+
+    def get(self, name: str, kind: type) -> Any:
+        """Return a field of the kind expected; anything else is refused."""
+        value = self.fields.get(name)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise FedDPError(f"field {name!r} of a {self.kind!r} message must be {kind.__name__}, got {type(value).__name__}.")
+        return value
+
+
+def pack(kind: str, **fields: Any) -> bytes:
+    """Return the message as bytes. Values are what JSON knows, bytes, and arrays of float64, int64 or uint64."""
+    plain: dict[str, Any] = {}
+    blobs: list[tuple[str, str, list[int]]] = []
+    parts: list[bytes] = []
+    for name, value in fields.items():
+        if isinstance(value, bytes):
+            blobs.append((name, _BYTES, [len(value)]))
+            parts.append(value)
+        elif isinstance(value, np.ndarray):
+            array = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+            if array.dtype.str not in _DTYPES:
+                raise FedDPError(f"array {name!r} of a message must be of 64-bit numbers, got {array.dtype}.")
+            blobs.append((name, array.dtype.str, list(value.shape)))
+            parts.append(array.tobytes())
+        else:
+            plain[name] = value.item() if isinstance(value, np.generic) else value
+    header = json.dumps({"kind": kind, "plain": plain, "blobs": blobs}, allow_nan=False).encode()
+    return b"".join([_MAGIC, _LENGTH.pack(len(header)), header, *parts])
+
+
+def unpack(data: bytes) -> Envelope:
+    """Return the message that these bytes hold; anything else is refused."""
+    try:
+        return _unpack(data)
+    except (ValueError, TypeError, KeyError, struct.error, RecursionError, OverflowError, AttributeError) as error:
+        raise FedDPError(f"a message must be one of protocol {PROTOCOL}, got {type(error).__name__} on reading it.") from None
+
+
+def _unpack(data: bytes) -> Envelope:
+    start = len(_MAGIC) + _LENGTH.size
+    if len(data) > _LARGEST or data[: len(_MAGIC)] != _MAGIC:
+        raise ValueError
+    (length,) = _LENGTH.unpack(data[len(_MAGIC) : start])
+    if start + length > len(data):
+        raise ValueError
+    header = json.loads(data[start : start + length])
+    fields: dict[str, Any] = dict(header["plain"])
+    place = start + length
+    for name, kind, shape in header["blobs"]:
+        if name in fields or not all(type(n) is int and 0 <= n <= _LARGEST for n in shape):
+            raise ValueError
+        fields[str(name)], place = _blob(data, place, kind, shape)
+    if place != len(data) or not isinstance(header["kind"], str):
+        raise ValueError
+    return Envelope(header["kind"], fields)
+
+
+def _blob(data: bytes, place: int, kind: str, shape: list[int]) -> tuple[bytes | Array, int]:
+    if kind == _BYTES:
+        (size,) = shape
+        return _slice(data, place, size), place + size
+    if kind not in _DTYPES:
+        raise ValueError
+    size = 8
+    for n in shape:
+        size *= n
+    array: Array = np.frombuffer(_slice(data, place, size), dtype=kind).reshape(shape).copy()
+    return array, place + size
+
+
+def _slice(data: bytes, place: int, size: int) -> bytes:
+    if place + size > len(data):
+        raise ValueError
+    return data[place : place + size]

@@ -1,0 +1,28 @@
+"""How many rows are summed up at once on a device: no sum of float64 numbers exceeds 2**53, whatever the points are. Needs no torch."""
+
+from collections.abc import Mapping
+
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_STEPS
+
+_CHUNK_VALUES = 1 << 26
+"""Numbers in a chunk: 512 MiB of float64, and a few times that while it is worked on."""
+
+LARGEST_ADDED: Mapping[str, float] = {
+    "cluster-counts": 1.0,
+    "cluster-sums": float(RESOLUTION),
+    "outer-product": float(RESOLUTION) ** 2,
+    "point-residuals": float(BOUNDED_STEPS),
+    "point-second-moment": 8.0 * MOMENT_STEPS,
+}
+"""What one row adds at most, in size, to any number that a statistic sums up in float64.
+
+All follow from the proofs of the sensitivities: an encoded row has length at most R; a residual and its count, times their factor, at most
+BOUNDED_STEPS; a scaled row z of a second moment has ``|z|**2 sqrt(1 - 15 / (16 d)) <= MOMENT_STEPS``, hence ``|z|**2 <= 4 MOMENT_STEPS``,
+and its products are doubled.
+"""
+
+
+def chunk_rows(name: str, dimension: int) -> int:
+    """Return how many rows of a statistic are summed up at once: as many as stay exact in float64 and fit memory."""
+    return max(1, min(_CHUNK_VALUES // dimension, int(2.0**53 / LARGEST_ADDED[name])))

@@ -1,0 +1,159 @@
+"""The statistics of points in torch, by the names of the registry: the same formulas in the same whole numbers, on any device.
+
+The integers are those of numpy: arithmetic is exact up to a square root and a quotient, which are rounded alike everywhere.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.silos.gpu import lloyd
+from feddp_kmeans.silos.gpu.chunks import chunk_rows
+from feddp_kmeans.statistics import residual_sums
+from feddp_kmeans.statistics.clipping import LARGEST
+from feddp_kmeans.statistics.fixed_point import RESOLUTION, spare_bits
+from feddp_kmeans.statistics.query import Query
+
+_PROJECTION_STEPS = 2.0**20
+
+
+def total_of(query: Query, points: Any) -> Any:
+    """Return the sum of a statistic over the points as int64, exact."""
+    name = query.statistic.name
+    if name not in STATISTICS:
+        raise FedDPError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
+    given = {key: _tensor(value, points.device) for key, value in query.public.items()}
+    swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
+    total, left = swept or (STATISTICS[name](points[:0], **given), None)
+    count, rows = len(points) if left is None else len(left), chunk_rows(name, points.shape[1])
+    for start in range(0, count, rows):
+        chunk = slice(start, start + rows)
+        total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
+    return total
+
+
+def encode(points: Any, center: Any, radius: float) -> Any:
+    """Return the points as whole numbers of norm at most R, the same as those of ``Ball.encode``."""
+    shifted = points.to(torch.float64) - center
+    encoded = (shifted * (RESOLUTION / radius)).round()
+    outside = ~(encoded.square().sum(dim=1) <= RESOLUTION**2)
+    if bool(outside.any()):
+        encoded[outside] = _shortened(shifted[outside])
+    return encoded
+
+
+def _shortened(rows: Any) -> Any:
+    """Return rows that are too long as whole numbers of norm R, less what rounding takes; see ``privacy.fixed_point``."""
+    bounded = rows.clamp(-LARGEST, LARGEST)
+    _, exponents = torch.frexp(bounded.abs().amax(dim=1))
+    powers = torch.exp2((spare_bits(rows.shape[1]) - exponents).to(torch.float64))
+    whole = (bounded * powers[:, None]).round()
+    scaled = whole * (RESOLUTION / whole.square().sum(dim=1).sqrt())[:, None]
+    rounded = scaled.round()
+    return torch.where((rounded.square().sum(dim=1) > RESOLUTION**2)[:, None], scaled.trunc(), rounded)
+
+
+def _project(encoded: Any, projection: Any) -> Any:
+    if projection is None:
+        return encoded
+    return ((encoded @ (projection * _PROJECTION_STEPS).round()) / _PROJECTION_STEPS).round()
+
+
+def _assign(coordinates: Any, centers: Any) -> Any:
+    targets = centers.round()
+    scores = coordinates @ (2 * targets.T) - targets.square().sum(dim=1)
+    places = torch.arange(len(targets), device=scores.device)
+    return torch.where(scores == scores.amax(dim=1, keepdim=True), places, len(targets)).amin(dim=1)
+
+
+def _weighted_sums(coordinates: Any, weights: Any, labels: Any, k: int) -> Any:
+    chosen = torch.zeros((len(labels), k), dtype=torch.float64, device=coordinates.device)
+    chosen[torch.arange(len(labels), device=labels.device), labels] = weights
+    return chosen.T @ coordinates
+
+
+def _outer_product(points: Any, *, center: Any, radius: float) -> Any:
+    encoded = encode(points, center, radius)
+    upper = torch.triu_indices(encoded.shape[1], encoded.shape[1], device=encoded.device)
+    return _gram(encoded)[upper[0], upper[1]].to(torch.int64)
+
+
+def _gram(encoded: Any) -> Any:
+    return encoded.T @ encoded
+
+
+def _cluster_counts(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> Any:
+    labels = _assign(_project(encode(points, center, radius), projection), centers)
+    return torch.bincount(labels, minlength=len(centers)).to(torch.int64)
+
+
+def _cluster_sums(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> Any:
+    encoded = encode(points, center, radius)
+    labels = _assign(_project(encoded, projection), centers)
+    ones = torch.ones(len(labels), dtype=torch.float64, device=encoded.device)
+    return _weighted_sums(encoded, ones, labels, len(centers)).to(torch.int64).ravel()
+
+
+def _point_residuals(
+    points: Any,
+    *,
+    center: Any,
+    radius: float,
+    centers: Any,
+    origins: Any,
+    bound: float,
+    count_weight: float,
+    projection: Any = None,
+    residual_projection: Any = None,
+) -> Any:
+    encoded, starts, k = encode(points, center, radius), origins.round(), len(centers)
+    coordinates = _project(encoded, residual_projection)
+    labels = _assign(_project(encoded, projection), centers)
+    residuals = coordinates - starts[labels]
+    lengths = (residuals.square().sum(dim=1) + count_weight**2).sqrt()
+    factors = (residual_sums.BOUNDED_STEPS * (1 - 2.0**-32) / lengths.clamp(min=bound)).floor()
+    sums = _weighted_sums(residuals, factors, labels, k)
+    counts = torch.bincount(labels, (factors * count_weight).trunc(), minlength=k).to(torch.float64)
+    return torch.cat([sums, counts[:, None]], dim=1).to(torch.int64).ravel()
+
+
+def _point_second_moment(points: Any, *, center: Any, radius: float, bound: float) -> Any:
+    encoded = encode(points, center, radius)
+    dimension = encoded.shape[1]
+    scales = residual_sums.point_scales(encoded.square().sum(dim=1).cpu().numpy(), dimension, bound)
+    scaled = (encoded * torch.as_tensor(scales, device=encoded.device)[:, None]).round()
+    upper = torch.triu_indices(dimension, dimension, 1, device=encoded.device)
+    single = scaled.square()
+    traces = single.sum(dim=1, keepdim=True)
+    traceless = (math.sqrt(2) * (single - traces / dimension)).trunc().sum(dim=0)
+    trace = (math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT * traces).trunc().sum(dim=0)
+    return torch.cat([2 * _gram(scaled)[upper[0], upper[1]], traceless, trace]).to(torch.int64)
+
+
+def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return a Lloyd pass made in one sweep of the GPU's memory, and the few rows it leaves, at the edge; None where it cannot be made."""
+    arguments = points, given["center"], given["radius"], given["centers"].round()
+    if not lloyd.fits(*arguments):
+        return None
+    sums, counts, left = lloyd.lloyd_pass(*arguments)
+    return sums.ravel() if name == "cluster-sums" else counts, left.nonzero().ravel()
+
+
+def _tensor(value: Any, device: Any) -> Any:
+    """Return an array as a tensor on the device, a number as it is."""
+    return value if value is None or isinstance(value, float) else torch.as_tensor(value, device=device)
+
+
+_LLOYD = ("cluster-sums", "cluster-counts")
+
+STATISTICS: Mapping[str, Callable[..., Any]] = {
+    "cluster-counts": _cluster_counts,
+    "cluster-sums": _cluster_sums,
+    "outer-product": _outer_product,
+    "point-residuals": _point_residuals,
+    "point-second-moment": _point_second_moment,
+}
+"""Every statistic that runs in torch, by its name in the registry."""

@@ -1,0 +1,41 @@
+"""All that a client ever computes, and how much one privacy unit can change it.
+
+Every statistic is a sum of bounded contributions, in integers. Statistics of *points* bound each point: a point is clipped to the
+public ball and encoded as an integer vector z with ``|z| <= R`` (``privacy.fixed_point``). Statistics of *clients* bound the whole of
+what a client adds. Assignments to centers are decided on those integers too, exactly, so no point's cluster can depend on another
+point. Ties go to the first center. Rows and clients that are empty add zero.
+
+Public arguments: ``center`` and ``radius`` of the ball, ``centers`` in integer coordinates (of the subspace where a ``projection`` is
+given), ``bound`` on a client's contribution in the data's own units. Each statistic states which it takes and in which ranges
+(``statistics.public``); ``federation.gate`` refuses all others before a point is touched.
+"""
+
+from feddp_kmeans.statistics import norms, paper_sums, residual_sums
+from feddp_kmeans.statistics.query import Statistic
+
+_PRODUCTION: tuple[Statistic, ...] = (
+    paper_sums.OUTER_PRODUCT,
+    paper_sums.CLUSTER_COUNTS,
+    paper_sums.CLUSTER_SUMS,
+    paper_sums.CLIENT_OUTER_PRODUCT,
+    paper_sums.CLIENT_CLUSTER_COUNTS,
+    paper_sums.CLIENT_PRESENCE,
+    paper_sums.CLIENT_CLUSTER_SUMS,
+    paper_sums.CLIENT_CLUSTER_MEANS,
+    residual_sums.CLIENT_SIZES,
+    residual_sums.POINT_SECOND_MOMENT,
+    residual_sums.CLIENT_SECOND_MOMENT,
+    residual_sums.POINT_RESIDUALS,
+    residual_sums.CLIENT_RESIDUALS,
+    norms.POINT_DISTANCES,
+    norms.CLIENT_DISTANCES,
+    norms.POINT_RESIDUAL_NORMS,
+    norms.CLIENT_RESIDUAL_NORMS,
+    norms.POINT_MOMENT_NORMS,
+    norms.CLIENT_MOMENT_NORMS,
+    norms.GRID_COUNTS,
+    norms.POINT_COUNT,
+)
+
+REGISTRY = {statistic.name: statistic for statistic in _PRODUCTION}
+"""What a remote client can be asked for, by name. Statistics of the appendix (``statistics.theory``) are for studies on one machine."""

@@ -1,0 +1,248 @@
+"""Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.clipping import row_norms
+from feddp_kmeans.statistics.engine import compiled
+from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, Ball
+from feddp_kmeans.statistics.nearest import is_narrow, kernel_arguments, nearest
+
+if TYPE_CHECKING:
+    from feddp_kmeans.statistics.sparse_points import SparsePoints
+
+_PROJECTION_STEPS = 2.0**20
+
+_AT_ONCE = 1 << 22
+"""Numbers of a table of points by centers that are held at once: how many points there are must not decide whether memory is enough."""
+
+_LARGEST_TOGETHER = 1 << 12
+"""Clients of more points than this are multiplied one by one."""
+
+
+Encoded: TypeAlias = "FloatArray | SparsePoints"
+"""Points as integer vectors."""
+
+
+def encoded_points(batch: ClientBatch, center: FloatArray, radius: float) -> Encoded:
+    """Return the batch's points in the integer coordinates of a ball."""
+    key = (float(radius), center.tobytes())
+    encoded: Encoded = batch.remembered("encoded", key, lambda: Ball(center, float(radius)).encode_any(batch.points))
+    return encoded
+
+
+def projected_points(batch: ClientBatch, center: FloatArray, radius: float, projection: FloatArray | None) -> Any:
+    """Return the batch's points in integer coordinates of a ball and a subspace; of the ball alone without a projection."""
+    encoded = encoded_points(batch, center, radius)
+    if projection is None:
+        return encoded
+    key = (float(radius), center.tobytes(), projection.tobytes())
+    return batch.remembered("projected", key, lambda: project(encoded, projection))
+
+
+def dense(encoded: Encoded) -> FloatArray:
+    """Return encoded points as one array."""
+    return encoded if isinstance(encoded, np.ndarray) else encoded.dense()
+
+
+def project(encoded: Any, projection: FloatArray | None) -> Any:
+    """Return integer coordinates in the subspace, rounded; the points themselves without a projection.
+
+    Exact: ``|z| <= 2**16`` and columns of norm 2**20 give products below 2**37.
+    """
+    if projection is None:
+        return encoded
+    # Columns one after the other: twice as fast a product as rows.
+    projected: FloatArray = encoded @ np.asfortranarray(np.rint(projection * _PROJECTION_STEPS))
+    projected /= _PROJECTION_STEPS
+    return np.rint(projected, out=projected)
+
+
+def assign(encoded: Encoded, centers: FloatArray, projection: FloatArray | None = None) -> IntArray:
+    """Return for each point the index of its nearest center: ``argmin_r |z - c_r|**2``, in exact arithmetic."""
+    targets = np.rint(centers)
+    points = project(encoded, projection)
+    if isinstance(points, np.ndarray):
+        return nearest(points, targets)
+    step = max(1, _AT_ONCE // len(targets))
+    offsets = np.square(targets).sum(axis=1)
+    parts = [(points[start : start + step] @ (2 * targets.T) - offsets).argmax(axis=1) for start in range(0, len(points), step)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+
+def encoded_and_labels(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> tuple[Encoded, IntArray]:
+    """Return the batch's points in the integer coordinates of a ball, and the nearest center of each."""
+    projected = projected_points(batch, center, radius, projection)
+    key = (float(radius), *(None if array is None else array.tobytes() for array in (center, projection, centers)))
+    labels: IntArray = batch.remembered("labels", key, lambda: assign(projected, centers))
+    return encoded_points(batch, center, radius), labels
+
+
+def nearest_sums(
+    batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
+) -> FloatArray:
+    """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can and nothing is encoded yet."""
+    targets = np.rint(centers)
+    fresh = projection is None and not batch.is_sparse and not batch.remembers
+    if fresh and not is_narrow(targets) and compiled(batch.points.size):
+        from feddp_kmeans.statistics import kernels
+
+        return kernels.nearest_sums(*Ball(center, float(radius)).kernel_arguments(batch.points), *kernel_arguments(targets))
+    encoded, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
+    return sums_by(encoded, labels, len(centers))
+
+
+def squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
+    """Return the squared distance of every point to every center."""
+    squares: FloatArray = np.square(points).sum(axis=1)[:, None] - 2 * points @ centers.T + np.square(centers).sum(axis=1)
+    return np.maximum(squares, 0.0)
+
+
+def is_clear(distances: FloatArray, labels: IntArray, margin: float) -> BoolArray:
+    """Return which points satisfy ``|p - nu_r| <= margin |p - nu_s|`` for their nearest center r and every other s."""
+    rows = np.arange(len(labels))
+    nearest = distances[rows, labels]
+    if distances.shape[1] == 1:
+        return np.ones(len(labels), dtype=bool)
+    others = distances.copy()
+    others[rows, labels] = np.inf
+    clear: BoolArray = nearest <= margin**2 * others.min(axis=1)
+    return clear
+
+
+def scaled_points(encoded: Encoded, scales: FloatArray) -> Any:
+    """Return the points, each times its scale and rounded."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.scaled(scales)
+    scaled: FloatArray = encoded * scales[:, None]
+    return np.rint(scaled, out=scaled)
+
+
+def squared_norms(encoded: Encoded) -> FloatArray:
+    """Return the squared norm of each point."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.squared_norms()
+    squares: FloatArray = np.einsum("ij,ij->i", encoded, encoded)
+    return squares
+
+
+def products_with(encoded: Encoded, vectors: FloatArray, labels: IntArray) -> FloatArray:
+    """Return the product of each point with the vector of its label."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.products_with(vectors, labels)
+    if compiled(encoded.size):
+        from feddp_kmeans.statistics import kernels
+
+        return kernels.products_with(np.ascontiguousarray(encoded), np.ascontiguousarray(vectors), labels)
+    products: FloatArray = np.einsum("ij,ij->i", encoded, vectors[labels])
+    return products
+
+
+def weighted_sums(encoded: Encoded, weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the weighted sum of the points with each label."""
+    if not isinstance(encoded, np.ndarray):
+        return encoded.weighted_sums(weights, labels, k)
+    if compiled(encoded.size):
+        from feddp_kmeans.statistics import kernels
+
+        return kernels.weighted_sums(np.ascontiguousarray(encoded), weights, labels, k)
+    sums = np.zeros((k, encoded.shape[1]))
+    step = max(1, _AT_ONCE // k)
+    for start in range(0, len(labels), step):
+        some = slice(start, start + step)
+        chosen = np.zeros((len(labels[some]), k))
+        chosen[np.arange(len(chosen)), labels[some]] = weights[some]
+        sums += chosen.T @ encoded[some]
+    return sums
+
+
+def in_blocks(rows: int, compute: Callable[[slice], Array]) -> IntArray:
+    """Return the sum of what ``compute`` makes of EXACT_ROWS rows at a time: exact in float64 for these, and added up in int64."""
+    total = compute(slice(0, EXACT_ROWS)).astype(np.int64)
+    for start in range(EXACT_ROWS, rows, EXACT_ROWS):
+        total += compute(slice(start, start + EXACT_ROWS)).astype(np.int64)
+    return total
+
+
+def gram(encoded: Encoded) -> IntArray:
+    """Return ``Z^T Z`` exactly, for any number of points of norm at most 2 R."""
+    return in_blocks(len(encoded), lambda some: _product(encoded[some]))
+
+
+def _product(encoded: Encoded) -> FloatArray:
+    product: FloatArray = encoded.T @ encoded if isinstance(encoded, np.ndarray) else encoded.gram()
+    return product
+
+
+def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
+    """Return the sum of the points with each label."""
+    return weighted_sums(encoded, np.ones(len(labels)), labels, k)
+
+
+def sums_of_runs(rows: Array, batch: ClientBatch) -> Array:
+    """Return the sum of each client's rows."""
+    if batch.is_single_points:
+        return rows
+    sums = np.zeros((batch.n_clients, rows.shape[1]), dtype=rows.dtype)
+    held = batch.sizes > 0
+    if held.any():
+        sums[held] = np.add.reduceat(rows, batch.starts[:-1][held], axis=0)
+    return sums
+
+
+def joint_sums(
+    batch: ClientBatch, residuals: FloatArray, labels: IntArray, k: int, count_weight: float
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return unit, cluster and (sum of residuals, weighted count) for every pair of a unit and a cluster that occurs."""
+    if batch.is_single_points:
+        ones = np.full((len(labels), 1), count_weight)
+        return np.arange(len(labels)), labels, np.concatenate([residuals, ones], axis=1)
+    from scipy import sparse
+
+    cells = batch.owners * k + labels
+    counts = np.bincount(cells, minlength=batch.n_clients * k)
+    present = np.flatnonzero(counts)
+    values = np.empty((len(present), residuals.shape[1] + 1))
+    values[:, -1] = count_weight * counts[present]
+    # A product with a sparse matrix of ones: a third of the time of numpy's sums over runs of sorted rows.
+    starts = np.concatenate([[0], np.cumsum(counts[present])])
+    members = sparse.csr_matrix((np.ones(len(cells)), np.argsort(cells, kind="stable"), starts), shape=(len(present), len(cells)))
+    values[:, :-1] = members @ residuals
+    return present // k, present % k, values
+
+
+def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
+    """Return ``|Z_j^T Z_j|_F`` of every client, to within 2**-25 of itself.
+
+    Clients of one size go through products together. The squares below are not exact, and the order they are added in depends on a
+    client's own size alone, not on other clients. At most 2**29 of them are added (MOST_VALUES), so their sum is within 2**-24.
+    """
+    if batch.is_single_points:
+        return squared_norms(encoded)
+    sizes, dimension = batch.sizes, encoded.shape[1]
+    norms = np.zeros(batch.n_clients)
+    for size in np.unique(sizes[sizes > 0]):
+        members = np.flatnonzero(sizes == size)
+        if size > _LARGEST_TOGETHER:
+            for index in members:
+                norms[index] = _product_norm(encoded[batch.starts[index] : batch.starts[index + 1]])
+            continue
+        together = encoded if len(members) == batch.n_clients else encoded[(batch.starts[members, None] + np.arange(size)).ravel()]
+        points = together.reshape(len(members), size, dimension)
+        # |Z^T Z|_F = |Z Z^T|_F: form whichever is smaller.
+        transposed: Array = points.transpose(0, 2, 1)
+        products = (points @ transposed if size < dimension else transposed @ points).reshape(len(members), -1)
+        norms[members] = row_norms(products)  # not einsum: beyond 8192 numbers its order depends on how many clients there are
+    return norms
+
+
+def _product_norm(encoded: FloatArray) -> float:
+    """Return ``|Z^T Z|_F``, added up in float64: near enough for a norm, and with no largest number of points."""
+    total = sum(_product(encoded[start : start + EXACT_ROWS]) for start in range(0, len(encoded), EXACT_ROWS))
+    return float(np.sqrt(np.square(total).sum()))

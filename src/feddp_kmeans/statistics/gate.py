@@ -1,0 +1,147 @@
+"""The gate for public arguments: what a statistic accepts, stated as data, and the one function that parses what came.
+
+Whoever asks may be curious, so arguments are taken only in the types, shapes, orders and ranges for which the proofs of exactness and of
+sensitivity hold (docs/proofs.md). No rule looks at a point, or at how many there are.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION
+
+LARGEST = sys.float_info.max
+"""The largest finite number."""
+
+_SIZES = {"d": (1, MAX_DIMENSION), "k": (1, 1 << 20), "p": (1, 1 << 16), "q": (0, 1 << 16), "e": (1, 1 << 16), "a": (1, 1 << 20)}
+"""Least and largest of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges,
+anchors. With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
+
+_SHOWN = 60
+"""Characters of a value that a message quotes."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One public argument: a number, or an array whose ``shape`` names its sizes. Names stand for one size throughout a query.
+
+    ``d`` is the dimension of the points. Where an optional projection is not given, its number of columns is d. All numbers are finite
+    and from ``low`` to ``high``; ``row_norm`` and ``column_norm`` bound the Euclidean length of every row or column.
+    """
+
+    shape: tuple[str, ...] = ()
+    low: float = -LARGEST
+    high: float = LARGEST
+    row_norm: float = math.inf
+    column_norm: float = math.inf
+    ascending: bool = False
+    whole: bool = False
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule on several arguments at once, and the sentence that states it."""
+
+    sentence: str
+    holds: Callable[..., bool]
+
+
+def parse(
+    arguments: Mapping[str, Argument], rules: tuple[Rule, ...], public: Mapping[str, Any], dimension: int
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the arguments as floats, new float64 arrays and None, and the sizes that they have; refuse anything else by name."""
+    if not 1 <= dimension <= MAX_DIMENSION:
+        raise FedDPError(f"dimension must be from 1 to {MAX_DIMENSION}, got {dimension}.")
+    for name in public:
+        if name not in arguments:
+            raise FedDPError(f"public arguments must be {_listed(arguments)}, got {_short(name)}.")
+    sizes = {"d": dimension}
+    parsed: dict[str, Any] = {}
+    for name, argument in arguments.items():
+        if name not in public and not argument.optional:
+            raise FedDPError(f"public argument {name!r} must be given, got {_listed(public)}.")
+        given = public.get(name)
+        if given is None and argument.optional:
+            sizes |= dict.fromkeys(set(argument.shape) - set(sizes), dimension)
+            parsed[name] = None
+        else:
+            parsed[name] = _array(name, argument, given, sizes) if argument.shape else _number(name, argument, given)
+    with np.errstate(over="ignore"):
+        for rule in rules:
+            if not rule.holds(**parsed, **sizes):
+                raise FedDPError(f"{rule.sentence}, got {_values(parsed)}.")
+    return parsed, sizes
+
+
+def _number(name: str, argument: Argument, given: Any) -> float:
+    if not isinstance(given, float):
+        raise FedDPError(f"{name} must be a float, got {_described(given)}.")
+    if not argument.low <= given <= argument.high:
+        raise FedDPError(f"{name} must be {_range(argument)}, got {float(given)!r}.")
+    return float(given)
+
+
+def _array(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> FloatArray:
+    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
+        raise FedDPError(f"{name} must be an array of float64, got {_described(given)}.")
+    _check_shape(name, argument, given.shape, sizes)
+    array: FloatArray = np.array(given, order="C")  # its own: nobody can change it after it was looked at
+    _refuse(name, f"hold numbers {_range(argument)}", array[~((array >= argument.low) & (array <= argument.high))])
+    if argument.whole:
+        _refuse(name, "hold whole numbers", array[array != np.rint(array)])
+    if argument.ascending:
+        _refuse(name, "be in ascending order", array[1:][array[1:] < array[:-1]])
+    with np.errstate(over="ignore"):
+        rows, columns = (np.square(array).sum(axis=axis) if array.ndim == 2 else np.zeros(0) for axis in (1, 0))
+    _refuse(name, f"have rows of norm at most {argument.row_norm:g}", np.sqrt(rows[~(rows <= argument.row_norm**2)]))
+    _refuse(name, f"have columns of norm at most {argument.column_norm:g}", np.sqrt(columns[~(columns <= argument.column_norm**2)]))
+    return array
+
+
+def _refuse(name: str, rule: str, culprits: FloatArray) -> None:
+    if len(culprits):
+        raise FedDPError(f"{name} must {rule}, got {float(culprits[0])!r}.")
+
+
+def _check_shape(name: str, argument: Argument, shape: tuple[int, ...], sizes: dict[str, int]) -> None:
+    wanted = [sizes.get(size, size) for size in argument.shape]
+    fits = len(shape) == len(wanted)
+    for size, found in zip(argument.shape, shape, strict=False):
+        least, most = (sizes[size], sizes[size]) if size in sizes else _SIZES[size]
+        fits = fits and least <= found <= most
+        sizes[size] = found
+    if not fits:
+        free = "".join(f", {size} from {_SIZES[size][0]} to {_SIZES[size][1]}" for size in wanted if isinstance(size, str))
+        raise FedDPError(f"{name} must have shape ({', '.join(map(str, wanted))}){free}, got {shape}.")
+
+
+def _range(argument: Argument) -> str:
+    if (argument.low, argument.high) == (-LARGEST, LARGEST):
+        return "that are finite" if argument.shape else "finite"
+    return f"from {argument.low:g} to {argument.high:g}"
+
+
+def _listed(names: Mapping[str, Any]) -> str:
+    return _short(sorted(map(str, names))) if names else "none"
+
+
+def _values(parsed: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_short(value)}" for name, value in parsed.items() if value is not None)
+
+
+def _described(given: Any) -> str:
+    if isinstance(given, np.ndarray):
+        return f"{_short(str(given.dtype))} of shape {given.shape}"
+    return f"{type(given).__name__} {_short(given)}" if isinstance(given, str | float | bool) else type(given).__name__
+
+
+def _short(value: Any) -> str:
+    shown = repr(value.ravel()[:_SHOWN].tolist() if isinstance(value, np.ndarray) else value)
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."

@@ -1,0 +1,135 @@
+"""A statistic and a query: what clients are asked to compute, and how far one unit can move the answer."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import IntArray
+from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.privacy.mechanism import Release, Sensitivity
+from feddp_kmeans.privacy.noise import MAX_SCALE
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.gate import Argument, Rule, parse
+
+MOST_VALUES = 1 << 28
+"""Numbers of a release: so many squares add up to within 2**-25 of their sum in any order, for which scaling leaves room."""
+
+_TOLERANCE = 1e-12
+"""Part by which two ways to compute the same sensitivity may differ in floating point."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What clients compute of their own points: a named function to integers that add up over clients.
+
+    ``unit`` is whose contribution the function bounds, and ``sensitivity`` that bound as a function of the public arguments: whoever is
+    asked for the statistic can tell whether the noise it is asked under is enough. ``arguments`` and ``rules`` say which public arguments
+    it takes: those for which the bound is proved. ``values`` is how many numbers it gives, from the arguments and their sizes.
+    """
+
+    name: str
+    compute: Callable[..., IntArray] = field(repr=False)
+    unit: PrivacyUnit
+    sensitivity: Callable[..., Sensitivity] = field(repr=False)
+    arguments: Mapping[str, Argument] = field(repr=False)
+    values: Callable[..., int] = field(repr=False)
+    rules: tuple[Rule, ...] = field(default=(), repr=False)
+
+    @property
+    def whole_clients(self) -> bool:
+        """Return whether the function must see all points of a client at once; else they may come in pieces."""
+        return self.unit is PrivacyUnit.CLIENT
+
+    def __call__(self, batch: ClientBatch, **public: Any) -> IntArray:
+        """Return the sum of the bounded contributions of this batch."""
+        return Query(self, public, int(batch.points.shape[1]))(batch)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A statistic of points of some dimension with public arguments that it accepts: whoever makes one has passed the gate.
+
+    Only a query computes, so nothing is computed with arguments that were not parsed.
+    """
+
+    statistic: Statistic
+    public: Mapping[str, Any] = field(repr=False)
+    dimension: int
+    size: int = field(init=False)
+    """How many numbers come out."""
+
+    def __post_init__(self) -> None:
+        statistic = self.statistic
+        parsed, sizes = parse(statistic.arguments, statistic.rules, self.public, self.dimension)
+        size = statistic.values(**parsed, **sizes)
+        if size > MOST_VALUES:
+            raise FedDPError(f"statistic {statistic.name!r} must have at most {MOST_VALUES} values, got {size}.")
+        object.__setattr__(self, "public", MappingProxyType(parsed))
+        object.__setattr__(self, "size", size)
+        stated = self.sensitivity
+        if not 1 <= stated.l2 <= max(stated.l2, stated.l1 or 0.0) <= MAX_SCALE:
+            raise FedDPError(f"bound must give {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated}.")
+
+    def __call__(self, batch: ClientBatch) -> IntArray:
+        """Return the sum of the bounded contributions of this batch, without noise."""
+        if batch.points.shape[1] != self.dimension:
+            raise FedDPError(f"points must have {self.dimension} coordinates, got {batch.points.shape[1]}.")
+        return self.statistic.compute(batch, **self.public)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Return how far one unit can move the sum."""
+        return self.statistic.sensitivity(**self.public)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a copy is made elsewhere: by passing the gate there."""
+        return Query, (self.statistic, dict(self.public), self.dimension)
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of what clients are asked."""
+        return query_digest(self.statistic, self.public)
+
+
+def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:
+    """Return a digest of what clients are asked: the statistic's name and the public arguments, their types included, bit by bit."""
+    parts = [statistic.name.encode()]
+    for name in sorted(public):
+        value = public[name]
+        kind = "float" if isinstance(value, float) else type(value).__name__
+        array = np.empty(0) if value is None else np.asarray(value)
+        parts += [name.encode(), repr((kind, array.dtype.str, array.shape)).encode(), array.tobytes()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def constant(sensitivity: Sensitivity) -> Callable[..., Sensitivity]:
+    """Return a sensitivity that is the same whatever the public arguments are."""
+
+    def same(**_: Any) -> Sensitivity:
+        return sensitivity
+
+    return same
+
+
+def check_query(query: Query, release: Release, unit: PrivacyUnit) -> None:
+    """Refuse a statistic of another unit than the plan protects, or one that is more sensitive than the release's noise is made for."""
+    statistic = query.statistic
+    if statistic.unit is not unit:
+        raise BudgetError(f"privacy unit must be {statistic.unit.value!r} for statistic {statistic.name!r}, got {unit.value!r}.")
+    stated = query.sensitivity.under(release.mechanism)
+    if stated is None:
+        raise BudgetError(
+            f"noise of release {release.name!r} must be Gaussian for statistic {statistic.name!r}, which states no L1 sensitivity, "
+            f"got {release.mechanism.value!r}."
+        )
+    if not stated <= release.integer_sensitivity * (1 + _TOLERANCE):
+        raise BudgetError(
+            f"integer_sensitivity of release {release.name!r} must be at least {stated:.17g} for statistic {statistic.name!r}, "
+            f"got {release.integer_sensitivity:.17g}."
+        )
+    release.check_size(query.size)

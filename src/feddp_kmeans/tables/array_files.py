@@ -1,0 +1,165 @@
+"""Files without column names: NumPy arrays (.npy, .npz), scipy's sparse .npz, and SVMlight. Columns are called x0, x1, ...
+
+An SVMlight file does not state how many features there are, nor whether they are counted from 0 or from 1. The public server file decides
+both for all clients; a client's features beyond the server's last one are dropped.
+"""
+
+import io
+import math
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.silos.memory import ArraySource
+from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION
+from feddp_kmeans.tables.cells import listed
+from feddp_kmeans.tables.lines import Count, line_blocks, silent
+
+ARRAYS = (".npy", ".npz")
+SVMLIGHT = (".svm", ".svmlight", ".libsvm")
+_SVM_ROWS = 10_000
+_UNPACKED_BYTES, _MOST_PACKED = 1 << 28, 200
+"""Bytes that an archive may always unpack to, and how many times its own size it may beyond."""
+_SPARSE_ROWS = 1 << 24
+_SPARSE = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def array_columns(path: Path) -> tuple[str, ...]:
+    """Return names for the columns of a file without any."""
+    if path.suffix.lower() in SVMLIGHT:
+        return _svm_columns(path)
+    return tuple(f"x{i}" for i in range(_load(path).shape[1]))
+
+
+def array_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count = silent) -> Iterator[FloatArray]:
+    """Yield the rows, at most ``rows`` at a time; all columns of an array, these features of an SVMlight file."""
+    if path.suffix.lower() in SVMLIGHT:
+        yield from _svm_pieces(path, columns, rows, left_out)
+        return
+    for piece in ArraySource(_load(path)).pieces(rows):
+        yield piece.toarray() if sparse.issparse(piece) else piece
+
+
+def _load(path: Path) -> Any:
+    array = _load_npy(path) if path.suffix.lower() == ".npy" else _load_npz(path)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise FedDPError(f"{path.name} must hold a two-dimensional array of numbers, got {array.dtype} of shape {array.shape}.")
+    _check_width(path, array.shape[1])
+    return array
+
+
+def _load_npy(path: Path) -> Any:
+    with path.open("rb") as file:
+        _check_header(path, file, path.stat().st_size)
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _check_header(path: Path, file: BinaryIO, size: int) -> None:
+    """Refuse an array that states more, or less, than these bytes hold: NumPy would make room for all of it first."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise FedDPError(f"{path.name} must hold plain arrays of numbers, got one of format {version}.")
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise FedDPError(f"{path.name} must hold whole arrays of numbers, got {dtype} of shape {shape} in {size} bytes.")
+
+
+def _check_width(path: Path, columns: int) -> None:
+    if columns > MAX_DIMENSION:
+        raise FedDPError(f"{path.name} must have at most {MAX_DIMENSION} columns, got {columns}.")
+
+
+def _load_npz(path: Path) -> Any:
+    arrays = read_npz(path)
+    if {"format", "shape", "data"} <= set(arrays):
+        return _sparse(path, arrays)
+    if len(arrays) != 1:
+        raise FedDPError(f"{path.name} must hold one array, got {len(arrays)}: {listed(list(arrays), 5)}.")
+    return next(iter(arrays.values()))
+
+
+def read_npz(path: Path) -> dict[str, Any]:
+    """Return the arrays of an .npz file; one that would unpack to far more than its own size, or states more than it holds, is refused."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+        if size > max(_UNPACKED_BYTES, _MOST_PACKED * path.stat().st_size):
+            raise FedDPError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; an .npy file may hold them.")
+        return {member.filename.removesuffix(".npy"): _member(path, archive.read(member)) for member in archive.infolist()}
+
+
+def _member(path: Path, content: bytes) -> Any:
+    _check_header(path, io.BytesIO(content), len(content))
+    return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def _sparse(path: Path, arrays: dict[str, Any]) -> Any:
+    """Return a matrix as scipy saves it. Its places are checked: scipy would follow wrong ones out of its arrays."""
+    kind = arrays["format"].item()
+    name = kind.decode() if isinstance(kind, bytes) else kind
+    if name not in _SPARSE or not set(_SPARSE[name]) <= set(arrays):
+        raise FedDPError(f"{path.name} must hold a sparse matrix of format {', '.join(_SPARSE)}, got another one.")
+    rows, columns = (int(n) for n in arrays["shape"])
+    values = arrays["data"]
+    _check_width(path, columns)
+    if rows < 0 or columns < 0 or rows > max(_SPARSE_ROWS, 1000 * len(values)):
+        raise FedDPError(f"{path.name} must hold a matrix of rows that are not nearly all empty, got shape {(rows, columns)}.")
+    if name == "coo":
+        return sparse.coo_matrix((values, (arrays["row"], arrays["col"])), shape=(rows, columns)).tocsr()
+    make = sparse.csr_matrix if name == "csr" else sparse.csc_matrix
+    matrix = make((values, arrays["indices"], arrays["indptr"]), shape=(rows, columns))
+    matrix.check_format(full_check=True)
+    return matrix.tocsr()
+
+
+def _svm_columns(path: Path) -> tuple[str, ...]:
+    first, end = 1, 0
+    for part in _svm_parts(path, _SVM_ROWS, silent):
+        if part.nnz:
+            first, end = min(first, int(part.indices.min())), max(end, int(part.indices.max()) + 1)
+            _check_width(path, end)
+    return tuple(f"x{i}" for i in range(first, end))
+
+
+def _svm_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count) -> Iterator[FloatArray]:
+    """Yield these features. A line with a feature 0, where the server's file counts from 1, does not parse."""
+    if not all(re.fullmatch(r"x\d{1,9}", name) for name in columns):
+        raise FedDPError(f"{path.name} must stand beside other SVMlight files: its features have no names like {columns[0]!r}.")
+    features = [int(name[1:]) for name in columns]
+    for part in _svm_parts(path, rows, left_out):
+        part.resize((part.shape[0], max(features) + 1))
+        if min(features) == 1:
+            counted = np.diff(part[:, [0]].indptr) == 0
+            left_out(int((~counted).sum()))
+            part = part[counted]  # noqa: PLW2901
+        yield part[:, features].toarray().astype(np.float64)
+
+
+def _svm_parts(path: Path, rows: int, left_out: Count) -> Iterator[Any]:
+    with path.open("rb") as file:
+        for block in line_blocks(file, left_out=left_out):
+            lines = io.BytesIO(block).readlines()
+            for start in range(0, len(lines), rows):
+                yield from _svm_parsed(lines[start : start + rows], left_out)
+
+
+def _svm_parsed(lines: list[bytes], left_out: Count) -> Iterator[Any]:
+    """Yield the lines that parse. Those of a part that does not parse as a whole are looked for in its halves."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        yield load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=True)[0]
+    except (ValueError, TypeError, OverflowError, IndexError):
+        if len(lines) == 1:
+            left_out(1)
+            return
+        half = len(lines) // 2
+        yield from _svm_parsed(lines[:half], left_out)
+        yield from _svm_parsed(lines[half:], left_out)

@@ -1,0 +1,138 @@
+"""Cells of a raw table as numbers or as text. A cell's value depends on that cell alone, never on its neighbours."""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.errors import FedDPError
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
+"""Text that means an empty cell, where a schema does not name it as a category."""
+
+_NUMBER = r"^(-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?inf)$"
+_DECIMAL_COMMA = r"^([+-]?\d*),(\d+)([eE][+-]?\d+)?$"
+
+
+def is_line(word: Any) -> bool:
+    """Return whether this is text without control characters, line breaks and halves of characters."""
+    return isinstance(word, str) and all(unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp") for letter in word)
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Return the first few names for a message of one line."""
+    shown = ", ".join((name if is_line(name) else ascii(name))[:60] for name in names[:most])
+    return f"{shown}{', ...' if len(names) > most else ''}" if names else "no column"
+
+
+def check_distinct(names: Sequence[str], source: str) -> None:
+    """Refuse a table that has two columns of one name."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FedDPError(f"columns of {source} must have distinct names, got {twice!r} twice.")
+
+
+def is_numeric(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds numbers."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds text, plain or as a dictionary."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_readable(kind: pa.DataType) -> bool:
+    """Return whether a column of this type can be a number or a category."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return is_numeric(value) or is_text(value)
+
+
+def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
+    """Return a column as float64; NaN for an empty cell, and for text that is no number."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if is_text(column.type):
+        column = _parsed(column, decimal)
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif not is_numeric(column.type):
+        raise FedDPError(f"column must hold numbers, got {column.type}.")
+    numbers: FloatArray = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def count_words(column: Any, decimal: str) -> tuple[int, int]:
+    """Return how many cells of a column are words, neither numbers nor missing, and how many are not missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not is_text(column.type):
+        return 0, len(column)
+    holes = np.isnan(as_numbers(column, decimal))
+    if not holes.any():
+        return 0, len(column)
+    missing = is_missing(pc.utf8_trim_whitespace(column.cast(pa.large_string()))).to_numpy(zero_copy_only=False)
+    return int((holes & ~missing).sum()), int((~missing).sum())
+
+
+def decimal_of(table: pa.Table) -> str:
+    """Return the decimal mark that cells of text may have, besides a point; a CSV file's header decides it."""
+    mark: bytes = (table.schema.metadata or {}).get(b"decimal", b".")
+    return mark.decode()
+
+
+def as_text(column: Any) -> Any:
+    """Return a column as trimmed text in Unicode's composed form; 1.0 and 1 are the same, so are True and true. Empty cells are null."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (is_text(column.type) or is_numeric(column.type)):
+        raise FedDPError(f"column must hold text or numbers, got {column.type}.")
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    text = pc.utf8_normalize(column.cast(pa.large_string()), form="NFC")
+    text = pc.utf8_trim_whitespace(text)
+    text = pc.replace_substring_regex(text, r"^(-?\d+)\.0+$", r"\1")
+    for word in ("true", "false"):
+        text = pc.replace_substring_regex(text, f"^(?i:{word})$", word)
+    return text
+
+
+def is_missing(text: Any) -> Any:
+    """Return which cells of a text column are empty or say so."""
+    return pc.is_in(text, value_set=pa.array([None, *MISSING], pa.large_string()))
+
+
+def _parsed(column: Any, decimal: str) -> Any:
+    """Return text as numbers. A column of plain numbers is read at once, and as the last step would: the first that can is taken."""
+    for step in (_whole, _trimmed, _spelled):
+        try:
+            return column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            column = step(column, decimal)
+    return column
+
+
+def _whole(column: Any, decimal: str) -> Any:  # noqa: ARG001
+    """Return text with null for an empty cell."""
+    text = column.cast(pa.large_string())
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.large_string()), text)
+
+
+def _trimmed(text: Any, decimal: str) -> Any:
+    text = pc.utf8_trim_whitespace(text)
+    return pc.replace_substring_regex(text, _DECIMAL_COMMA, r"\1.\2\3") if decimal == "," else text
+
+
+def _spelled(text: Any, decimal: str) -> Any:  # noqa: ARG001 - the comma is a point already
+    """Return text with all numbers as Arrow reads them, and null for what is none."""
+    for pattern, plain in ((r"^\+", ""), (r"^(?i:true)$", "1"), (r"^(?i:false)$", "0"), (r"^(-?)(?i:inf|infinity)$", r"\1inf")):
+        text = pc.replace_substring_regex(text, pattern, plain)
+    return pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, pa.large_string()))

@@ -1,0 +1,212 @@
+"""Columns of a schema: how one column of a table becomes coordinates, and how a coordinate is told back in the column's own words.
+
+All that a column knows is public. A row's coordinates depend on that row alone.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.tables.cells import as_numbers, as_text, is_line, is_missing
+
+MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
+ONE_HOT = math.sqrt(0.5)
+"""Length of a one in a one-hot block: two categories then are as far apart as the two ends of a number's range."""
+MOST_CATEGORIES = 1000
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
+_MOST_MISSING = 0.99
+"""Share of missing values from which the mean of those present cannot be told."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """One column of a center in the user's own words; made of released numbers and public facts."""
+
+    column: str
+    kind: str
+    value: float | str
+    """Mean of a number in its own unit; the most frequent category."""
+    error: float | None
+    """Standard deviation of the noise in the value; of a share, for a category."""
+    shares: dict[str, float] | None = None
+    """Share of each category; share of missing values for a number that has a coordinate for them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this as plain data."""
+        return {"column": self.column, "kind": self.kind, "value": self.value, "error": self.error, "shares": self.shares}
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A number with a public range, which becomes [0, weight]. What is outside the range is clipped to it."""
+
+    name: str
+    low: float
+    high: float
+    weight: float = 1.0
+    missing: str = "middle"
+    """A missing value becomes the middle of the range; "indicator" gives it a coordinate of its own besides."""
+
+    kind: ClassVar[str] = "number"
+    ways: ClassVar[tuple[str, ...]] = ("middle", "indicator")
+
+    def __post_init__(self) -> None:
+        _check_common(self)
+        for key in ("low", "high"):
+            object.__setattr__(self, key, _number(getattr(self, key), f"{key} of column {self.name!r}"))
+        if not (self.low < self.high and math.isfinite(self.high - self.low)):
+            raise FedDPError(
+                f"low of column {self.name!r} must be below high, and their difference finite, got {self.low} and {self.high}."
+            )
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Return the names of the coordinates."""
+        return (self.name, f"{self.name}={MISSING_NAME}") if self.missing == "indicator" else (self.name,)
+
+    @property
+    def energy(self) -> float:
+        """Return the largest squared norm of the coordinates: 1 for a value at the end of its range, 3/4 for a missing one."""
+        return self.weight**2
+
+    def encode(self, column: Any, decimal: str) -> FloatArray:
+        """Return the coordinates of each row."""
+        values = as_numbers(column, decimal)
+        absent = np.isnan(values)
+        clipped = np.clip(np.where(absent, self.low, values), self.low, self.high)
+        scaled = np.where(absent, 0.5, (clipped - self.low) / (self.high - self.low))
+        if self.missing == "middle":
+            return self.weight * scaled[:, None]
+        return self.weight * np.column_stack([scaled, ONE_HOT * absent])
+
+    def describe(self, center: FloatArray, stddev: float) -> Described:
+        """Return the mean of the values that are not missing, in the column's own unit; within the public range."""
+        scaled, error, shares = float(center[0]) / self.weight, stddev / self.weight, None
+        if self.missing == "indicator":
+            absent = float(np.clip(center[1] / (self.weight * ONE_HOT), 0, 1))
+            shares = {MISSING_NAME: absent}
+            present = max(1 - absent, 1 - _MOST_MISSING)
+            scaled, error = (scaled - absent / 2) / present, error / present
+        span = self.high - self.low
+        return Described(self.name, self.kind, self.low + span * float(np.clip(scaled, 0, 1)), _finite(error * span), shares)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this column as plain data."""
+        return {"name": self.name, "kind": self.kind, "low": self.low, "high": self.high, "weight": self.weight, "missing": self.missing}
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A public list of categories, one coordinate each. A value that is not in the list has all of them zero."""
+
+    name: str
+    categories: tuple[str, ...]
+    weight: float = 1.0
+    missing: str = "other"
+    """A missing value is like one that is not in the list; "own" gives it a coordinate of its own."""
+
+    kind: ClassVar[str] = "category"
+    ways: ClassVar[tuple[str, ...]] = ("other", "own")
+
+    def __post_init__(self) -> None:
+        _check_common(self)
+        listed = self.categories
+        if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_CATEGORIES:
+            raise FedDPError(f"categories of column {self.name!r} must be a list of 1 to {MOST_CATEGORIES} words, got {_cut(listed)}.")
+        for word in listed:
+            _check_word(word, f"categories of column {self.name!r}")
+            if word in (MISSING_NAME, OTHER_NAME):
+                raise FedDPError(f"categories of column {self.name!r} must not be {word!r}: that name has a meaning here.")
+        object.__setattr__(self, "categories", tuple(listed))
+        compared = self._compared().to_pylist()
+        if len(set(compared)) < len(listed) or "" in compared:
+            raise FedDPError(f"categories of column {self.name!r} must be distinct and not empty, got {_cut(list(listed))}.")
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Return the names of the coordinates."""
+        return tuple(f"{self.name}={word}" for word in self._words)
+
+    @property
+    def energy(self) -> float:
+        """Return the largest squared norm of the coordinates: at most one of them is not zero."""
+        return (self.weight * ONE_HOT) ** 2
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        return (*self.categories, MISSING_NAME) if self.missing == "own" else self.categories
+
+    def encode(self, column: Any, decimal: str) -> FloatArray:  # noqa: ARG002 - a category's text has no decimal mark
+        """Return the coordinates of each row."""
+        text = as_text(column)
+        found = pc.index_in(text, value_set=self._compared()).fill_null(-1).to_numpy(zero_copy_only=False)
+        if self.missing == "own":
+            absent = is_missing(text).to_numpy(zero_copy_only=False)
+            found = np.where(absent & (found < 0), len(self.categories), found)
+        block = np.zeros((len(found), len(self._words)))
+        known = np.flatnonzero(found >= 0)
+        block[known, found[known]] = self.weight * ONE_HOT
+        return block
+
+    def describe(self, center: FloatArray, stddev: float) -> Described:
+        """Return the most frequent category and the share of each; what the shares lack to 1 is other."""
+        unit = self.weight * ONE_HOT
+        shares = np.clip(center / unit, 0, 1)
+        shares = shares / max(1.0, float(shares.sum()))
+        told = dict(zip(self._words, map(float, shares), strict=True))
+        told[OTHER_NAME] = max(0.0, 1 - sum(told.values()))
+        return Described(self.name, self.kind, max(told, key=lambda word: told[word]), _finite(stddev / unit), told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this column as plain data."""
+        listed = list(self.categories)
+        return {"name": self.name, "kind": self.kind, "categories": listed, "weight": self.weight, "missing": self.missing}
+
+    def _compared(self) -> Any:
+        return as_text(pa.array(self.categories, pa.large_string()))
+
+
+Column = NumberColumn | CategoryColumn
+
+
+def _check_common(column: Column) -> None:
+    _check_word(column.name, "name of a column")
+    what = f"of column {column.name!r}"
+    object.__setattr__(column, "weight", _number(column.weight, f"weight {what}"))
+    if not LEAST_WEIGHT <= column.weight <= MOST_WEIGHT:
+        raise FedDPError(f"weight {what} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
+    if column.missing not in column.ways:
+        raise FedDPError(f"missing {what} must be one of {list(column.ways)}, got {_cut(column.missing)}.")
+
+
+def _check_word(word: Any, what: str) -> None:
+    if not is_line(word) or not word:
+        raise FedDPError(f"{what} must be one line of text, got {_cut(word)}.")
+
+
+def _number(value: Any, what: str) -> float:
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+    if not math.isfinite(number):
+        raise FedDPError(f"{what} must be a finite number, got {_cut(value)}.")
+    return number
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _cut(value: Any) -> str:
+    """Return a value as one short line."""
+    text = ascii(value) if isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

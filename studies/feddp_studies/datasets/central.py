@@ -1,0 +1,62 @@
+"""Central data sets: one table, a number of clusters, and the box that the points are known to lie in."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from feddp_kmeans._typing import Array, FloatArray
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.tables.array_files import read_npz
+from feddp_kmeans.tables.broken import named_errors
+
+_KEYS = ("X", "k", "lo", "hi")
+
+
+@dataclass(frozen=True)
+class CentralData:
+    """Points in one place, with what is public about them."""
+
+    points: FloatArray
+    k: int
+    low: FloatArray
+    """Least value of each coordinate, public."""
+    high: FloatArray
+    """Largest value of each coordinate, public."""
+    name: str
+
+
+def load_central(path: Path | str) -> CentralData:
+    """Return the data set of an ``.npz`` file with the keys X (points), k, lo and hi (the box)."""
+    path = Path(path)
+    stored = _read(path)
+    points = np.asarray(stored["X"], dtype=np.float64)
+    if points.ndim != 2:
+        raise FedDPError(f"X of {path.name} must have two dimensions, got shape {points.shape}.")
+    low, high = (np.asarray(stored[key], dtype=np.float64) for key in ("lo", "hi"))
+    if not low.shape == high.shape == points.shape[1:]:
+        raise FedDPError(f"lo and hi of {path.name} must hold {points.shape[1]} numbers, got shapes {low.shape} and {high.shape}.")
+    if not ((points >= low) & (points <= high)).all():
+        raise FedDPError(f"X of {path.name} must lie in the box from lo to hi, got points outside it.")
+    if stored["k"].size != 1:
+        raise FedDPError(f"k of {path.name} must be one number, got shape {stored['k'].shape}.")
+    return CentralData(points, int(stored["k"].item()), low, high, path.stem)
+
+
+def digits() -> CentralData:
+    """Return scikit-learn's 1,797 handwritten digits of 8 x 8 pixels, divided by 16 so that they lie in the unit cube."""
+    points = np.asarray(load_digits().data, dtype=np.float64) / 16
+    dimension = points.shape[1]
+    return CentralData(points, 10, np.zeros(dimension), np.ones(dimension), "digits")
+
+
+def _read(path: Path) -> dict[str, Array]:
+    try:
+        with named_errors(path):
+            stored = read_npz(path)
+    except FedDPError as error:
+        raise FedDPError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got: {error}") from None
+    if missing := [key for key in _KEYS if key not in stored or stored[key].dtype.kind not in "biuf"]:
+        raise FedDPError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got no numbers under {missing[0]}.")
+    return stored

@@ -1,0 +1,1 @@
+"""How fast runs are on this machine."""

@@ -1,0 +1,89 @@
+"""What the theorems assume of the data, as functions with a verdict in one line each.
+
+The paper writes sigma_max for a variance in words and for a length in formulas; here it is the length, the largest standard deviation
+of any component in any direction. Universal constants are taken as 1: a verdict says whether the orders of magnitude are right.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.errors import FedDPError
+
+
+@dataclass(frozen=True)
+class MixtureFacts:
+    """What the theory is given about a Gaussian mixture: public, like everything a plan is made of."""
+
+    n_points: int
+    min_weight: float
+    max_stddev: float
+
+    def __post_init__(self) -> None:
+        if self.n_points < 2:
+            raise FedDPError(f"n_points must be at least 2, got {self.n_points}.")
+        if not 0 < self.min_weight <= 1:
+            raise FedDPError(f"min_weight must be above 0 and at most 1, got {self.min_weight}.")
+        if not (math.isfinite(self.max_stddev) and self.max_stddev > 0):
+            raise FedDPError(f"max_stddev must be positive and finite, got {self.max_stddev}.")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One assumption, checked: ``value`` against ``limit``."""
+
+    assumption: str
+    value: float
+    limit: float
+    holds: bool
+
+    def __str__(self) -> str:
+        """Return the verdict in one line."""
+        return f"{self.assumption}: {'holds' if self.holds else 'DOES NOT HOLD'} ({self.value:.4g} against {self.limit:.4g})"
+
+
+def separation_constant(means: FloatArray, weights: FloatArray, max_stddev: float, n_points: int) -> float:
+    """Return the largest c for which the mixture is c-separated: the least of ``|mu_i - mu_j| / (sqrt(k / w_i) sigma log n)``."""
+    k = len(means)
+    if k < 2:
+        return math.inf
+    gaps = np.sqrt(np.square(means[:, None] - means[None]).sum(axis=2))
+    np.fill_diagonal(gaps, np.inf)
+    needed = np.sqrt(k / np.asarray(weights)) * max_stddev * math.log(n_points)
+    return float((gaps / needed[:, None]).min())
+
+
+def check_separation(means: FloatArray, weights: FloatArray, max_stddev: float, n_points: int, constant: float = 1.0) -> Verdict:
+    """Return whether the mixture is c-separated for this constant (the paper leaves it to be "large enough")."""
+    found = separation_constant(means, weights, max_stddev, n_points)
+    return Verdict("separation constant", found, constant, found >= constant)
+
+
+def data_radius(points: FloatArray) -> float:
+    """Return Delta, the largest norm of a point: the paper's table of radii, computed from server points or (not private) from all."""
+    return float(np.sqrt(np.square(points).sum(axis=1).max()))
+
+
+def check_radius(radius: float, k: int, dimension: int, epsilon: float, facts: MixtureFacts) -> Verdict:
+    """Return whether assumption (1) holds: ``Delta <= k log^2(n) sqrt(d) sigma / (epsilon w_min)``."""
+    limit = k * math.log(facts.n_points) ** 2 * math.sqrt(dimension) * facts.max_stddev / (epsilon * facts.min_weight)
+    return Verdict("assumption (1), radius", radius, limit, radius <= limit)
+
+
+def check_server_size(n_server: int, radius: float, k: int, epsilon: float, facts: MixtureFacts) -> Verdict:
+    """Return whether assumption (2) holds: ``|Q| <= epsilon n k sigma^2 / Delta^2``."""
+    limit = epsilon * facts.n_points * k * facts.max_stddev**2 / radius**2
+    return Verdict("assumption (2), size of the server data", n_server, limit, n_server <= limit)
+
+
+def proxy_facts(n_points: int, optimal_cost: float) -> MixtureFacts:
+    """Return the paper's stand-ins for data that is no mixture: ``w_min = 1`` and ``sigma = sqrt(opt / n)``, both upper bounds."""
+    return MixtureFacts(n_points, 1.0, math.sqrt(optimal_cost))
+
+
+def samples_needed(k: int, dimension: int, lloyd_steps: int, epsilon: float, delta: float, facts: MixtureFacts) -> float:
+    """Return the number of samples that Theorem "mainTheory" asks for: ``k d T log^2(n) sqrt(log(1/delta)) / (epsilon w_min)^2``."""
+    logs = math.log(facts.n_points) ** 2 * math.sqrt(math.log(1 / delta))
+    return k * dimension * max(1, lloyd_steps) * logs / (epsilon * facts.min_weight) ** 2

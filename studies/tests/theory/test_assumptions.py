@@ -1,0 +1,69 @@
+"""The theorems' assumptions as functions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.mixture import gaussian_mixture
+from feddp_studies.theory.assumptions import (
+    MixtureFacts,
+    check_radius,
+    check_separation,
+    check_server_size,
+    data_radius,
+    proxy_facts,
+    samples_needed,
+    separation_constant,
+)
+
+
+def test_the_separation_constant_by_hand():
+    # Two means 3 apart, weights 1/4 and 3/4: the lighter one asks for sqrt(2 / 0.25) * 2 * log(100) a unit of c.
+    found = separation_constant(np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([0.25, 0.75]), 2.0, 100)
+    assert found == pytest.approx(3 / (math.sqrt(8) * 2 * math.log(100)))
+    assert check_separation(np.array([[0.0], [3.0]]), np.array([0.25, 0.75]), 2.0, 100, constant=found).holds
+
+
+def test_one_component_is_separated():
+    assert separation_constant(np.zeros((1, 2)), np.ones(1), 1.0, 10) == math.inf
+
+
+def test_the_papers_mixture_has_the_radius_of_the_papers_table_and_meets_both_assumptions():
+    data = gaussian_mixture(0)
+    radius = data_radius(data.server_points)
+    assert radius == pytest.approx(10.57, abs=0.5)  # The table's draw is not ours.
+    facts = MixtureFacts(100_000, 0.1, math.sqrt(0.5))
+    assert check_radius(radius, 10, 100, 1.0, facts).holds
+    assert check_server_size(len(data.server_points), radius, 10, 1.0, facts).holds
+    # It is far from separated: the condition is what the proof needs, not what the algorithm needs.
+    assert not check_separation(data.means, np.full(10, 0.1), facts.max_stddev, facts.n_points).holds
+
+
+def test_census_numbers_of_the_paper():
+    # Seven ones a row; optimal cost about 3.5 a point; epsilon 0.5.
+    facts = proxy_facts(100_000, 3.5)
+    assert facts.max_stddev == pytest.approx(1.87, abs=0.01)
+    assert check_radius(math.sqrt(7), 10, 819, 0.5, facts).holds
+    assert check_server_size(1020, math.sqrt(7), 10, 0.5, facts).holds
+
+
+def test_a_verdict_is_one_line():
+    facts = MixtureFacts(1000, 0.5, 1.0)
+    bad = check_server_size(10**9, 1.0, 2, 1.0, facts)
+    assert str(bad) == "assumption (2), size of the server data: DOES NOT HOLD (1e+09 against 2000)"
+    assert str(check_server_size(10, 1.0, 2, 1.0, facts)).startswith("assumption (2), size of the server data: holds (10 against 2000)")
+
+
+def test_more_privacy_needs_more_samples():
+    facts = MixtureFacts(1000, 0.1, 1.0)
+    assert samples_needed(3, 5, 2, 0.5, 1e-6, facts) == pytest.approx(4 * samples_needed(3, 5, 2, 1.0, 1e-6, facts))
+
+
+@pytest.mark.parametrize(
+    ("given", "named"), [((1, 0.1, 1.0), "n_points"), ((10, 0.0, 1.0), "min_weight"), ((10, 0.1, math.inf), "max_stddev")]
+)
+def test_impossible_facts_are_refused(given, named):
+    with pytest.raises(FedDPError, match=f"{named} must be"):
+        MixtureFacts(*given)

@@ -1,0 +1,136 @@
+"""Children that start, speak, fail and end."""
+
+import http.server
+import socket
+import threading
+
+import pytest
+
+pytest.importorskip("flwr")
+pytest.importorskip("Crypto")
+
+from feddp_kmeans import FedDPError
+from feddp_kmeans.network.deployment.children import (
+    _environment,
+    check_guarded,
+    free_port,
+    is_healthy,
+    is_taken,
+    last_words,
+    new_secret,
+    private_folder,
+    started,
+)
+from feddp_kmeans.network.deployment.join import Connection
+from feddp_kmeans.network.deployment.kit import make_federation
+from feddp_kmeans.network.deployment.superlink import Listening, superlink
+
+
+def test_a_child_that_fails_at_once_is_told_in_one_line_with_its_last_words():
+    with private_folder() as home, started("supernode", ["--no-such-option"], home, new_secret()) as node:
+        with pytest.raises(FedDPError, match=r"the supernode must start, but it ended: .*unrecognized arguments: --no-such-option"):
+            node.wait_until(lambda: False)
+        assert not node.running
+
+
+def test_a_child_sees_of_our_environment_what_it_needs_and_nothing_else(tmp_path, monkeypatch):
+    for name in ("PATH", "LC_ALL", "HTTPS_PROXY", "FORWARDED_ALLOW_IPS", "FLWR_SOMETHING", "A_PASSWORD"):
+        monkeypatch.setenv(name, "ours")
+    seen = _environment(tmp_path)
+    assert (seen["PATH"], seen["LC_ALL"], seen["FLWR_HOME"]) == ("ours", "ours", str(tmp_path))
+    assert not {"HTTPS_PROXY", "FORWARDED_ALLOW_IPS", "FLWR_SOMETHING", "A_PASSWORD"} & set(seen)
+
+
+def test_a_private_folder_is_for_its_owner_alone_and_goes_away():
+    with private_folder() as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert not folder.exists()
+
+
+def test_a_superlink_serves_this_machine_over_tls_and_is_gone_afterwards(tmp_path):
+    federation = make_federation(tmp_path / "federation", ["127.0.0.1"], free_port())
+    kit = federation.kit
+    with superlink(Listening(kit.host, kit.port, kit.authority, federation.certificate, federation.key)) as link:
+        assert is_healthy(kit.port, kit.authority)
+        assert not is_healthy(kit.port)
+        other = make_federation(tmp_path / "other", ["127.0.0.1"], kit.port).kit
+        with pytest.raises(FedDPError, match="must have a certificate of this federation"):
+            Connection(other.address, other.authority, tmp_path).check_certificate()
+        Connection(kit.address, kit.authority, tmp_path).check_certificate()
+        with pytest.raises(FedDPError, match=f"something listens on {kit.port} already"), superlink(Listening(kit.host, kit.port)):
+            pass
+    assert not any(child.running for child in link._children)
+    assert not is_taken(kit.port)
+    Connection(kit.address, kit.authority, tmp_path).check_certificate()  # Nobody there yet: that is for the SuperNode to wait for.
+
+
+@pytest.mark.parametrize(
+    ("listening", "bound"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("localhost", "127.0.0.1"),
+        ("LocalHost", "127.0.0.1"),
+        ("::1", "127.0.0.1"),
+        ("server.example.org", "0.0.0.0"),
+        ("localhost.example.org", "0.0.0.0"),
+        ("127.0.0.1.example.org", "0.0.0.0"),
+        ("10.1.2.3", "0.0.0.0"),
+    ],
+)
+def test_a_server_for_this_machine_listens_on_this_machine(listening, bound):
+    arguments = Listening(listening, 9443).arguments()
+    assert arguments[arguments.index("--host") + 1] == bound
+    assert "--insecure" in arguments
+
+
+def test_what_is_not_a_server_is_not_healthy():
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        port = mute.getsockname()[1]
+        threading.Thread(target=_hang_up, args=(mute,), daemon=True).start()
+        assert not is_healthy(port)
+    assert not is_healthy(free_port())
+
+
+def test_a_server_without_a_gate_is_refused():
+    with http.server.HTTPServer(("127.0.0.1", 0), Careless) as careless:
+        threading.Thread(target=careless.serve_forever, daemon=True).start()
+        assert is_healthy(careless.server_port)
+        with pytest.raises(FedDPError, match="must refuse whoever does not know its secret"):
+            check_guarded(careless.server_port)
+        careless.shutdown()
+
+
+class Careless(http.server.BaseHTTPRequestHandler):
+    """Answers everything to everybody."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_child_that_ended_is_not_ready_whatever_answers_in_its_place():
+    with private_folder() as home, started("no-such-program", [], home, new_secret()) as child:
+        assert child.wait(60)
+        with pytest.raises(FedDPError, match="the no-such-program must start, but it ended: KeyError"):
+            child.wait_until(lambda: True)
+
+
+def test_secrets_are_new_each_time_and_of_256_bits():
+    made = {new_secret() for _ in range(10)}
+    assert len(made) == 10
+    assert {len(bytes.fromhex(secret)) for secret in made} == {32}
+
+
+def _hang_up(listener):
+    connection, _ = listener.accept()
+    connection.close()
+
+
+def test_the_last_words_are_the_last_line_that_says_something():
+    assert last_words("a\nb\n\nFor more information, visit: x\n") == "b"
+    assert last_words("") == "it said nothing"

@@ -1,0 +1,181 @@
+"""Sites and jobs as files."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr")
+pytest.importorskip("Crypto")
+
+from feddp_kmeans import FedDPError
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.network.deployment import site as site_module
+from feddp_kmeans.network.deployment.job import Job, opened, read_job, run_and_report
+from feddp_kmeans.network.deployment.site import Site, read_site, site_of_node
+from feddp_kmeans.network.remote import RemoteFederation
+from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
+from feddp_kmeans.network.terms import Policy
+from feddp_kmeans.network.transport import Lost
+from feddp_kmeans.privacy.odometer import Odometer
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,4\n")
+    return Site("berlin", str(tmp_path / "berlin.csv"), 2.0, str(tmp_path / "state"), str(tmp_path / "budget.jsonl"), ignore=("y",))
+
+
+@pytest.fixture
+def job(tmp_path):
+    return Job("run1", Settings(3, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=2)
+
+
+def test_a_site_file_says_what_the_site_is(site, tmp_path):
+    path = tmp_path / "site.json"
+    path.write_text(site.to_json())
+    assert read_site(path) == site
+    assert site_of_node({"site": str(path)}) == site
+    assert site.read().columns == ("x",)
+
+
+def test_the_limits_of_a_site_are_the_policy_of_its_participant(site):
+    default = Policy(PrivacyUnit.POINT, 2.0, 1e-6, min_sites=2)
+    assert site.participant(print)._policy == default
+    for name in ("allow_aggregator", "allow_simulation", "confirmed"):
+        assert replace(site, **{name: True}).participant(print)._policy == replace(default, **{name: True})
+    other = replace(site, limit=3.0, delta=1e-7, unit="client", colluders=2, threshold=7, min_sites=9).participant(print)
+    assert other._policy == Policy(PrivacyUnit.CLIENT, 3.0, 1e-7, colluders=2, threshold=7, min_sites=9)
+    assert other._odometer.path == Path(site.odometer)
+
+
+def test_a_site_with_keys_signs_and_knows_the_others(site, tmp_path, monkeypatch):
+    keys = {name: new_identity() for name in ("berlin", "paris")}
+    save_identity(tmp_path / "berlin.key", keys["berlin"])
+    others = {name: key.public_key() for name, key in keys.items()}
+    monkeypatch.setattr(site_module, "read_kit", lambda _: SimpleNamespace(sites=lambda: others))
+    known = replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path)).participant(print)
+    assert known._roster == others
+    assert known._policy.confirmed
+    assert not replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path), confirmed=False).policy.confirmed
+    assert known._identity.private_numbers() == keys["berlin"].private_numbers()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"name": "berlin"}', '{"name": "b", "epsilon": 3}'])
+def test_what_describes_no_site_is_refused(tmp_path, content):
+    (tmp_path / "site.json").write_text(content)
+    with pytest.raises(FedDPError):
+        read_site(tmp_path / "site.json")
+
+
+def test_a_node_without_a_site_file_is_told_how_to_name_one():
+    with pytest.raises(FedDPError, match="--node-config of the SuperNode must name the site file"):
+        site_of_node({"partition-id": 0})
+
+
+def test_a_job_comes_back_from_its_file_as_it_was(job, tmp_path):
+    assert opened(job) == job
+    assert read_job(tmp_path / "run" / "job.json") == job
+
+
+def test_public_data_that_cannot_be_read_are_refused_before_anything_starts(job, tmp_path):
+    with pytest.raises(FedDPError, match=r"nowhere\.csv"):
+        opened(replace(job, server=str(tmp_path / "nowhere.csv")))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unfinished_run_goes_on_under_its_name_and_only_with_the_same_options(job):
+    opened(job)
+    assert opened(replace(job, run="run2", command="again")).run == "run1"
+    with pytest.raises(FedDPError, match="unfinished run with other options"):
+        opened(replace(job, settings=Settings(4, 1.0)))
+
+
+def test_a_finished_run_that_may_be_replaced_is_cleared(job, tmp_path):
+    opened(job)
+    (tmp_path / "run" / "releases").mkdir()
+    (tmp_path / "run" / "result.json").write_text("{}")
+    assert opened(replace(job, run="run2")).run == "run2"
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["job.json"]
+
+
+class LocalNodes:
+    """A transport to participants in this process."""
+
+    def __init__(self, *participants):
+        self.participants = dict(enumerate(participants))
+
+    def nodes(self):
+        return list(self.participants)
+
+    def exchange(self, requests, timeout, patient):
+        return {
+            node: self.participants[node].handle(body) if node in self.participants else Lost("gone") for node, body in requests.items()
+        }
+
+
+def sites(tmp_path, n):
+    rng = np.random.default_rng(0)
+    for number in range(n):
+        points = np.array([[0.2, 0.2, 0.8], [0.8, 0.7, 0.1]])[rng.integers(2, size=3000)] + 0.02 * rng.standard_normal((3000, 3))
+        np.save(tmp_path / f"s{number}.npy", points)
+        yield Site(f"s{number}", str(tmp_path / f"s{number}.npy"), 20.0, str(tmp_path / f"{number}"), str(tmp_path / f"{number}.jsonl"))
+
+
+@pytest.mark.parametrize("method", ["refined", "paper"])
+def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method):
+    rng = np.random.default_rng(1)
+    np.save(
+        tmp_path / "public.npy",
+        np.array([[0.2, 0.2, 0.8], [0.8, 0.7, 0.1]])[rng.integers(2, size=60)] + 0.02 * rng.standard_normal((60, 3)),
+    )
+    asked = Job("run1", Settings(2, 10.0, method=method), str(tmp_path / "run"), "feddp serve", str(tmp_path / "public.npy"), min_sites=3)
+    told = []
+    run_and_report(LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 3))), opened(asked), told.append)
+    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert {row["mechanism"] for row in result["ledger"]} == {"gaussian"}
+    assert sorted(round(center[0], 1) for center in result["centers"]) == [0.2, 0.8]
+    assert "3 clients: s0, s1, s2" in told
+    assert not (tmp_path / "run" / "releases" / "pending").exists()
+
+
+def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatch):
+    nodes = LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 3)))
+    job = Job("run1", Settings(2, 10.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=3)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RemoteFederation, "_finished", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_and_report(nodes, opened(job), lambda _: None)
+    assert (tmp_path / "run" / "releases" / "pending").exists()
+    run_and_report(nodes, opened(job), lambda _: None)
+    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
+    assert not (tmp_path / "run" / "releases" / "pending").exists()
+
+
+def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path):
+    books = tmp_path / "budget.jsonl"
+    asked = Job("run1", Settings(2, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp simulate", odometer=str(books), limit=0.5)
+    nodes = LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 2)))
+    run_and_report(nodes, opened(asked), lambda _: None)
+    assert "must stay within epsilon 0.5" in json.loads((tmp_path / "run" / "done.json").read_text())["error"]
+    assert not books.exists()
+    run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))), lambda _: None)
+    assert [entry.private for entry in Odometer(books).entries()] == [True]
+    open_nodes = LocalNodes(*(replace(site, allow_simulation=True).participant(lambda _: None) for site in sites(tmp_path, 2)))
+    simulated = replace(asked, run="run2", limit=None, seed=1, out=str(tmp_path / "simulated"))
+    run_and_report(open_nodes, opened(simulated), lambda _: None)
+    assert [entry.private for entry in Odometer(books).entries()] == [True, False]
+
+
+def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):
+    run_and_report(LocalNodes(), opened(replace(job, wait=0.0)), lambda _: None)
+    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": "sites must be at least 2 within 0 s, got 0."}

@@ -1,0 +1,120 @@
+"""The noise under the masks: every site adds its own fresh share, of the planned size, to every release; a seed serves simulations only."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from feddp_kmeans import _files
+from feddp_kmeans.network.remote import RemoteFederation
+from feddp_kmeans.network.secure_sum.party import Party
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
+from tests.network import loopback
+
+VALUES = 600
+PUBLIC = {"center": np.zeros(1), "radius": 9.0, "centers": np.linspace(1e5, 2e5, VALUES)[:, None]}
+"""Centers so far out that sums are zero but for one: what is left is noise."""
+
+FALSE_ALARM = 1e-9
+"""Chance that one of these tests fails on sound code, for each share that is looked at."""
+
+RELEASES = tuple(Release(name, Mechanism.GAUSSIAN, 1.0, 2.0**16, 2.0, VALUES, times) for name, times in (("one", 1), ("two", 2)))
+PLAN = Plan(PrivacyUnit.POINT, 50.0, 1e-6, RELEASES)
+LABELS = ("one", "two", "two")
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    """What each site puts under its masks, by site, in order of releases."""
+    seen = {}
+    whole = Party.mask
+
+    def spied(self, round_, values, *more):
+        seen.setdefault(self.name, []).append(values.view(np.int64).copy())
+        return whole(self, round_, values, *more)
+
+    monkeypatch.setattr(Party, "mask", spied)
+    monkeypatch.setattr(_files.os, "fsync", lambda _: None)
+    return seen
+
+
+def run(folder, seed=None, **more):
+    folder.mkdir(exist_ok=True)
+    federation, transport = loopback.federation([np.empty((0, 1))] * 5, folder, **more)
+    federation.begin(PLAN, seed)
+    for name in LABELS:
+        federation.noisy_sum(CLUSTER_SUMS, PLAN[name], **PUBLIC)
+    return transport
+
+
+def noises(parts):
+    return [noise for site in parts.values() for noise in site]
+
+
+def steps(threshold, colluders):
+    """The standard deviation of one share in the steps that travel: the release's own is at least 2**27."""
+    return RELEASES[0].stddev / RELEASES[0].fine_step / math.sqrt(threshold - colluders)
+
+
+@pytest.mark.parametrize(("threshold", "colluders"), [(4, 1), (5, 1), (5, 3)])
+def test_every_share_has_the_law_that_the_terms_ask_for(tmp_path, parts, threshold, colluders):
+    run(tmp_path, threshold=threshold, colluders=colluders)
+    assert {name: len(site) for name, site in parts.items()} == {f"site{i:02d}": 3 for i in range(5)}
+    for noise in noises(parts):
+        assert stats.kstest(noise / steps(threshold, colluders), "norm").pvalue > FALSE_ALARM
+    assert has_variance_one(np.concatenate(noises(parts)) / steps(threshold, colluders))
+
+
+def has_variance_one(values):
+    low, high = stats.chi2.ppf(FALSE_ALARM, values.size), stats.chi2.isf(FALSE_ALARM, values.size)
+    return low < np.square(values).sum() < high
+
+
+def test_a_share_of_one_site_more_or_fewer_is_refused():
+    rng = np.random.default_rng(0)
+    for shares in (3, 4):
+        for others in (shares - 1, shares + 1):
+            assert not has_variance_one(rng.standard_normal(15 * VALUES) * math.sqrt(shares / others))
+
+
+def check_independent(found):
+    """No two shares have more in common than independent ones: |r| sqrt(n) is about normal, and beyond 7 with a chance of 3e-12."""
+    for one, other in itertools.combinations(found, 2):
+        assert not np.array_equal(one, other)
+        assert abs(np.corrcoef(one, other)[0, 1]) * math.sqrt(VALUES) < 7
+
+
+def test_no_two_sites_releases_or_runs_have_noise_in_common(tmp_path, parts):
+    run(tmp_path / "one")
+    run(tmp_path / "other")
+    found = noises(parts)
+    assert len(found) == 30
+    check_independent(found)
+
+
+def test_a_seed_that_a_server_sends_along_is_of_no_use_in_a_secure_run(tmp_path, parts, monkeypatch):
+    begin = RemoteFederation.begin
+
+    def with_seed(self, plan, seed=None, on_release=None):
+        begin(self, plan, None, on_release)
+        self._seed = 7
+
+    monkeypatch.setattr(RemoteFederation, "begin", with_seed)
+    for name in ("one", "other"):
+        transport = run(tmp_path / name)
+        assert any(b'"seed": 7' in request for _, kind, request in transport.sent if kind == "mask")
+    check_independent(noises(parts))
+
+
+def test_a_simulation_is_repeated_to_the_bit_and_its_shares_are_independent(tmp_path, parts):
+    run(tmp_path / "one", seed=7)
+    first = {name: list(site) for name, site in parts.items()}
+    check_independent(noises(parts))
+    parts.clear()
+    run(tmp_path / "other", seed=7)
+    assert all(np.array_equal(a, b) for name, site in parts.items() for a, b in zip(site, first[name], strict=True))

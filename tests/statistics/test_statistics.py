@@ -1,0 +1,521 @@
+"""What clients compute: right values, and sensitivities that hold and are reached."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics import REGISTRY, arithmetic, norms, residual_sums
+from feddp_kmeans.statistics import paper_sums as statistics
+from feddp_kmeans.statistics.arithmetic import assign
+from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics.paper_sums import COUNT_STEPS, MEAN_STEPS
+from feddp_kmeans.statistics.query import Query, Statistic
+from feddp_studies.theory import anchored_sums as theory
+from tests.strategies import batches, one_client, without_client
+
+DIMENSION, K, RADIUS = 4, 3, 2.0
+BALL = Ball(np.full(DIMENSION, 0.25), RADIUS)
+CENTERS = Ball(np.zeros(DIMENSION), RADIUS).encode(np.array([[1.0, 0, 0, 0], [-1, 1, 0, 0], [0, 0, 0, 0.5]]))
+PROJECTION = np.linalg.qr(np.random.default_rng(3).standard_normal((DIMENSION, 2)))[0]
+PUBLIC = {"center": BALL.center, "radius": RADIUS}
+IN_FULL = PUBLIC | {"centers": CENTERS}
+IN_SUBSPACE = PUBLIC | {"centers": CENTERS[:, :2], "projection": PROJECTION}
+
+POINT_CASES = [
+    (statistics.OUTER_PRODUCT, PUBLIC, 2, RESOLUTION**2),
+    (statistics.CLUSTER_COUNTS, IN_FULL, 1, 1),
+    (statistics.CLUSTER_COUNTS, IN_SUBSPACE, 1, 1),
+    (statistics.CLUSTER_SUMS, IN_FULL, 2, RESOLUTION),
+    (statistics.CLUSTER_SUMS, IN_SUBSPACE, 2, RESOLUTION),
+]
+REFINED_MOMENT = PUBLIC | {"bound": 0.3 * RESOLUTION**2}
+REFINED_FULL = IN_FULL | {"origins": CENTERS, "bound": 0.2 * RESOLUTION, "count_weight": 3000.0}
+REFINED_SUBSPACE = IN_SUBSPACE | {
+    "origins": CENTERS[:, :2] + 0.4,
+    "residual_projection": PROJECTION,
+    "bound": 0.2 * RESOLUTION,
+    "count_weight": 3000.0,
+}
+REFINED_LIFTED = IN_SUBSPACE | {"origins": CENTERS, "bound": 0.2 * RESOLUTION, "count_weight": 3000.0}
+MOMENT_SENSITIVITY = 2**0.5 * residual_sums.MOMENT_STEPS
+POINT_CASES += [
+    (residual_sums.POINT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
+    (residual_sums.POINT_RESIDUALS, REFINED_FULL, 2, residual_sums.BOUNDED_STEPS),
+    (residual_sums.POINT_RESIDUALS, REFINED_SUBSPACE, 2, residual_sums.BOUNDED_STEPS),
+    (residual_sums.POINT_RESIDUALS, REFINED_LIFTED, 2, residual_sums.BOUNDED_STEPS),
+]
+ANCHORS = {"anchors": np.array([[0.0, 0, 0, 0], [3, 0, 0, 0], [-4, 2, 0, 1]])}
+MOVES = ANCHORS | {"shifts": np.array([[0.0, 0, 0, 0], [-0.5, 0, 0, 0], [3, -2, 0, 0]])}
+POINT_CASES += [
+    (theory.ANCHOR_COUNTS, ANCHORS, 1, 1),
+    (theory.MOVED_OUTER_PRODUCT, PUBLIC | MOVES, 2, RESOLUTION**2),
+    (theory.MOVED_COUNTS, IN_SUBSPACE | MOVES, 1, 1),
+    (theory.MOVED_SUMS, IN_FULL | MOVES, 2, RESOLUTION),
+    (theory.CLEAR_SUMS, IN_SUBSPACE | MOVES | {"margin": 0.99}, 2, RESOLUTION),
+    (theory.CLEAR_COUNTS, IN_SUBSPACE | MOVES | {"margin": 0.99}, 1, 1),
+]
+BOUND = 1.5
+CLIENT_CASES = [
+    (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": BOUND}, 2, BOUND / BALL.grid**2),
+    (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
+    (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE | {"bound": BOUND}, 2, BOUND * COUNT_STEPS),
+    (statistics.CLIENT_PRESENCE, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
+    (statistics.CLIENT_PRESENCE, IN_SUBSPACE | {"bound": 2.0}, 2, 2**0.5 * COUNT_STEPS),
+    (statistics.CLIENT_CLUSTER_SUMS, IN_FULL | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
+    (statistics.CLIENT_CLUSTER_MEANS, IN_SUBSPACE | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
+]
+CLIENT_CASES += [
+    (residual_sums.CLIENT_SIZES, {}, 2, 1),
+    (residual_sums.CLIENT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
+    (residual_sums.CLIENT_RESIDUALS, REFINED_FULL, 2, residual_sums.BOUNDED_STEPS),
+    (residual_sums.CLIENT_RESIDUALS, REFINED_SUBSPACE, 2, residual_sums.BOUNDED_STEPS),
+    (residual_sums.CLIENT_RESIDUALS, REFINED_LIFTED, 2, residual_sums.BOUNDED_STEPS),
+]
+EDGES = {"edges": np.array([0.5, 1.0, 1.9])}
+ENCODED_EDGES = {"edges": RESOLUTION * np.array([0.1, 0.5, 2.0])}
+NORMS_FULL = IN_FULL | ENCODED_EDGES | {"origins": CENTERS, "count_weight": 3000.0}
+NORMS_SUBSPACE = IN_SUBSPACE | ENCODED_EDGES | {"origins": CENTERS[:, :2], "residual_projection": PROJECTION, "count_weight": 3000.0}
+COUNTS_ALONE = IN_SUBSPACE | {
+    "origins": np.zeros((K, 0)),
+    "residual_projection": np.zeros((DIMENSION, 0)),
+    "bound": 1.0,
+    "count_weight": 1.0,
+}
+MOMENT_EDGES = PUBLIC | {"edges": RESOLUTION**2 * np.array([0.01, 0.2, 0.5])}
+GRID = {"low": np.full(DIMENSION, -1.0), "high": np.array([1.0, 2, 1, 1]), "cells": np.array([2.0, 3, 1, 2])}
+POINT_CASES += [
+    (norms.POINT_DISTANCES, {"center": BALL.center} | EDGES, 2, norms.SHARE_STEPS),
+    (norms.POINT_RESIDUAL_NORMS, NORMS_FULL, 2, 1),
+    (norms.POINT_RESIDUAL_NORMS, NORMS_SUBSPACE, 2, 1),
+    (norms.POINT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
+    (norms.GRID_COUNTS, GRID, 1, 1),
+    (norms.POINT_COUNT, {}, 1, 1),
+    (residual_sums.POINT_RESIDUALS, COUNTS_ALONE, 2, residual_sums.BOUNDED_STEPS),
+]
+CLIENT_CASES += [
+    (norms.CLIENT_DISTANCES, {"center": BALL.center} | EDGES, 2, norms.SHARE_STEPS),
+    (norms.CLIENT_RESIDUAL_NORMS, NORMS_FULL, 2, 1),
+    (norms.CLIENT_RESIDUAL_NORMS, NORMS_SUBSPACE, 2, 1),
+    (norms.CLIENT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
+    (residual_sums.CLIENT_RESIDUALS, COUNTS_ALONE, 2, residual_sums.BOUNDED_STEPS),
+]
+ALL_CASES = POINT_CASES + CLIENT_CASES
+
+
+def names(cases):
+    return [f"{case[0].name}{'-subspace' if 'projection' in case[1] else ''}" for case in cases]
+
+
+def exact_norm(difference, order):
+    integers = [abs(int(x)) for x in difference]
+    return sum(integers) if order == 1 else sum(x * x for x in integers) ** 0.5
+
+
+def assert_within_what_is_stated(difference, statistic, public):
+    stated = statistic.sensitivity(**public)
+    assert exact_norm(difference, 2) <= stated.l2
+    if stated.l1 is not None:
+        assert exact_norm(difference, 1) <= stated.l1
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), POINT_CASES, ids=names(POINT_CASES))
+@given(batch=batches(DIMENSION), index=st.integers(0, 10**6))
+def test_one_point_changes_a_statistic_of_points_by_at_most_its_sensitivity(statistic, public, order, sensitivity, batch, index):
+    n = len(batch.points)
+    if n == 0:
+        return
+    fewer = one_client(np.delete(batch.points, index % n, axis=0))
+    assert_within_what_is_stated(statistic(batch, **public) - statistic(fewer, **public), statistic, public)
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), CLIENT_CASES, ids=names(CLIENT_CASES))
+@given(batch=batches(DIMENSION), index=st.integers(0, 10**6))
+def test_one_client_changes_a_statistic_of_clients_by_at_most_its_sensitivity(statistic, public, order, sensitivity, batch, index):
+    fewer = without_client(batch, index % batch.n_clients)
+    assert_within_what_is_stated(statistic(batch, **public) - statistic(fewer, **public), statistic, public)
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+def test_a_statistic_states_the_sensitivity_that_its_proof_gives(statistic, public, order, sensitivity):
+    stated = statistic.sensitivity(**public)
+    assert (stated.l1 if order == 1 else stated.l2) == pytest.approx(sensitivity, rel=1e-15)
+
+
+TINY = {"center": np.full(DIMENSION, 1e-141), "radius": 1e-140}
+FAR = np.array([[2.0**24, 0, 0, 0], [-(2.0**23), 2.0**23, 0, 0], [0, 0, 0, 2.0**24]])
+ENDS = np.array([1.001, 1e3, 2.0**55.99])
+"""Sensitivities of a client's bounded vector, in integer steps: from 1 to 2**56."""
+EXTREME_CASES = [
+    (statistics.OUTER_PRODUCT, TINY),
+    (statistics.OUTER_PRODUCT, {"center": np.full(DIMENSION, 1e300), "radius": 1e307}),
+    (statistics.CLUSTER_SUMS, TINY | {"centers": FAR}),
+    (theory.MOVED_SUMS, PUBLIC | {"centers": FAR, "anchors": np.eye(3, DIMENSION) * 1e300, "shifts": np.eye(3, DIMENSION) * -1e300}),
+    (norms.POINT_DISTANCES, {"center": np.zeros(DIMENSION), "edges": np.zeros(3)}),
+    (norms.GRID_COUNTS, {"low": np.zeros(DIMENSION), "high": np.full(DIMENSION, 1e-320), "cells": np.full(DIMENSION, 5.0)}),
+    *(
+        (statistic, where | {"bound": bound})
+        for statistic, where, bounds in (
+            (statistics.CLIENT_OUTER_PRODUCT, PUBLIC, BALL.grid**2 * ENDS),
+            (statistics.CLIENT_OUTER_PRODUCT, TINY, (1e-140 / RESOLUTION) ** 2 * ENDS),
+            (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE, ENDS / COUNT_STEPS),
+            (statistics.CLIENT_PRESENCE, IN_SUBSPACE, ENDS / COUNT_STEPS),
+            (statistics.CLIENT_CLUSTER_SUMS, IN_FULL, BALL.grid / MEAN_STEPS * ENDS),
+            (statistics.CLIENT_CLUSTER_MEANS, PUBLIC | {"centers": FAR}, BALL.grid / MEAN_STEPS * ENDS),
+            (residual_sums.POINT_SECOND_MOMENT, PUBLIC, (1.0, 2.0**100)),
+            (residual_sums.CLIENT_SECOND_MOMENT, PUBLIC, (1.0, 2.0**100)),
+            (residual_sums.POINT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 0.0}, (0.5, 2.0**60)),
+            (residual_sums.POINT_RESIDUALS, IN_FULL | {"origins": CENTERS, "count_weight": 2.0**32}, (0.5, 2.0**60)),
+            (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": CENTERS, "count_weight": 2.0**32}, (0.5, 2.0**60)),
+            (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 0.0}, (0.5, 2.0**60)),
+        )
+        for bound in map(float, bounds)
+    ),
+]
+"""Public arguments at the ends of their ranges."""
+
+
+@pytest.mark.parametrize(("statistic", "public"), EXTREME_CASES, ids=[case[0].name for case in EXTREME_CASES])
+@settings(max_examples=20)
+@given(batch=batches(DIMENSION), index=st.integers(0, 10**6))
+def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, batch, index):
+    if statistic.whole_clients:
+        fewer = without_client(batch, index % batch.n_clients)
+    else:
+        fewer = one_client(np.delete(batch.points, [index % len(batch.points)] if len(batch.points) else [], axis=0))
+    assert_within_what_is_stated(statistic(batch, **public) - statistic(fewer, **public), statistic, public)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "public", "message"),
+    [
+        (statistics.OUTER_PRODUCT, PUBLIC | {"radius": 1e-150}, "radius must be from 1e-140 to 1.79769e\\+308, got 1e-150"),
+        (statistics.OUTER_PRODUCT, PUBLIC | {"radius": np.nan}, "radius must be from 1e-140 to .*, got nan"),
+        (statistics.OUTER_PRODUCT, PUBLIC | {"center": np.full(DIMENSION, np.nan)}, "center must hold numbers that are finite, got nan"),
+        (statistics.CLIENT_CLUSTER_COUNTS, IN_FULL | {"bound": -1e9}, r"bound must be from 0 to 1.79769e\+308, got -1000000000"),
+        (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": np.nan}, "bound must be from .* got nan"),
+        (statistics.CLIENT_CLUSTER_SUMS, IN_FULL | {"bound": 0.0}, "bound must give 'client-cluster-sums' a sensitivity from 1 to"),
+        (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": 1e100}, "a sensitivity from 1 to 7.20576e.16 integer steps, got Sensitivity"),
+        (statistics.CLIENT_PRESENCE, IN_FULL | {"bound": 2.0**41}, "a sensitivity from 1 to"),
+        (residual_sums.POINT_RESIDUALS, REFINED_FULL | {"bound": 1e-12, "count_weight": 0.0}, "bound must be from 0.5 to .*, got 1e-12"),
+        (residual_sums.CLIENT_RESIDUALS, REFINED_FULL | {"count_weight": 1e308}, "count_weight must be from 0 to 4.29497e.09, got 1e.308"),
+        (residual_sums.POINT_RESIDUALS, REFINED_FULL | {"count_weight": -3.0}, "count_weight must be from 0 to"),
+        (residual_sums.CLIENT_SECOND_MOMENT, PUBLIC | {"bound": -1.0}, "bound must be from"),
+        (residual_sums.POINT_RESIDUALS, REFINED_FULL | {"origins": CENTERS[:2]}, r"origins must have shape \(3, 4\), got \(2, 4\)"),
+        (statistics.CLUSTER_COUNTS, PUBLIC | {"centers": 2 * FAR}, "centers must have rows of norm at most 1.67772e.07, got 33554432.0"),
+        (statistics.CLUSTER_COUNTS, IN_SUBSPACE | {"projection": 2 * PROJECTION}, "projection must have columns of norm at most 1"),
+        (theory.MOVED_COUNTS, IN_FULL | MOVES | {"shifts": np.ones((2, DIMENSION))}, r"shifts must have shape \(3, 4\), got \(2, 4\)"),
+        (norms.POINT_DISTANCES, {"center": BALL.center, "edges": np.array([1.0, 0.5])}, "edges must be in ascending order"),
+        (norms.POINT_MOMENT_NORMS, PUBLIC | {"edges": np.array([1.0, np.nan])}, "edges must hold numbers that are finite, got nan"),
+        (norms.GRID_COUNTS, GRID | {"high": GRID["low"]}, r"low must be below high by a finite width, got low \[-1.0"),
+        (norms.GRID_COUNTS, GRID | {"low": np.full(DIMENSION, -1e308), "high": np.full(DIMENSION, 1e308)}, "by a finite width"),
+        (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3, 0, 2])}, "cells must hold numbers from 1 to"),
+        (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3.5, 1, 2])}, "cells must hold whole numbers, got 3.5"),
+        (norms.GRID_COUNTS, GRID | {"cells": np.full(DIMENSION, 2.0**20)}, "cells must be at most 67108864 together"),
+        (norms.POINT_COUNT, PUBLIC, "public arguments must be none, got 'center'"),
+        (residual_sums.CLIENT_SIZES, {"bound": 1.0}, "public arguments must be none, got 'bound'"),
+    ],
+)
+def test_public_arguments_that_no_proof_covers_are_refused_whatever_the_points(statistic, public, message):
+    for rows in (np.zeros((0, DIMENSION)), np.ones((5, DIMENSION))):
+        with pytest.raises(FedDPError, match=message):
+            statistic(one_client(rows), **public)
+
+
+def test_every_statistic_is_tried_at_its_own_unit():
+    everything = [*REGISTRY.values(), *vars(theory).values()]
+    for unit, cases in ((PrivacyUnit.POINT, POINT_CASES), (PrivacyUnit.CLIENT, CLIENT_CASES)):
+        made = {statistic.name for statistic in everything if isinstance(statistic, Statistic) and statistic.unit is unit}
+        assert {case[0].name for case in cases} == made
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+def test_a_query_knows_how_many_values_come_out(statistic, public, order, sensitivity):
+    for rows in (0, 7):
+        assert Query(statistic, public, DIMENSION).size == len(statistic(one_client(np.zeros((rows, DIMENSION))), **public))
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+def test_the_sensitivity_is_reached(statistic, public, order, sensitivity):
+    # A point on an axis at the edge of the ball; a client that repeats it many times, in as many clusters as there are.
+    edge = BALL.center + np.array([[2 * RADIUS, 0, 0, 0], [-2 * RADIUS, 2 * RADIUS, 0, 0], [0, 0, 0, 2 * RADIUS]])
+    rows = np.repeat(edge[:1], 30, axis=0) if statistic.whole_clients else edge[:1]
+    if statistic in (statistics.CLIENT_PRESENCE, statistics.CLIENT_CLUSTER_MEANS):
+        rows = np.repeat(edge, 10, axis=0)
+    if statistic is residual_sums.POINT_SECOND_MOMENT:
+        # Scales of points are rounded down to a few values: the bound is reached where a point just meets it.
+        public = public | {"bound": 1.0001 * RESOLUTION**2 * (1 - (1 - residual_sums.TRACE_WEIGHT**2) / DIMENSION) ** 0.5}
+    reached = exact_norm(statistic(one_client(rows), **public), order)
+    assert reached == pytest.approx(sensitivity, rel=1e-3)
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+@given(batch=batches(DIMENSION))
+def test_statistics_add_up_over_clients_exactly(statistic, public, order, sensitivity, batch):
+    alone = [statistic(one_client(batch.points[a:b]), **public) for a, b in zip(batch.starts[:-1], batch.starts[1:], strict=True)]
+    assert np.array_equal(statistic(batch, **public), np.sum(alone, axis=0))
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+def test_a_client_without_points_adds_nothing_and_data_stay_as_they_were(statistic, public, order, sensitivity, rng):
+    assert not statistic(one_client(np.empty((0, DIMENSION))), **public).any()
+    rows = rng.standard_normal((20, DIMENSION)) * 5
+    before = rows.copy()
+    statistic(one_client(rows), **public)
+    assert np.array_equal(rows, before)
+
+
+OTHER_PROJECTION = np.linalg.qr(np.random.default_rng(4).standard_normal((DIMENSION, 2)))[0]
+CHANGES = {
+    "center": lambda center: center + 0.3,
+    "radius": lambda radius: 1.5 * radius,
+    "centers": lambda centers: 0.5 * centers[::-1],
+    "projection": lambda _: OTHER_PROJECTION,
+    "residual_projection": lambda old: old if old.shape[1] == 0 else OTHER_PROJECTION,
+}
+
+
+@pytest.mark.parametrize("table", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_a_batch_remembers_nothing_of_other_arguments(table, rng):
+    rows, starts = table(rng.standard_normal((40, DIMENSION))), np.array([0, 7, 7, 20, 40])
+    remembers = ClientBatch(rows, starts)
+    for statistic, public, *_ in ALL_CASES:
+        variants = [public | {name: change(public[name])} for name, change in CHANGES.items() if name in public]
+        for arguments in (public, *variants, public):
+            assert np.array_equal(statistic(remembers, **arguments), statistic(ClientBatch(rows, starts), **arguments)), statistic.name
+
+
+@pytest.mark.parametrize("table", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_many_short_residuals_far_from_the_balls_center_add_up_exactly(table, rng):
+    # Factors near 2**30 times coordinates near 2**16: a few dozen points are more than float64 holds exactly.
+    origins = np.array([[60_000.0, 0, 0, 0], [0, -60_000, 1, 0], [0, 0, 0, 60_000]])
+    rows = BALL.decode(origins[rng.integers(3, size=3000)] + rng.integers(-3, 4, (3000, DIMENSION)))
+    public = PUBLIC | {"centers": origins, "origins": origins, "bound": 1.0, "count_weight": 1.0}
+    parts = [
+        residual_sums.POINT_RESIDUALS(ClientBatch(table(part), np.array([0, len(part)])), **public) for part in np.array_split(rows, 120)
+    ]
+    whole = residual_sums.POINT_RESIDUALS(ClientBatch(table(rows), np.array([0, len(rows)])), **public)
+    assert np.array_equal(whole, np.sum(parts, axis=0))
+
+
+def test_outer_product_is_the_upper_triangle(rng):
+    rows = rng.standard_normal((50, DIMENSION)) * 0.2
+    values = statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC) * BALL.grid**2
+    centred = rows - BALL.center
+    assert values == pytest.approx((centred.T @ centred)[np.triu_indices(DIMENSION)], abs=1e-3)
+
+
+def test_sums_and_counts_by_hand():
+    ball = Ball(np.zeros(1), 8.0)
+    batch = one_client([[1.0], [2.0], [7.0], [-100.0]])  # the last is clipped to -8
+    public = {"center": ball.center, "radius": 8.0, "centers": ball.encode(np.array([[0.0], [6.0]]))}
+    assert statistics.CLUSTER_COUNTS(batch, **public).tolist() == [3, 1]
+    assert (statistics.CLUSTER_SUMS(batch, **public) * ball.grid).tolist() == [-5.0, 7.0]
+
+
+def test_clients_send_means_and_presences_by_hand():
+    ball = Ball(np.zeros(1), 8.0)
+    batch = ClientBatch(np.array([[1.0], [3.0], [7.0], [5.0]]), np.array([0, 3, 3, 4]))
+    public = {"center": ball.center, "radius": 8.0, "centers": ball.encode(np.array([[0.0], [6.0]])), "bound": 100.0}
+    means = statistics.CLIENT_CLUSTER_MEANS(batch, **public) * ball.grid / MEAN_STEPS
+    presences = statistics.CLIENT_PRESENCE(batch, **public) / COUNT_STEPS
+    assert means.tolist() == [2.0, 12.0]
+    assert presences.tolist() == [1.0, 2.0]
+    sums = statistics.CLIENT_CLUSTER_SUMS(batch, **public) * ball.grid / MEAN_STEPS
+    assert sums.tolist() == [4.0, 12.0]
+
+
+def test_presence_of_a_client_in_one_cluster_is_within_a_bound_below_one():
+    public = IN_FULL | {"bound": 0.5}
+    present = statistics.CLIENT_PRESENCE(one_client(np.zeros((3, DIMENSION))), **public)
+    stated = statistics.CLIENT_PRESENCE.sensitivity(**public)
+    assert exact_norm(present, 2) == pytest.approx(stated.l2, rel=1e-4)
+    assert exact_norm(present, 2) <= stated.l2 == stated.l1
+
+
+def test_a_client_within_its_bound_is_not_changed(rng):
+    rows = rng.standard_normal((12, DIMENSION)) * 0.05
+    loose = statistics.CLIENT_OUTER_PRODUCT(one_client(rows), **PUBLIC, bound=100.0)
+    assert np.array_equal(loose, statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC))
+
+
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), CLIENT_CASES, ids=names(CLIENT_CASES))
+@pytest.mark.parametrize("together", [5000, 3])
+def test_the_sensitivity_holds_for_clients_of_thousands_of_points(statistic, public, order, sensitivity, together, monkeypatch, rng):
+    monkeypatch.setattr(arithmetic, "_LARGEST_TOGETHER", together)
+    sizes = [0, 4, 3000, 0, 4, 2, 0]
+    rows = BALL.center + rng.standard_normal((sum(sizes), DIMENSION)) * RADIUS
+    batch = ClientBatch(rows, np.cumsum([0, *sizes]))
+    whole = statistic(batch, **public)
+    for index in range(len(sizes)):
+        assert_within_what_is_stated(whole - statistic(without_client(batch, index), **public), statistic, public)
+
+
+@pytest.mark.parametrize("size", [1, 3, 50, 400])
+def test_clipping_an_outer_product_scales_it(size, rng):
+    rows = BALL.center + rng.standard_normal((size, DIMENSION)) * 0.5
+    whole = statistics.OUTER_PRODUCT(one_client(rows), **PUBLIC).astype(float)
+    clipped = statistics.CLIENT_OUTER_PRODUCT(one_client(rows), **PUBLIC, bound=0.01).astype(float)
+    cosine = whole @ clipped / np.linalg.norm(whole) / np.linalg.norm(clipped)
+    assert cosine > 0.9999
+
+
+def test_ties_go_to_the_first_center_and_assignment_ignores_other_rows(rng):
+    encoded = np.zeros((5, 2))
+    centers = np.array([[1.0, 0], [-1, 0], [0, 1]])
+    assert assign(encoded, centers).tolist() == [0] * 5
+    many = np.rint(rng.standard_normal((3000, 8)) * 20000)
+    some = np.rint(rng.standard_normal((700, 8)) * 20000)
+    together = assign(many, some)
+    assert np.array_equal(together[17:], assign(many[17:], some))
+    brute = ((many[:200, None].astype(np.int64) - some[None].astype(np.int64)) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(together[:200], brute)
+
+
+def test_a_clients_norm_ignores_other_clients_to_the_last_bit(rng, monkeypatch):
+    monkeypatch.setattr(arithmetic, "_LARGEST_TOGETHER", 64)
+    sizes = np.array([3, 0, 1, 17, 30, 2, 100, 31, 65, 4])
+    batch = ClientBatch(np.zeros((sizes.sum(), 0)), np.concatenate([[0], np.cumsum(sizes)]))
+    encoded = np.rint(rng.standard_normal((sizes.sum(), 50)) * 9000)
+    together = arithmetic.outer_product_norms(encoded, batch)
+    for index, (a, b) in enumerate(zip(batch.starts[:-1], batch.starts[1:], strict=True)):
+        alone = arithmetic.outer_product_norms(encoded[a:b], ClientBatch(encoded[a:b], np.array([0, b - a])))
+        assert together[index] == alone[0]
+        assert alone[0] == pytest.approx(np.linalg.norm(encoded[a:b].T @ encoded[a:b]))
+
+
+def test_the_norm_of_a_large_client_ignores_others_of_its_size(rng):
+    """Products of 130 x 130 numbers: sums that go through a buffer of 8192 would start anew at other places for each client."""
+    n, dimension, clients = 130, 130, 8
+    encoded = np.rint(rng.standard_normal((clients * n, dimension)) * 3000)
+    norms = arithmetic.outer_product_norms(encoded, ClientBatch(encoded, np.arange(clients + 1) * n))
+    alone = [arithmetic.outer_product_norms(rows, ClientBatch(rows, np.array([0, n])))[0] for rows in np.split(encoded, clients)]
+    assert norms.tolist() == alone
+
+
+@pytest.mark.parametrize("size", [1, 7, 300])
+def test_refined_second_moment_is_traceless_part_and_trace(size, rng):
+    rows = BALL.center + rng.standard_normal((size, DIMENSION)) * 0.4
+    bound = 10.0 * size * RESOLUTION**2
+    values = residual_sums.CLIENT_SECOND_MOMENT(one_client(rows), **PUBLIC, bound=bound) / MOMENT_SENSITIVITY * bound
+    encoded = BALL.encode(rows)
+    moment = encoded.T @ encoded
+    trace = np.trace(moment)
+    upper = np.triu_indices(DIMENSION, 1)
+    expected = np.concatenate(
+        [
+            2**0.5 * moment[upper],
+            np.diag(moment) - trace / DIMENSION,
+            [residual_sums.TRACE_WEIGHT * trace / DIMENSION**0.5],
+        ]
+    )
+    # Rounding the scaled points moves each by at most half a step in 2**16 / sqrt(10 n).
+    assert values == pytest.approx(expected, abs=2e-3 * np.abs(expected).max())
+    isometric = np.sum(values[:-1] ** 2)
+    traceless = moment - np.eye(DIMENSION) * trace / DIMENSION
+    assert isometric == pytest.approx(np.sum(traceless**2), rel=1e-2)
+
+
+@pytest.mark.parametrize("case", ALL_CASES, ids=names(ALL_CASES))
+@pytest.mark.parametrize("reach", [1.0, 0.2, 1e-3])
+def test_sparse_points_give_the_bits_of_dense_ones(case, reach, rng):
+    statistic, public, *_ = case
+    rows = rng.standard_normal((60, DIMENSION)) * (rng.random((60, DIMENSION)) < 0.4)
+    rows[7], rows[9] = 0, 1e200
+    if "radius" in public:
+        public = public | {"radius": RADIUS / reach}
+    starts = np.array([0, 20, 20, 60])
+    expected = statistic(ClientBatch(rows, starts), **public)
+    assert np.array_equal(statistic(ClientBatch(sparse.csr_matrix(rows), starts), **public), expected)
+
+
+def test_refined_residuals_by_hand():
+    ball = Ball(np.zeros(1), 8.0)
+    batch = ClientBatch(np.array([[1.0], [3.0], [7.0], [5.0]]), np.array([0, 3, 3, 4]))
+    centers = ball.encode(np.array([[0.0], [6.0]]))
+    bound = residual_sums.whole_bound(4e5)
+    public = {"center": ball.center, "radius": 8.0, "centers": centers, "origins": centers, "count_weight": 100.0, "bound": bound}
+    values = residual_sums.CLIENT_RESIDUALS(batch, **public).reshape(2, 2) / residual_sums.BOUNDED_STEPS * bound
+    assert values[:, 0] * ball.grid == pytest.approx([4.0, 1 - 1.0], abs=2e-3)
+    assert values[:, 1] / 100 == pytest.approx([2, 2], abs=1e-2)
+    single = residual_sums.POINT_RESIDUALS(batch, **public).reshape(2, 2) / residual_sums.BOUNDED_STEPS * bound
+    assert single == pytest.approx(values, abs=10)
+    assert 4e5 <= bound <= 4.01e5
+
+
+def test_sums_and_counts_of_a_clipped_unit_keep_their_quotient(rng):
+    rows = BALL.center + rng.standard_normal((200, DIMENSION)) * 0.1 + 0.5
+    loose, tight = (
+        residual_sums.CLIENT_RESIDUALS(one_client(rows), **(REFINED_FULL | {"bound": bound})).reshape(K, -1).astype(float)
+        for bound in (1e9, 100.0)
+    )
+    heavy = loose[:, -1] > 0
+    assert tight[heavy, :-1] / tight[heavy, -1:] == pytest.approx(loose[heavy, :-1] / loose[heavy, -1:], rel=1e-3, abs=1e-3)
+
+
+def test_client_sizes_are_told_in_powers_of_two():
+    sizes = [0, 1, 2, 3, 4, 1000]
+    batch = ClientBatch(np.zeros((sum(sizes), 1)), np.concatenate([[0], np.cumsum(sizes)]))
+    counts = residual_sums.CLIENT_SIZES(batch)
+    assert counts[[0, 1, 2, 9]].tolist() == [1, 2, 1, 1]
+    assert counts.sum() == 5
+
+
+def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_of_the_appendix():
+    made = {one.name: one for module in (norms, statistics, refined) for one in vars(module).values() if isinstance(one, Statistic)}
+    assert made == REGISTRY
+    assert len(REGISTRY) == 21
+    assert not {theory.ANCHOR_COUNTS.name, theory.MOVED_SUMS.name, theory.CLEAR_COUNTS.name} & set(REGISTRY)
+
+
+def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():
+    batch = ClientBatch(np.array([[0.1], [0.7], [0.7], [1e300], [-1e300]]), np.array([0, 4, 4, 5]))
+    public = {"center": np.zeros(1), "edges": np.array([0.5, 1.0])}
+    assert (norms.CLIENT_DISTANCES(batch, **public) / norms.SHARE_STEPS).tolist() == [0.25, 0.5, 1.25]
+    assert (norms.POINT_DISTANCES(batch, **public) / norms.SHARE_STEPS).tolist() == [1, 2, 2]
+
+
+def test_cells_of_a_grid_by_hand():
+    batch = one_client([[0.1, 0.1], [0.9, 0.1], [0.9, 2.9], [5.0, -7.0], [1e300, -1e300]])
+    counts = norms.GRID_COUNTS(batch, low=np.zeros(2), high=np.array([1.0, 3.0]), cells=np.array([2.0, 3.0]))
+    assert counts.reshape(2, 3).tolist() == [[1, 0, 0], [3, 0, 1]]
+
+
+def test_lengths_fall_into_the_classes_that_their_vectors_have(rng):
+    batch = one_client(BALL.center + rng.standard_normal((50, DIMENSION)) * 0.5)
+    loose = {"bound": 1e6, "projection": None, "residual_projection": None}
+    values = [residual_sums.POINT_RESIDUALS(one_client(row[None]), **(REFINED_FULL | loose)) for row in batch.points]
+    found = np.array([np.linalg.norm(v.astype(float)) for v in values]) / residual_sums.BOUNDED_STEPS * 1e6
+    expected = np.bincount(np.searchsorted(NORMS_FULL["edges"], found), minlength=4)
+    assert norms.POINT_RESIDUAL_NORMS(batch, **NORMS_FULL).tolist() == expected.tolist()
+
+
+def test_moved_points_that_are_clear_by_hand():
+    ball = Ball(np.zeros(1), 16.0)
+    # Anchors at 0 and 1000; the second one's points move to around 10. Centers at 0 and 10, margin 1/3.
+    public = {
+        "center": ball.center,
+        "radius": 16.0,
+        "anchors": np.array([[0.0], [1000.0]]),
+        "shifts": np.array([[0.0], [-990.0]]),
+        "centers": ball.encode(np.array([[0.0], [10.0]])),
+        "projection": np.eye(1),
+    }
+    batch = one_client([[1.0], [2.5], [4.0], [1000.0], [1001.0], [997.0]])
+    assert theory.ANCHOR_COUNTS(batch, anchors=public["anchors"]).tolist() == [3, 3]
+    assert theory.CLEAR_COUNTS(batch, **public, margin=1 / 3).tolist() == [2, 2]
+    assert (theory.CLEAR_SUMS(batch, **public, margin=1 / 3) * ball.grid).tolist() == [3.5, 21.0]
+    assert theory.MOVED_COUNTS(batch, **public).tolist() == [3, 3]
+
+
+def test_the_nearest_anchor_ignores_other_rows_and_huge_values_have_one(rng):
+    points = np.concatenate([rng.standard_normal((500, 7)) * 1e6, np.full((1, 7), 1e300)])
+    anchors = rng.standard_normal((90, 7)) * 1e6
+    together = theory.nearest(points, anchors)
+    assert [int(theory.nearest(row[None], anchors)[0]) for row in points] == together.tolist()
+    brute = np.linalg.norm(points[:500, None] - anchors[None], axis=2).argmin(axis=1)
+    assert np.array_equal(together[:500], brute)

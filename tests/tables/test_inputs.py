@@ -1,0 +1,93 @@
+"""Opening the data of a run: what is left out, what is refused, and who is told."""
+
+import json
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.deployment.site import Site
+from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
+from feddp_kmeans.tables.inputs import open_inputs
+from feddp_kmeans.tables.schema import Schema
+from tests.cli.command import feddp
+
+FIT = ("-k", 2, "--epsilon", 3, "--box", "0,9", "--lloyd-steps", 0, "--out", "run")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "clients").mkdir()
+    (tmp_path / "clients" / "0.csv").write_text("")
+    for index in (1, 2):
+        (tmp_path / "clients" / f"{index}.csv").write_text("x,y,w\n1,2,a\n3,4,b\n5,word,c\n6\n")
+    return tmp_path
+
+
+def test_a_broken_file_is_refused_or_a_client_without_data(folder):
+    for more in ({}, {"ignore": ["w"]}):
+        with pytest.raises(FedDPError, match=r"^0\.csv must be a readable \.csv table"):
+            open_inputs(str(folder / "clients"), None, **more)
+    told = []
+    inputs = open_inputs(str(folder / "clients"), None, ignore=["w"], skip_broken=True, tell=told.append)
+    assert [len(points) for points in inputs.federation.nonprivate_clients()] == [0, 3, 3]
+    assert (inputs.federation.n_clients, inputs.columns) == (3, ("x", "y"))
+    assert told == [
+        "0.csv must be a readable .csv table: it is broken, or not what its name says. It is a client without data.",
+        *(f"{i}.csv: 2 of 4 rows are left out (1 do not parse, 1 have a cell that is missing or no number)." for i in (1, 2)),
+    ]
+
+
+def test_with_a_schema_a_broken_file_is_a_client_without_data_too(folder):
+    schema = Schema((NumberColumn("x", 0, 9), CategoryColumn("w", ("a", "b"))))
+    schema.write(folder / "schema.json")
+    for path in (folder / "clients").glob("[12].csv"):
+        path.unlink()
+    inputs = open_inputs(str(folder / "clients"), None, schema_file=folder / "schema.json", skip_broken=True)
+    assert [points.shape for points in inputs.federation.nonprivate_clients()] == [(0, 3)]
+
+
+def test_a_table_of_the_wrong_kind_is_refused_before_anything_is_booked(folder):
+    """Allowing broken files does not allow wrong ones; most cells decide, not one."""
+    for more in ((), ("--skip-broken",)):
+        (folder / "clients" / "0.csv").write_text("x,y,w\n1,2,3\n")
+        done = feddp("fit", "clients", *FIT, *more, cwd=folder)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("feddp: column 'w' of 1.csv must hold numbers, got words in most cells: leave it out with --ignore")
+        assert not list(folder.rglob(".feddp-budget.jsonl"))
+    (folder / "schema.json").write_text(json.dumps(Schema((NumberColumn("w", 0, 9), NumberColumn("y", 0, 9))).to_dict()))
+    with pytest.raises(FedDPError, match=r"column 'w' of 1\.csv must hold numbers"):
+        open_inputs(str(folder / "clients"), None, schema_file=folder / "schema.json")
+    (folder / "clients" / "1.csv").write_text("x,y,w\n1,2,3\n1,2,3\n1,2,?\n,,\n")
+    (folder / "clients" / "2.csv").unlink()
+    assert open_inputs(str(folder / "clients"), None).federation.n_clients == 2
+
+
+def test_what_is_left_out_is_on_the_terminal_and_in_no_file(folder):
+    done = feddp("fit", "clients", *FIT, "--ignore", "w", "--skip-broken", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert [line.split(" ")[0] for line in done.stderr.splitlines()[:3]] == ["0.csv", "1.csv:", "2.csv:"]
+    written = [path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.parent.name != "clients"]
+    written += [(folder / "clients" / ".feddp-budget.jsonl").read_bytes(), done.stdout.encode()]
+    assert len(written) > 4
+    assert not any(b"left out (" in content or b"must be a readable" in content for content in written)
+
+
+def test_owners_and_points_leave_out_the_same_lines(tmp_path):
+    rows = [f"{'ab'[i % 2]},{i % 2 if i % 5 else ''}{'' if i % 7 else ',9'}" for i in range(99)]
+    (tmp_path / "a.csv").write_text("\n".join(["who,x", *rows, '"a,1']))
+    clients = list(open_inputs(str(tmp_path / "a.csv"), None, client_column="who").federation.nonprivate_clients())
+    assert sum(map(len, clients)) == 99 - 15
+    for points in clients:
+        assert len(np.unique(points[np.isfinite(points)])) == 1
+
+
+def test_a_site_may_have_broken_files_where_it_says_so(folder):
+    site = Site("s", str(folder / "clients"), 1.0, "state", "budget.jsonl", ignore=("w",), skip_broken=True)
+    told = []
+    data = site.read(told.append)
+    assert (data.columns, [len(source.read()) for source in data.sources], len(told)) == (("x", "y"), [0, 3, 3], 3)
+    alone = Site("s", str(folder / "clients" / "0.csv"), 1.0, "state", "budget.jsonl", skip_broken=True)
+    with pytest.raises(FedDPError, match="at least one file that can be read"):
+        alone.read()
+    assert Site("s", alone.data, 1.0, "state", "b", skip_broken=True, columns=("x", "y")).read().columns == ("x", "y")
