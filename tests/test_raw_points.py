@@ -13,24 +13,20 @@ SOURCE = Path(feddp_kmeans.__file__).parent
 ALLOWED = {
     "nonprivate_clients": {
         "federation/local.py",
-        "baselines/outside.py",
-        "baselines/oracle_floor.py",
-        "baselines/optimal.py",
-        "baselines/k_fed.py",
     },
-    "exact_sum": {"federation/local.py", "federation/participant.py", "federation/clusters.py"},
-    "cluster_sum": {"federation/clusters.py"},
-    "total_of": {"gpu/federation.py", "gpu/statistics.py"},
+    "exact_sum": {"silos/batches.py", "silos/dask_silo.py", "federation/local.py", "network/participant.py"},
+    "cluster_sum": {"silos/dask_silo.py", "federation/dask_clients.py"},
+    "total_of": {"federation/torch_clients.py", "silos/gpu/torch_statistics.py"},
 }
 """Whatever hands out raw points or exact sums, and the files that may name it."""
 
 FEDERATION = {"begin", "book_runs", "columns", "dimension", "ledger", "n_clients", "noisy_sum", "secure", "server_seed", "trust"}
 """What the algorithm may ask of a federation: the one verb, and public facts."""
 
-INSIDE = ("audit/", "federation/", "gpu/", "deployment/serve.py")
+INSIDE = ("audit/", "federation/", "network/deployment/serve.py")
 """Federations themselves, those that watch them, and where the word means a folder."""
 
-ADDS_NOISE = ("federation/local.py", "federation/clusters.py", "gpu/federation.py")
+ADDS_NOISE = ("federation/local.py", "federation/dask_clients.py", "federation/torch_clients.py")
 """Federations that add up exact sums in this process."""
 
 

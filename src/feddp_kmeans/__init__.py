@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
-    "BudgetError": "_errors",
-    "ClientBounds": "algorithm.bounds",
-    "FedDPError": "_errors",
+    "BudgetError": "errors",
+    "ClientBounds": "algorithm.client_bounds",
+    "FedDPError": "errors",
     "FedDPKMeans": "estimator",
     "Federation": "federation.base",
     "InMemoryFederation": "federation.in_memory",

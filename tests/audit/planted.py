@@ -15,7 +15,9 @@ from feddp_kmeans.silos import batches
 from feddp_kmeans.statistics import arithmetic, fixed_point
 from feddp_kmeans.statistics import paper_sums as paper_statistics
 from feddp_kmeans.statistics import residual_sums as refined_statistics
+from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
+from feddp_kmeans.statistics.query import Query, Statistic, constant
 
 PLANTED = {}
 
@@ -45,7 +47,7 @@ LAW = "noise has the stated law"
 
 
 def with_sensitivity(statistic, l2, l1=None):
-    return replace(statistic, sensitivity=base.constant(Sensitivity(l1, l2)))
+    return replace(statistic, sensitivity=constant(Sensitivity(l1, l2)))
 
 
 def noise_made_by(patch, made_of):
@@ -124,7 +126,7 @@ def composition_that_forgets_steps(patch):
 def amplification_claimed_for_points(patch):
     patch.setattr(Settings, "__post_init__", lambda self: None)
     patch.setattr(clustering, "calibrated_plan", lambda unit, *rest, **more: replace(client_plan(*rest, **more), unit=unit))
-    patch.setattr(base.Statistic, "whole_clients", True)
+    patch.setattr(Statistic, "whole_clients", True)
 
 
 def client_plan(*rest, **more):
@@ -181,7 +183,7 @@ def presence_in_the_wrong_norm(patch):
 @planted("refined client", "sums", SENSITIVITY)
 def a_client_is_bounded_in_pieces(patch):
     def whole(self, cohort):
-        return (batches.ClientBatch(b.points, np.arange(b.n_points + 1)) for b in self.points())
+        return (ClientBatch(b.points, np.arange(b.n_points + 1)) for b in self.points())
 
     patch.setattr(batches.SourceClients, "whole", whole)
 
@@ -191,7 +193,7 @@ def points_are_centered_on_their_own_mean(patch):
     def sums(batch, **where):
         points = batch.dense
         moved = points - (points.mean(axis=0) if len(points) else 0)
-        return paper_statistics._cluster_sums(base.ClientBatch(moved, batch.starts), **where)
+        return paper_statistics._cluster_sums(ClientBatch(moved, batch.starts), **where)
 
     patch.setattr(paper_statistics, "CLUSTER_SUMS", replace(paper_statistics.CLUSTER_SUMS, compute=sums))
 
@@ -356,7 +358,7 @@ def a_release_beside_the_ledger(patch):
     def around(self, name, **public):
         aggregate = self._method.aggregates[name]
         where = {"center": self._ball.center, "radius": self._ball.radius}
-        query = base.Query(aggregate.statistic, where | public, self._federation.dimension)
+        query = Query(aggregate.statistic, where | public, self._federation.dimension)
         return self._federation._noisy_sum(query, self._plan[name], None)
 
     patch.setattr(paper.PaperRun, "_noisy_sum", around)

@@ -294,7 +294,7 @@ def test_once_the_data_are_touched_only_fixed_sentences_leave_and_the_log_quotes
         reply = talk.ask("describe", nonce=b"1")
         assert (reply.kind, reply.fields["reason"]) == ("failed", "its data cannot be read; the reason is in its own log")
     assert not any(MARK in line for line in talk.told)
-    assert any(line.startswith(f"failed at sum: {kind.__name__} in federation/participant.py, line ") for line in talk.told)
+    assert any(line.startswith(f"failed at sum: {kind.__name__} in network/participant.py, line ") for line in talk.told)
 
 
 @pytest.mark.parametrize("kind", [ValueError, FedDPError, BudgetError])

@@ -7,6 +7,7 @@ both for all clients; a client's features beyond the server's last one are dropp
 import io
 import math
 import re
+import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +50,8 @@ def array_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Coun
 
 
 def _load(path: Path) -> Any:
-    array = _load_npy(path) if path.suffix.lower() == ".npy" else _load_npz(path)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # NumPy's advice on headers that Python 2 wrote
+        array = _load_npy(path) if path.suffix.lower() == ".npy" else _load_npz(path)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise FedDPError(f"{path.name} must hold a two-dimensional array of numbers, got {array.dtype} of shape {array.shape}.")
     _check_width(path, array.shape[1])

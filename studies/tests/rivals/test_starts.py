@@ -25,7 +25,7 @@ def test_a_start_gives_k_centers_and_repeats_itself(name, k):
 
 @pytest.mark.parametrize("name", INITS)
 def test_the_whole_budget_goes_to_lloyd_steps(name):
-    model = FedDPKMeans(3, epsilon=1.0, init=name.value, lloyd_steps=2, random_state=0).fit(CLIENTS, server_data=SERVER)
+    model = FedDPKMeans(3, epsilon=1.0, init=name, lloyd_steps=2, random_state=0).fit(CLIENTS, server_data=SERVER)
     assert {row["release"] for row in model.privacy_.ledger} == {"lloyd sums", "lloyd counts"}
     assert 0.98 < model.privacy_.epsilon_spent <= 1.0
     assert np.isfinite(model.cluster_centers_).all()

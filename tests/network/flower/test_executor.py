@@ -81,7 +81,7 @@ def test_what_goes_wrong_is_told_here_and_not_to_the_server():
 
     runtime = FakeRuntime(ask(b"bad"), ask(b"good"))
     told = run(runtime, handle)
-    assert told == ["a message was not answered: ZeroDivisionError in federation/flower/client_app.py, line 31"]
+    assert told == ["a message was not answered: ZeroDivisionError in network/flower/client_app.py, line 31"]
     error, closed, reply, done = runtime.log
     assert error.has_error()
     assert "Schmidt" not in f"{error.error.reason}{closed}"
