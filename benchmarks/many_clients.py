@@ -36,7 +36,8 @@ def write_points(path, n_clients):
 
 def run_once(path, n_clients, unit, method):
     """One run on the first clients of the file, in this process; what it took goes to stdout as JSON."""
-    from feddp_kmeans.algorithm.clustering import prepare, run
+    from feddp_kmeans.algorithm.clustering import run
+    from feddp_kmeans.algorithm.prepare import prepare
     from feddp_kmeans.algorithm.settings import Settings
     from feddp_kmeans.federation.in_memory import InMemoryFederation
 

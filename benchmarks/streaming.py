@@ -48,7 +48,8 @@ def write_parquet(path, gigabytes):
 
 def run_once(path, method):
     """One run, in this process; what it took goes to stdout as JSON."""
-    from feddp_kmeans.algorithm.clustering import prepare, run
+    from feddp_kmeans.algorithm.clustering import run
+    from feddp_kmeans.algorithm.prepare import prepare
     from feddp_kmeans.algorithm.settings import Settings
     from feddp_kmeans.federation.files import FileFederation
     from feddp_kmeans.tables.client_files import open_table

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from feddp_kmeans._json import parse_json
-from feddp_kmeans.algorithm.clustering import prepare, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.budget import budget_dict, run_entries
 from feddp_kmeans.cli.report import write_report

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import feddp_kmeans
-from feddp_kmeans.algorithm.clustering import prepare, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.report import write_report
 from feddp_kmeans.errors import FedDPError

@@ -5,7 +5,8 @@ import pytest
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.choose_k import elbow_curve, pick_elbow
-from feddp_kmeans.algorithm.clustering import choose_k, prepare, run
+from feddp_kmeans.algorithm.clustering import choose_k, run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation

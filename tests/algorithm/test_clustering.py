@@ -7,7 +7,8 @@ import pytest
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.client_bounds import ClientBounds, simulated_bounds
-from feddp_kmeans.algorithm.clustering import prepare, prepare_lloyds, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare, prepare_lloyds
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation

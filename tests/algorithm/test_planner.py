@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.clustering import prepare
 from feddp_kmeans.algorithm.methods.refined import SPLITS
 from feddp_kmeans.algorithm.planner import CANDIDATES, DEFAULT_STEPS, choose
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 
 SERVER = np.random.default_rng(5).standard_normal((80, 6))

@@ -7,11 +7,12 @@ import pytest
 
 from feddp_kmeans import FedDPError, FedDPKMeans, InMemoryFederation
 from feddp_kmeans.algorithm import proxies
-from feddp_kmeans.algorithm.clustering import prepare_serverless, run
+from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.domain import Region, find_domain
 from feddp_kmeans.algorithm.looks import Looks, geometric_edges, typical_length
 from feddp_kmeans.algorithm.methods.grid import GridMethod, grid_cells, occupied
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
+from feddp_kmeans.algorithm.prepare import prepare_serverless
 from feddp_kmeans.algorithm.server import filtered, kmeans_cost
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.privacy.accounting import composed_epsilon

@@ -9,7 +9,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from feddp_kmeans.algorithm.clustering import prepare, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.base import Federation

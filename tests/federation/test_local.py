@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from feddp_kmeans.algorithm.clustering import prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation import in_memory

@@ -9,7 +9,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.clustering import prepare, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation import recorded as recorded_module

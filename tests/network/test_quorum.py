@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.clustering import prepare, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.network.deployment.site import Site

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from feddp_kmeans.algorithm.clustering import prepare, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.network.participant import PUBLIC
 from feddp_kmeans.network.terms import Trust

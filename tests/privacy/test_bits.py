@@ -10,7 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.clustering import prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Mechanism, Release

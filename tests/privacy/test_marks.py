@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.clustering import prepare
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer

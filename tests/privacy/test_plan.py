@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 
-from feddp_kmeans.algorithm.clustering import prepare, prepare_lloyds
+from feddp_kmeans.algorithm.prepare import prepare, prepare_lloyds
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.accounting import composed_epsilon

@@ -137,7 +137,8 @@ def test_a_million_rows_of_one_coordinate_add_up_exactly():
 
 
 def test_runs_on_sparse_and_dense_points_give_the_same_centers_far_from_the_origin(rng):
-    from feddp_kmeans.algorithm.clustering import prepare, run
+    from feddp_kmeans.algorithm.clustering import run
+    from feddp_kmeans.algorithm.prepare import prepare
     from feddp_kmeans.algorithm.settings import Settings
 
     start = 1.7e9  # seconds since 1970, over an hour

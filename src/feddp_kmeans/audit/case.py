@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.clustering import Clusterer, Clustering, Prepared, prepare, prepare_serverless, run
+from feddp_kmeans.algorithm.clustering import Clusterer, Clustering, run
+from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.watch import Known, MakeFederation, Watch, Watched
 from feddp_kmeans.errors import FedDPError

@@ -23,7 +23,8 @@ from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, re
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry
 
 if TYPE_CHECKING:
-    from feddp_kmeans.algorithm.clustering import Clustering, Prepared
+    from feddp_kmeans.algorithm.clustering import Clustering
+    from feddp_kmeans.algorithm.prepare import Prepared
     from feddp_kmeans.tables.inputs import Inputs
 
 Resume = Annotated[

@@ -71,7 +71,8 @@ def demo(
     seed: Annotated[int, typer.Option("--data-seed", help="Which mixture is made up.")] = 0,
 ) -> None:
     """Cluster the paper's Gaussian mixture: 100 clients, 1,000 points each, 100 dimensions, 10 clusters."""
-    from feddp_kmeans.algorithm.clustering import prepare, run
+    from feddp_kmeans.algorithm.clustering import run
+    from feddp_kmeans.algorithm.prepare import prepare
     from feddp_kmeans.federation.in_memory import InMemoryFederation
     from feddp_kmeans.mixture import gaussian_mixture
     from feddp_kmeans.report.result import check_folder, result_dict, write_result
@@ -106,7 +107,7 @@ def plan(
       feddp plan -k 10 --server public.csv --unit client --client-size 50 --clients 2000 --json
 
     """
-    from feddp_kmeans.algorithm.clustering import prepare, prepare_serverless
+    from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
 
     if server is None and dimension is not None and dimension > 0 and settings.method == MethodName.REFINED:
         prepared = prepare_serverless(settings, dimension, n_clients)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.clustering import Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.files import FileFederation

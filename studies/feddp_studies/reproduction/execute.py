@@ -11,7 +11,8 @@ import numpy as np
 from feddp_kmeans._files import npy_bytes, write_whole
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
-from feddp_kmeans.algorithm.clustering import Clustering, choose_k, prepare
+from feddp_kmeans.algorithm.clustering import Clustering, choose_k
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_studies.reproduction import published_code

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.clustering import Clustering, prepare, run
+from feddp_kmeans.algorithm.clustering import Clustering, run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.accounting import composed_epsilon

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.clustering import Clusterer, Clustering, prepare_lloyds, run
+from feddp_kmeans.algorithm.clustering import Clusterer, Clustering, run
+from feddp_kmeans.algorithm.prepare import prepare_lloyds
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.noise import StreamFactory

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from typing import Any
 
-from feddp_kmeans.algorithm.clustering import prepare, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.mixture import gaussian_mixture

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from studies.tests.theory.mixtures import labels_of, same_partition, separated_mixture
 
-from feddp_kmeans.algorithm.clustering import prepare_lloyds, run
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare_lloyds
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
