@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from feddp_kmeans.algorithm import clustering
+from feddp_kmeans.algorithm import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import Case
@@ -42,7 +42,7 @@ WHOLE_RUNS = 30
 @pytest.fixture(autouse=True)
 def _no_remembered_plans(monkeypatch):
     """A plan that is remembered from before a bug was planted would hide it."""
-    monkeypatch.setattr(clustering, "_PREPARED", {})
+    monkeypatch.setattr(prepare, "_PREPARED", {})
 
 
 def findings(case, part, runs):
