@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feddp_kmeans.algorithm import clustering
+from feddp_kmeans.algorithm import clustering, prepare
 from feddp_kmeans.algorithm.methods import paper, refined
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
@@ -125,12 +125,12 @@ def composition_that_forgets_steps(patch):
 @planted("sampled points", "books", "a second accountant finds no more")
 def amplification_claimed_for_points(patch):
     patch.setattr(Settings, "__post_init__", lambda self: None)
-    patch.setattr(clustering, "calibrated_plan", lambda unit, *rest, **more: replace(client_plan(*rest, **more), unit=unit))
+    patch.setattr(prepare, "calibrated_plan", lambda unit, *rest, **more: replace(client_plan(*rest, **more), unit=unit))
     patch.setattr(Statistic, "whole_clients", True)
 
 
 def client_plan(*rest, **more):
-    return plan.calibrated_plan(clustering.PrivacyUnit.CLIENT, *rest, **more)
+    return plan.calibrated_plan(prepare.PrivacyUnit.CLIENT, *rest, **more)
 
 
 # Sensitivities and clipping.
@@ -321,7 +321,7 @@ def a_lloyd_step_is_not_paid_for(patch):
         )
 
     patch.setattr(refined.RefinedMethod, "requests", requests)
-    patch.setattr(clustering, "calibrated_plan", quieter)
+    patch.setattr(prepare, "calibrated_plan", quieter)
 
 
 @planted("refined point", "books", "a second accountant finds no more")
