@@ -58,7 +58,7 @@ class Site:
     def __post_init__(self) -> None:
         Limit(self.limit, self.delta)
 
-    def participant(self, tell: Callable[[str], None]) -> Participant:
+    def participant(self) -> Participant:
         """Return the client half that answers for this site."""
         return Participant(
             self.name,
@@ -69,7 +69,6 @@ class Site:
             state=Path(self.state),
             identity=None if self.key is None else load_identity(Path(self.key)),
             roster=None if self.kit is None else read_kit(Path(self.kit)).sites(),
-            tell=tell,
         )
 
     @property

@@ -1,0 +1,132 @@
+"""The sites as the server reaches them: which node is whose, who answered, and who is missing and why."""
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.protocol import presence
+from feddp_kmeans.network.replies import opened_reply
+from feddp_kmeans.network.secure_sum import fields
+from feddp_kmeans.network.secure_sum.identity import PublicIdentity, verify
+from feddp_kmeans.network.transport import Lost, Transport
+from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack
+
+logger = logging.getLogger(__name__)
+
+Given = TypeVar("Given")
+Read = TypeVar("Read")
+
+
+class Attendance:
+    """The sites of a federation. One that does not answer is missing from that sum, and is asked again for the next."""
+
+    def __init__(self, transport: Transport, roster: Mapping[str, PublicIdentity] | None, timeout: float) -> None:
+        self._transport = transport
+        self._roster = roster
+        self._timeout = timeout
+        self._nodes: dict[str, int] = {}
+        self._strangers: set[int] = set()
+        self._missing: dict[str, str] = {}
+        self._columns: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the sites that were there at the start, in order."""
+        return sorted(self._nodes)
+
+    def meet(self, columns: tuple[str, ...] | None) -> tuple[str, ...]:
+        """Ask everyone who they are and what columns they have; return the columns that the run is about."""
+        described = self._describe(self._transport.nodes())
+        if columns is None and described:
+            columns = Counter(names for _, names in described.values()).most_common(1)[0][0]
+        for node, (name, names) in sorted(described.items()):
+            if names != columns:
+                logger.warning("%s is left out: its columns are %s, not %s", name, list(names), list(columns or ()))
+            elif name in self._nodes:
+                logger.warning("a second node of %s is left out: one data holder counts once", name)
+            else:
+                self._nodes[name] = node
+        self._strangers |= described.keys() - set(self._nodes.values())
+        if not self._nodes or columns is None:
+            raise FedDPError("sites must be at least one, got none whose data can be used.")
+        logger.info("%d sites: %s", len(self), ", ".join(self.names))
+        self._columns = columns
+        return columns
+
+    def ask(self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None = None) -> dict[str, Envelope]:
+        """Return the answers of the kind wanted; why the others are missing is remembered."""
+        self._find_again()
+        patient = [self._nodes[name] for name in requests if name not in self._missing]
+        replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
+        received = {name: replies.get(self._nodes[name], Lost("it was not reached")) for name in requests}
+        answers = self.read(received, lambda _, reply: opened_reply(reply, kind, place))
+        for name in answers:
+            self._missing.pop(name, None)
+        return answers
+
+    def read(self, given: Mapping[str, Given], read: Callable[[str, Given], Read]) -> dict[str, Read]:
+        """Return what was given, read, by its senders; what cannot be read is its sender's loss and nobody else's."""
+        found: dict[str, Read] = {}
+        for name, content in given.items():
+            try:
+                found[name] = read(name, content)
+            except FedDPError as error:
+                self.excuse(name, str(error))
+        return found
+
+    def excuse(self, name: str, why: str) -> None:
+        """Remember why a site is missing."""
+        self._missing[name] = why
+
+    def check_enough(self, label: str, answers: Mapping[str, Any], *, needed: int, of: int | None = None) -> None:
+        """Log who answered; stop below the threshold, with nothing released."""
+        missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self._missing.items()) if name not in answers)
+        level = logging.WARNING if missing else logging.INFO
+        logger.log(level, "%s: %d of %d sites%s", label, len(answers), of or len(self), f"; {missing}" if missing else "")
+        if len(answers) < needed:
+            raise FedDPError(
+                f"{label} must have the answers of at least {needed} sites, got {len(answers)}; nothing was released. {missing}"
+            )
+
+    def _describe(self, nodes: Iterable[int]) -> dict[int, tuple[str, tuple[str, ...]]]:
+        """Return the name and the columns of each node that shows who it is."""
+        nonce = os.urandom(16)
+        replies = self._transport.exchange(dict.fromkeys(nodes, pack("describe", nonce=nonce)), self._timeout, list(nodes))
+        described = {}
+        for node, reply in replies.items():
+            try:
+                described[node] = self._presented(opened_reply(reply, "described"), nonce)
+            except FedDPError as error:
+                self._strangers.add(node)
+                logger.warning("node %d is left out: %s", node, error)
+        return described
+
+    def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
+        """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
+        name = fields.name(told.get("name", str), "the name of a site")
+        if told.get("protocol", int) != PROTOCOL:
+            raise FedDPError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
+        if self._roster is not None and name not in self._roster:
+            raise FedDPError(f"{name!r} must be one of the federation's sites.")
+        if self._roster is not None and not verify(self._roster[name], told.get("signature", bytes), presence(nonce, name)):
+            raise FedDPError(f"{name!r} must show that it holds its key; it did not.")
+        return name, tuple(str(column) for column in told.get("columns", list))
+
+    def _find_again(self) -> None:
+        """Look whether a site that was missing is back under another node number."""
+        present = set(self._transport.nodes())
+        new = present - set(self._nodes.values()) - self._strangers
+        for node, (name, columns) in self._describe(sorted(new)).items() if new else ():
+            gone = name in self._nodes and (self._nodes[name] not in present or name in self._missing)
+            if gone and columns == self._columns:
+                self._nodes[name] = node
+                logger.info("%s is back", name)
+            else:
+                self._strangers.add(node)
+                logger.warning("%s is left out: it was not there at the start, or is there already", name)
