@@ -6,9 +6,9 @@ import pytest
 from flwr.app import Error, Message, Metadata, RecordDict
 from flwr.app.message import make_message
 
-from feddp_kmeans.network.flower import grid_transport as grid_module
+from feddp_kmeans.network.flower import flower_federation as grid_module
 from feddp_kmeans.network.flower.body import body_of, reply, request
-from feddp_kmeans.network.flower.grid_transport import GridTransport
+from feddp_kmeans.network.flower.flower_federation import GridTransport
 from feddp_kmeans.network.transport import Lost
 
 SERVER = 1

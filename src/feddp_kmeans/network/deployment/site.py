@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from feddp_kmeans._json import check_fields, parse_json
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, without_text
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.participant import Participant, SiteData
 from feddp_kmeans.network.secure_sum.identity import load_identity
@@ -107,8 +107,10 @@ def read_site(path: Path) -> Site:
     """Return the site that a file describes; refuse anything else."""
     try:
         given = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        given = None
+    except OSError as error:
+        raise FedDPError(f"site must name a file that describes a site: {without_text(error)}.") from None
+    except FedDPError as error:
+        raise FedDPError(f"{path.name} must describe a site: {error}") from None
     known = {field.name for field in fields(Site)}
     if not isinstance(given, dict) or not set(given) <= known:
         raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
