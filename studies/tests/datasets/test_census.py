@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
-from studies.tests.datasets.people import CODES, WIDTH, people
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.errors import FedDPError
 from feddp_studies.datasets.census import CATEGORIES, FEATURES, TABLE, census, census_from_folktables, census_from_records, one_hot
+from studies.tests.datasets.people import CODES, WIDTH, people
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from studies.tests.datasets.people import CODES, people
-from studies.tests.datasets.protos import example
 
 from feddp_kmeans.errors import FedDPError
 from feddp_studies.datasets.census import CATEGORIES, TABLE, census
 from feddp_studies.datasets.central import load_central
 from feddp_studies.datasets.example_proto import text_features
 from feddp_studies.datasets.stack_exchange import stack_exchange, stack_overflow_sqlite
+from studies.tests.datasets.people import CODES, people
+from studies.tests.datasets.protos import example
 from tests.hostile import refused_or_right, spoilt_bytes, spoilt_json, written
 
 
