@@ -14,7 +14,6 @@ import numpy as np
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.network.attendance import Attendance
 from feddp_kmeans.network.journal import Journal, Pending
 from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, sealed_to, session_terms
 from feddp_kmeans.network.replies import Session, advert_of, shares_of, unmasked_of, vector_of
@@ -22,6 +21,7 @@ from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator, masked_sum
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity
 from feddp_kmeans.network.secure_sum.session_terms import SESSION_BYTES
+from feddp_kmeans.network.sites import Sites
 from feddp_kmeans.network.terms import Terms, Trust, assumed_colluders, default_threshold
 from feddp_kmeans.network.transport import Transport
 from feddp_kmeans.network.wire import Envelope, pack, unpack
@@ -68,13 +68,14 @@ class RemoteFederation(Federation):
         self._journal = Journal(journal, self._run)
         self._made: Counter[str] = Counter()
         self._session: Session | None = None
-        self._sites = Attendance(transport, roster, timeout)
-        self.columns = self._sites.meet(columns)
+        self._sites = Sites(transport, roster, timeout)
+        self._sites.meet(columns)
+        self.columns = self._sites.columns
 
     @property
     def n_clients(self) -> int:
         """Return the number of clients that were there at the start."""
-        return len(self._sites)
+        return len(self._sites.names)
 
     @property
     def dimension(self) -> int:
@@ -238,7 +239,7 @@ class RemoteFederation(Federation):
         remembered = self._sites.read(agreed, lambda _, reply: self._parties_of(reply))
         names = set(remembered).intersection(*(parties for parties in remembered.values() if parties))
         for name in sorted(set(remembered) - names):
-            self._sites.excuse(name, "it was not in the first session of this run")
+            self._sites.missing[name] = "it was not in the first session of this run"
         return {name: agreed[name] for name in sorted(names)}
 
     def _parties_of(self, reply: Envelope) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The sites as the server reaches them: which node is whose, who answered, and who is missing and why."""
+"""The sites of a federation of machines as the server knows them: who is there, who is missing and why, and how they are asked."""
 
 import logging
 import os
@@ -20,8 +20,8 @@ Given = TypeVar("Given")
 Read = TypeVar("Read")
 
 
-class Attendance:
-    """The sites of a federation. One that does not answer is missing from that sum, and is asked again for the next."""
+class Sites:
+    """The sites that were there when the server first asked. One that is missing is asked again each time."""
 
     def __init__(self, transport: Transport, roster: Mapping[str, PublicIdentity] | None, timeout: float) -> None:
         self._transport = transport
@@ -29,19 +29,18 @@ class Attendance:
         self._timeout = timeout
         self._nodes: dict[str, int] = {}
         self._strangers: set[int] = set()
-        self._missing: dict[str, str] = {}
-        self._columns: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self._nodes)
+        self.missing: dict[str, str] = {}
+        """Why the latest answer of a site is missing."""
+        self.columns: tuple[str, ...] = ()
+        """The names of the coordinates."""
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the sites that were there at the start, in order."""
+        """Return the names of the sites, in their order."""
         return sorted(self._nodes)
 
-    def meet(self, columns: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Ask everyone who they are and what columns they have; return the columns that the run is about."""
+    def meet(self, columns: tuple[str, ...] | None) -> None:
+        """Ask everyone who they are and what columns they have: the sites are those that have these; None: what most of them have."""
         described = self._describe(self._transport.nodes())
         if columns is None and described:
             columns = Counter(names for _, names in described.values()).most_common(1)[0][0]
@@ -55,19 +54,18 @@ class Attendance:
         self._strangers |= described.keys() - set(self._nodes.values())
         if not self._nodes or columns is None:
             raise FedDPError("sites must be at least one, got none whose data can be used.")
-        logger.info("%d sites: %s", len(self), ", ".join(self.names))
-        self._columns = columns
-        return columns
+        logger.info("%d sites: %s", len(self._nodes), ", ".join(self.names))
+        self.columns = columns
 
     def ask(self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None = None) -> dict[str, Envelope]:
         """Return the answers of the kind wanted; why the others are missing is remembered."""
         self._find_again()
-        patient = [self._nodes[name] for name in requests if name not in self._missing]
+        patient = [self._nodes[name] for name in requests if name not in self.missing]
         replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
         received = {name: replies.get(self._nodes[name], Lost("it was not reached")) for name in requests}
         answers = self.read(received, lambda _, reply: opened_reply(reply, kind, place))
         for name in answers:
-            self._missing.pop(name, None)
+            self.missing.pop(name, None)
         return answers
 
     def read(self, given: Mapping[str, Given], read: Callable[[str, Given], Read]) -> dict[str, Read]:
@@ -77,18 +75,14 @@ class Attendance:
             try:
                 found[name] = read(name, content)
             except FedDPError as error:
-                self.excuse(name, str(error))
+                self.missing[name] = str(error)
         return found
-
-    def excuse(self, name: str, why: str) -> None:
-        """Remember why a site is missing."""
-        self._missing[name] = why
 
     def check_enough(self, label: str, answers: Mapping[str, Any], *, needed: int, of: int | None = None) -> None:
         """Log who answered; stop below the threshold, with nothing released."""
-        missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self._missing.items()) if name not in answers)
+        missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self.missing.items()) if name not in answers)
         level = logging.WARNING if missing else logging.INFO
-        logger.log(level, "%s: %d of %d sites%s", label, len(answers), of or len(self), f"; {missing}" if missing else "")
+        logger.log(level, "%s: %d of %d sites%s", label, len(answers), of or len(self._nodes), f"; {missing}" if missing else "")
         if len(answers) < needed:
             raise FedDPError(
                 f"{label} must have the answers of at least {needed} sites, got {len(answers)}; nothing was released. {missing}"
@@ -123,8 +117,8 @@ class Attendance:
         present = set(self._transport.nodes())
         new = present - set(self._nodes.values()) - self._strangers
         for node, (name, columns) in self._describe(sorted(new)).items() if new else ():
-            gone = name in self._nodes and (self._nodes[name] not in present or name in self._missing)
-            if gone and columns == self._columns:
+            gone = name in self._nodes and (self._nodes[name] not in present or name in self.missing)
+            if gone and columns == self.columns:
                 self._nodes[name] = node
                 logger.info("%s is back", name)
             else:
