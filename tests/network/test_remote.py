@@ -182,7 +182,7 @@ def test_a_sum_that_was_opened_and_lost_without_a_journal_is_not_opened_again(tm
 
     prepared = prepare(Settings(2, 8.0, lloyd_steps=0), SERVER, len(CLIENTS))
     federation, transport = loopback.federation(CLIENTS, tmp_path, fault=stop, run="r1")
-    with pytest.raises(FedDPError, match="second moment must have the answers of at least 4 clients, got 0"):
+    with pytest.raises(FedDPError, match="second moment must have the answers of at least 4 sites, got 0"):
         run(RecordedFederation(federation, tmp_path / "record"), prepared)
     transport.fault = lambda *_: None
     again = RemoteFederation(transport, run="r1")
@@ -215,7 +215,7 @@ def test_sizes_and_counts_of_messages_and_log_lines_do_not_depend_on_the_data(tm
     other = [np.zeros((1, 3)), np.ones((500, 3)) * 1e9, np.empty((0, 3)), CLIENTS[0] * -3, CLIENTS[1]]
     seen, told = [], []
     for name, clients in (("one", CLIENTS), ("other", other)):
-        federation, transport = loopback.federation(clients, tmp_path / name, trust=trust)
+        federation, transport = loopback.federation(clients, tmp_path / name, trust=trust, run="r1")
         (tmp_path / name).mkdir()
         run(federation, OPEN, seed=0)
         seen.append(transport.lengths)

@@ -58,6 +58,7 @@ class RemoteFederation(Federation):
         journal: Path | None = None,
         timeout: float = TIMEOUT,
     ) -> None:
+        self._transport = transport
         self._mode = trust
         self.trust = trust.value
         self._threshold = threshold
