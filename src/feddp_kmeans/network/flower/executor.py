@@ -8,15 +8,13 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 import httpx
-from flwr.app import Message
 
 from feddp_kmeans.errors import without_text
 from feddp_kmeans.network.flower.body import EmptyMessageError
 from feddp_kmeans.network.flower.client_app import Handler, answer
-from feddp_kmeans.network.flower.compat import HttpRuntime, failed_reply
+from feddp_kmeans.network.flower.compat import HttpRuntime, HttpTask, failed_reply
 
 logger = logging.getLogger(__name__)
 
@@ -26,35 +24,7 @@ _POLL = 0.2
 _NOT_ANSWERED = "the client could not answer"
 
 
-class Runtime(Protocol):
-    """A SuperNode's side of the work: tasks, and for each its message and its reply."""
-
-    def acquire(self) -> str | None:
-        """Return the token of a task that waits, or None."""
-        ...
-
-    def task(self, token: str) -> "Task":
-        """Return the task of a token."""
-        ...
-
-
-class Task(Protocol):
-    """One message that is to be answered."""
-
-    def pull(self) -> Message:
-        """Return the message."""
-        ...
-
-    def push(self, reply: Message) -> None:
-        """Send the reply."""
-        ...
-
-    def close(self, error: str = "") -> None:
-        """Say that the task is done, or that it failed and why."""
-        ...
-
-
-def execute(runtime: Runtime, handle: Handler, stop: threading.Event, *, poll: float = _POLL) -> None:
+def execute(runtime: HttpRuntime, handle: Handler, stop: threading.Event, *, poll: float = _POLL) -> None:
     """Answer tasks one after the other until ``stop`` is set. A SuperNode that is away for a while is asked again."""
     while not stop.is_set():
         try:
@@ -71,7 +41,7 @@ def execute(runtime: Runtime, handle: Handler, stop: threading.Event, *, poll: f
         stop.wait(poll)
 
 
-def _answer_one(task: Task, handle: Handler) -> None:
+def _answer_one(task: HttpTask, handle: Handler) -> None:
     """Answer a task. What goes wrong is in this site's log; the server learns only that it went wrong."""
     failed = _NOT_ANSWERED
     try:
