@@ -208,6 +208,6 @@ def test_a_client_whose_name_could_fool_a_reader_is_left_out(tmp_path, name, ser
     transport.participants[9].name = name
     from feddp_kmeans.network.remote import RemoteFederation
 
-    again = RemoteFederation(transport, trust=Trust.AGGREGATOR)
+    again = RemoteFederation(transport, trust=Trust.AGGREGATOR).connect()
     assert again.n_clients == federation.n_clients == len(CLIENTS)
     assert any("the name of a site must be 1 to 200 printable characters" in line for line in server_log())

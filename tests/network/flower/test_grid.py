@@ -173,5 +173,5 @@ def test_the_sites_of_a_grid_are_a_federation_and_give_the_bits_of_a_run_in_memo
     clients, server = [rng.standard_normal((20, 2)) + 4 * (i % 2) for i in range(3)], rng.standard_normal((20, 2))
     grid = SitesGrid([loopback.participant(f"site{i}", points, tmp_path) for i, points in enumerate(clients)])
     prepared = prepare(Settings(2, math.inf, method="paper", lloyd_steps=0), server, 3)
-    found = run(FlowerFederation(grid, trust=trust), prepared, seed=0)
+    found = run(FlowerFederation(grid, trust=trust).connect(), prepared, seed=0)
     assert np.array_equal(found.centers, run(InMemoryFederation(clients), prepared, seed=0).centers)

@@ -18,6 +18,7 @@ from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.transport import Transport
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.tables.client_files import open_table
@@ -138,10 +139,9 @@ def carry_out(transport: Transport, request: RunRequest) -> None:
         columns=public.columns,
         confirmed=request.confirmed,
         roster=roster,
-        run=request.run,
         journal=out / RELEASES / PENDING,
         timeout=request.round_timeout,
-    )
+    ).connect()
     if remote.n_clients < needed:
         raise FedDPError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
     prepared = prepared_for(_shareable(request), public.points, public.schema, remote.dimension, remote.n_clients)
@@ -185,7 +185,7 @@ def _book(request: RunRequest, federation: RecordedFederation) -> None:
     """Have a run booked whose clients have no odometers of their own; one that goes on must be booked already."""
     if request.odometer is not None:
         limit = None if request.limit is None else Limit(request.limit, request.limit_delta)
-        federation.book_runs(Odometer(Path(request.odometer)), limit, request.command)
+        federation.books = Books(Odometer(Path(request.odometer)), limit, request.command)
 
 
 @dataclass(frozen=True)
