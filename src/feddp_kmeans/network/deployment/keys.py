@@ -1,6 +1,6 @@
 """Keys and certificates: an authority of the federation's own, a certificate for its server, and a key pair for each site.
 
-Private keys are written for their owner alone (mode 0600). A site's private key is made where it is used and never leaves that place.
+Private keys are written for their owner only (mode 0600). A site's private key is made where it is used and never leaves that place.
 """
 
 import inspect

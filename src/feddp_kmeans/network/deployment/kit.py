@@ -82,7 +82,7 @@ class FederationFolder:
 
 
 def make_federation(folder: Path, hosts: Sequence[str], port: int) -> FederationFolder:
-    """Make a federation folder for a server that is reached by these names; sites are told the first."""
+    """Make a federation folder for a server that is reached by these names; sites use the first."""
     if not hosts:
         raise FedDPError("--host must be given: the name or address by which sites reach the server.")
     if not 0 < port < 1 << 16:

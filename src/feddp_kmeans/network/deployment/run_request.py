@@ -31,7 +31,7 @@ REQUEST, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "re
 """Files of a run folder: what was asked for, the lines of its log, how it ended, and every release on record."""
 
 PENDING = "pending"
-"""File beside the releases: the sum that sites are being asked to open."""
+"""File next to the releases: the sum that sites are being asked to open."""
 
 _LOOK = 0.5
 _FEWEST = 2
@@ -175,7 +175,7 @@ def run_and_report(transport: Transport, request: RunRequest) -> None:
 
 
 def _shareable(request: RunRequest) -> Settings:
-    """Return the request's settings; where clients each add a share of the noise it is Gaussian alone."""
+    """Return the request's settings; where clients each add a share of the noise it must be Gaussian."""
     if Trust.parse(request.trust) is Trust.SECURE_SUM:
         return replace(request.settings, noise=NoiseName.GAUSSIAN.value)
     return request.settings

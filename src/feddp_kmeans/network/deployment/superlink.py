@@ -1,4 +1,4 @@
-"""The server's SuperLink: started with TLS and node authentication, told who the sites are, and given a run."""
+"""The server's SuperLink: started with TLS and node authentication, given the keys of the sites, and then a run."""
 
 import ipaddress
 from collections.abc import Iterator, Sequence

@@ -32,7 +32,7 @@ class GridTransport:
         return sorted(self._grid.get_node_ids())
 
     def exchange(self, requests: Mapping[int, bytes], timeout: float, patient: Collection[int]) -> dict[int, bytes | Lost]:
-        """Send one request a node; return each node's reply, or ``Lost`` where none came; see ``Transport``."""
+        """Send one request per node; return each node's reply, or ``Lost`` where none came; see ``Transport``."""
         end = time.monotonic() + timeout
         replies: dict[int, bytes | Lost] = {}
         sent = self._push(requests, timeout, replies)

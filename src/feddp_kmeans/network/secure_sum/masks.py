@@ -69,7 +69,7 @@ def ring_values(values: Array) -> Array:
 
 
 def mask(key: bytes, size: int) -> Array:
-    """Return ``size`` uniform integers modulo 2**64: the ChaCha20 key stream of a key that is used for this alone."""
+    """Return ``size`` uniform integers modulo 2**64: the ChaCha20 key stream of a key that is used for nothing else."""
     stream = bytearray(8 * size)
     Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor().update_into(bytes(8 * size), stream)
     return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False)

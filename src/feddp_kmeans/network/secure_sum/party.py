@@ -103,7 +103,7 @@ class Party:
         return total
 
     def confirm(self, round_: int, survivors: Sequence[str], identity: Identity) -> bytes:
-        """Return this party's signature on a round's query and survivors: it signs one list a round. Only where the terms ask for it."""
+        """Return this party's signature on a round's query and survivors: it signs one list per round. Only where the terms ask for it."""
         self._expect(self.terms.confirmed, "a confirmation", "asked for only where the terms say confirmed")
         self._expect(not self._confirmed, f"a confirmation of round {round_}", "asked for once")
         self._confirmed = self._check_survivors(round_, survivors)
