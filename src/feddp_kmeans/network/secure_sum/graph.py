@@ -125,7 +125,7 @@ def loss_chance(n: int, threshold: int, colluders: int, k: int) -> float:
 
 
 def _chance_of_dropouts(parties: int, dropouts: int, chosen: int, at_least: int) -> float:
-    """Return the chance that a random choice of parties holds at least this many dropouts: in exact integers, so that all machines agree."""
+    """Return the chance that a random choice of parties holds this many dropouts or more: in integers, so that all machines agree."""
     counts = range(max(0, at_least), min(chosen, dropouts) + 1)
     ways = sum(math.comb(dropouts, count) * math.comb(parties - dropouts, chosen - count) for count in counts)
     return ways / math.comb(parties, chosen)
