@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +46,7 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
             path = tmp_path / f"{name}.npy"
             np.save(path, means[rng.integers(3, size=500)] + 0.3 * rng.standard_normal((500, 4)))
             described = replace(site, name=name, data=str(path), state=str(tmp_path / name), odometer=str(tmp_path / f"{name}.jsonl"))
-            (tmp_path / f"{name}.json").write_text(described.to_json())
+            (tmp_path / f"{name}.json").write_text(json.dumps(asdict(described)))
             node = ["--insecure", "--superlink", f"127.0.0.1:{port}", "--host", "127.0.0.1", "--port", free_port()]
             running.append(_start(environment, "flower-supernode", *node, "--node-config", f'site="{tmp_path / f"{name}.json"}"'))
         config = f'job="{tmp_path / "run" / "job.json"}"'

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,7 +41,7 @@ def job(tmp_path):
 
 def test_a_site_file_says_what_the_site_is(site, tmp_path):
     path = tmp_path / "site.json"
-    path.write_text(site.to_json())
+    path.write_text(json.dumps(asdict(site)))
     assert read_site(path) == site
     assert site_of_node({"site": str(path)}) == site
     assert site.read().columns == ("x",)

@@ -1,8 +1,7 @@
 """A site as its holder describes it: which data, which limits, which key. It is the site's own, and nothing a server sends changes it."""
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -97,10 +96,6 @@ class Site:
             schema = Schema.read(Path(self.schema)).without(self.ignore)
             files = open_encoded_clients(self.data, schema, skip_broken=self.skip_broken, tell=tell)
         return SiteData(files, files[0].columns)
-
-    def to_json(self) -> str:
-        """Return the description as a site file holds it."""
-        return json.dumps(asdict(self), indent=2) + "\n"
 
 
 def read_site(path: Path) -> Site:
