@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import logging
 
 import numpy as np
 import pyarrow as pa
@@ -103,7 +104,7 @@ def test_what_a_reader_says_is_not_passed_on(place, kind, monkeypatch):
     assert not search(seen)
 
 
-def sites(place, told, **more):
+def sites(place, **more):
     site = pytest.importorskip("feddp_kmeans.network.deployment.site")
     return [
         site.Site(
@@ -116,7 +117,7 @@ def sites(place, told, **more):
             allow_aggregator=True,
             allow_simulation=True,
             **more,
-        ).participant(told.append)
+        ).participant()
         for index, path in enumerate(sorted((place / "clients").iterdir()))
     ]
 
@@ -132,8 +133,9 @@ class Recording(Loopback):
 
 @pytest.mark.parametrize("trust", list(Trust))
 @pytest.mark.parametrize("how", ["before", *sorted(BREAKS)])
-def test_no_site_sends_a_cell(place, how, trust, monkeypatch):
-    """What a site answers, what it says on its own terminal, and all that is written; broken before it is asked, and in the run."""
+def test_no_site_sends_or_logs_a_cell(place, how, trust, monkeypatch, caplog):
+    """What a site answers, what both halves log, and all that is written; broken before it is asked, and in the run."""
+    caplog.set_level(logging.INFO, logger="feddp_kmeans")
     path = clients(place, "csv")
     told, made = [], []
     total = SiteData.total
@@ -147,17 +149,18 @@ def test_no_site_sends_a_cell(place, how, trust, monkeypatch):
     monkeypatch.setattr(SiteData, "total", breaking)
     if how == "before":
         path.write_text(f"a,b,w\n{WORD},{WORD},{WORD}\n{NUMBER}")
-    transport = Recording(sites(place, told, ignore=("w",)))
+    transport = Recording(sites(place, ignore=("w",)))
     server = np.random.default_rng(0).random((20, 2))
 
     def cluster():
-        remote = RemoteFederation(transport, trust=trust, tell=told.append).connect()
+        remote = RemoteFederation(transport, trust=trust).connect()
         return run(remote, prepare(Settings(2, 5.0, box=(0, 1), lloyd_steps=1), server, 3)) and None
 
     caught(cluster, told)
     assert transport.answers
     assert len(made) > 5 or how == "before"
-    assert not search([*told, *transport.answers], place, [place / "clients"])
+    assert caplog.messages
+    assert not search([*told, caplog.text, *caplog.messages, *transport.answers], place, [place / "clients"])
 
 
 def run_commands(place, suffix, how, at):
