@@ -16,7 +16,6 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import SeededStream
-from feddp_kmeans.silos.batches import exact_sum
 
 DRAWS = 1500
 LOW_BITS = 6
@@ -47,7 +46,7 @@ class Watched(InMemoryFederation):
 
     def _noisy_sum(self, query, release, cohort):
         values = super()._noisy_sum(query, release, cohort)
-        self.seen.append((release, exact_sum(self._clients, query, cohort), values))
+        self.seen.append((release, self._silo.exact_sum(query, cohort), values))
         return values
 
 
