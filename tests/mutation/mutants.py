@@ -263,8 +263,8 @@ MUTANTS = [
         FEDERATION,
         (
             "points of the last run",
-            "kept = KeptSilo(self)\n        try:\n            yield kept\n        finally:\n            kept.forget()",
-            'yield self.__dict__.setdefault("_kept_silo", KeptSilo(self))',
+            "opened = copy(self)\n        opened.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None",
+            "opened = self\n        self.kept = self.kept or {}",
         ),
         ("rows that are not numbers", "copied = points[np.flatnonzero(finite)]", "copied = points"),
         ("rows dropped, sizes kept", "sizes = np.bincount(owners[finite], minlength=len(sizes))", "sizes = sizes * 1"),
@@ -446,8 +446,8 @@ MUTANTS = [
         ("tests/federation/test_local.py", "tests/federation", "tests/audit"),
         (
             "a cohort that is kept",
-            'return self._silo.whole(cohort) if cohort is not None else self._once("whole", lambda: self._silo.whole(None))',
-            'return self._once("whole", lambda: self._silo.whole(cohort))',
+            'return self.whole(cohort) if cohort is not None else self._once("whole", lambda: self.whole(None))',
+            'return self._once("whole", lambda: self.whole(cohort))',
         ),
         (
             "rows that are not numbers in sparse tables",
@@ -905,8 +905,8 @@ MUTANTS = [
         ("tests/federation/test_cohorts.py",),
         (
             "everybody in every cohort",
-            "self.whole(cohort) if query.statistic.whole_clients",
-            "self.whole(None) if query.statistic.whole_clients",
+            "return self.whole(cohort) if cohort is not None else",
+            "return self.whole(None) if cohort is not None else",
         ),
     ),
     *_in(
@@ -1102,8 +1102,8 @@ MUTANTS = [
         ("tests/federation/test_cohorts.py", "tests/federation/test_local.py", "tests/silos/test_batches.py"),
         (
             "kept clients in every cohort",
-            'self._silo.whole(cohort) if cohort is not None else self._once("whole", lambda: self._silo.whole(None))',
-            'self._once("whole", lambda: self._silo.whole(None))',
+            'return self.whole(cohort) if cohort is not None else self._once("whole", lambda: self.whole(None))',
+            'return self._once("whole", lambda: self.whole(None))',
         ),
         (
             "sources in every cohort",

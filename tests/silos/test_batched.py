@@ -7,14 +7,15 @@ import pytest
 from scipy import sparse
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.silos.batched import KeptSilo, SourceSilo
+from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.silos.memory import ArraySilo, TableSilo
 from feddp_kmeans.statistics import engine
 from feddp_kmeans.statistics.engine import Engine, compiled, using
 from feddp_kmeans.statistics.norms import POINT_COUNT
 from feddp_kmeans.statistics.query import Query
+from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
 from feddp_kmeans.tables.client_files import open_clients
-from tests.statistics.test_statistics import ALL_CASES, DIMENSION, names
+from tests.statistics.cases import ALL_CASES, DIMENSION, names
 
 RNG = np.random.default_rng(3)
 CLIENTS = [RNG.standard_normal((n, DIMENSION)) for n in (40, 0, 1, 300, 7)]
@@ -40,7 +41,6 @@ KINDS = {
     "table": lambda _: TableSilo.from_offsets(np.concatenate(CLIENTS), np.cumsum([0, *(len(rows) for rows in CLIENTS)])),
     "shuffled": lambda _: shuffled(),
     "files": in_files,
-    "kept": lambda _: KeptSilo(ArraySilo(CLIENTS)),
 }
 
 
@@ -55,6 +55,16 @@ def test_every_kind_adds_up_alike_as_many_clients_and_as_one(silo, case):
     query = Query(statistic, public, DIMENSION)
     assert np.array_equal(silo.exact_sum(query), ArraySilo(CLIENTS).exact_sum(query))
     assert np.array_equal(silo.as_one_client().exact_sum(query), ArraySilo([np.concatenate(CLIENTS)]).exact_sum(query))
+
+
+def test_an_open_silo_adds_up_alike_and_then_gives_its_batches_back(silo):
+    whole, single = (Query(statistic, {}, DIMENSION) for statistic in (CLIENT_SIZES, POINT_COUNT))
+    with silo.opened() as opened:
+        for query in (whole, single) * 2:
+            assert np.array_equal(opened.exact_sum(query), silo.exact_sum(query))
+        assert opened.exact_sum(whole, np.arange(5) == 3).sum() == 1
+        assert (opened.kept is not None and set(opened.kept) == {"whole", "points"}) is silo.in_memory
+    assert opened.kept is silo.kept is None
 
 
 def test_a_silo_says_how_many_clients_and_which_columns_there_are(silo):

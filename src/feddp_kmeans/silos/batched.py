@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from itertools import chain
 from typing import Any, Protocol
 
@@ -25,6 +26,8 @@ class BatchedSilo(Silo):
     size: int
     """About how many numbers and rows it holds."""
     in_memory = True
+    kept: dict[str, list[ClientBatch]] | None = None
+    """Batches of the run under way, where they are kept."""
 
     @abstractmethod
     def points(self) -> Iterator[ClientBatch]:
@@ -38,54 +41,30 @@ class BatchedSilo(Silo):
         """Return the sum of a statistic over the cohort's clients, all where it is None, without noise: never for release."""
         total = query.nothing()
         with using(engine_for(self.size)):
-            add_batches(total, self.whole(cohort) if query.statistic.whole_clients else self.points(), query)
+            add_batches(total, self._batches(query, cohort), query)
         return total
 
     @contextmanager
-    def opened(self) -> Iterator[Silo]:
-        """Yield this silo for the time of one run, in which batches of few points are kept, and what they remember."""
-        if not self.in_memory or self.size > _KEPT_NUMBERS:
-            yield self
-            return
-        kept = KeptSilo(self)
+    def opened(self) -> Iterator["BatchedSilo"]:
+        """Yield a copy of this silo for the time of one run. A small one makes its batches once, and they remember their encoding."""
+        opened = copy(self)
+        opened.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None
         try:
-            yield kept
+            yield opened
         finally:
-            kept.forget()
+            opened.kept = None
 
+    def _batches(self, query: Query, cohort: BoolArray | None) -> Iterator[ClientBatch]:
+        if not query.statistic.whole_clients:
+            return self._once("points", self.points)
+        return self.whole(cohort) if cohort is not None else self._once("whole", lambda: self.whole(None))
 
-class KeptSilo(BatchedSilo):
-    """A silo whose batches are made once: small clients are copied together once, and a batch remembers its encoding."""
-
-    def __init__(self, silo: BatchedSilo) -> None:
-        self._silo = silo
-        self._kept: dict[str, list[ClientBatch]] = {}
-        self.n_clients, self.dimension, self.size = silo.n_clients, silo.dimension, silo.size
-
-    def points(self) -> Iterator[ClientBatch]:
-        """Yield all points in batches that do not tell the clients apart."""
-        return self._once("points", self._silo.points)
-
-    def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
-        """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
-        return self._silo.whole(cohort) if cohort is not None else self._once("whole", lambda: self._silo.whole(None))
-
-    def as_one_client(self) -> Silo:
-        """Return the same points as those of one client, of which nothing is kept."""
-        return self._silo.as_one_client()
-
-    def nonprivate_clients(self) -> Iterator[Any]:
-        """Yield each client's raw points."""
-        return self._silo.nonprivate_clients()
-
-    def forget(self) -> None:
-        """Give the memory back."""
-        self._kept.clear()
-
-    def _once(self, name: str, batches: Callable[[], Iterator[ClientBatch]]) -> Iterator[ClientBatch]:
-        if name not in self._kept:
-            self._kept[name] = list(batches())
-        return iter(self._kept[name])
+    def _once(self, name: str, make: Callable[[], Iterator[ClientBatch]]) -> Iterator[ClientBatch]:
+        if self.kept is None:
+            return make()
+        if name not in self.kept:
+            self.kept[name] = list(make())
+        return iter(self.kept[name])
 
 
 class PointSource(Protocol):

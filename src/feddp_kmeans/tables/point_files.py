@@ -60,18 +60,13 @@ class PointFile:
         raise NotImplementedError
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the points as float64 or float32 arrays, at most ``rows`` at a time; one empty array for an empty file."""
-        yielded = False
+        """Yield the points as float64 or float32 arrays, at most ``rows`` at a time."""
         with named_errors(self.path):
-            for piece in self._read(rows, silent, silent):
-                yielded = True
-                yield piece
-        if not yielded:
-            yield np.empty((0, self.dimension))
+            yield from self._read(rows, silent, silent)
 
     def read(self) -> FloatArray:
         """Return all points as float64."""
-        return np.concatenate(list(self.pieces(PIECE)), dtype=np.float64)
+        return np.concatenate([np.empty((0, self.dimension)), *self.pieces(PIECE)])
 
     def check(self, tell: Tell = silent) -> None:
         """Read the whole file once: refuse one that is broken or of the wrong kind, and say how many rows are left out.
