@@ -263,8 +263,8 @@ MUTANTS = [
         FEDERATION,
         (
             "points of the last run",
-            "opened = copy(self)\n        opened.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None",
-            "opened = self\n        self.kept = self.kept or {}",
+            "copied = copy(self)\n        copied.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None",
+            "copied = self\n        self.kept = self.kept or {}",
         ),
         ("rows that are not numbers", "copied = points[np.flatnonzero(finite)]", "copied = points"),
         ("rows dropped, sizes kept", "sizes = np.bincount(owners[finite], minlength=len(sizes))", "sizes = sizes * 1"),

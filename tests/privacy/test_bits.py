@@ -13,6 +13,7 @@ import pytest
 from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import SeededStream
@@ -40,13 +41,19 @@ SERVER = RNG.standard_normal((25, 2)) + 2.5
 class Watched(InMemoryFederation):
     """Keeps every release with the sum it was made of and what came out."""
 
-    def begin(self, plan, seed=None, on_release=None):
+    def _adder(self, run):
         self.seen = []
-        super().begin(plan, seed, on_release)
+        return _Watching(self._silo.for_run(), self.seen)
 
-    def _noisy_sum(self, query, release, cohort):
-        values = super()._noisy_sum(query, release, cohort)
-        self.seen.append((release, self._silo.exact_sum(query, cohort), values))
+
+class _Watching(ExactAdder):
+    def __init__(self, silo, seen):
+        super().__init__(silo.exact_sum)
+        self.seen = seen
+
+    def noisy_sum(self, asked):
+        values = super().noisy_sum(asked)
+        self.seen.append((asked.release, self._total(asked.query, asked.cohort), values))
         return values
 
 

@@ -57,14 +57,15 @@ def test_every_kind_adds_up_alike_as_many_clients_and_as_one(silo, case):
     assert np.array_equal(silo.as_one_client().exact_sum(query), ArraySilo([np.concatenate(CLIENTS)]).exact_sum(query))
 
 
-def test_an_open_silo_adds_up_alike_and_then_gives_its_batches_back(silo):
+def test_what_is_kept_for_a_run_adds_up_alike_and_is_not_the_silos_own(silo):
     whole, single = (Query(statistic, {}, DIMENSION) for statistic in (CLIENT_SIZES, POINT_COUNT))
-    with silo.opened() as opened:
-        for query in (whole, single) * 2:
-            assert np.array_equal(opened.exact_sum(query), silo.exact_sum(query))
-        assert opened.exact_sum(whole, np.arange(5) == 3).sum() == 1
-        assert (opened.kept is not None and set(opened.kept) == {"whole", "points"}) is silo.in_memory
-    assert opened.kept is silo.kept is None
+    held = silo.for_run()
+    for query in (whole, single) * 2:
+        assert np.array_equal(held.exact_sum(query), silo.exact_sum(query))
+    assert held.exact_sum(whole, np.arange(5) == 3).sum() == 1
+    assert (held.kept is not None and set(held.kept) == {"whole", "points"}) is silo.in_memory
+    assert silo.kept is None
+    assert not silo.for_run().kept
 
 
 def test_a_silo_says_how_many_clients_and_which_columns_there_are(silo):

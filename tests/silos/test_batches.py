@@ -61,8 +61,7 @@ def test_rows_count_for_what_is_kept(monkeypatch):
     few, many = sparse.csr_matrix((1000, 3)), sparse.csr_matrix((1001, 3))
     for rows, kept in ((few, True), (many, False)):
         for silo in (ArraySilo([rows]), TableSilo.from_groups(rows, np.zeros(rows.shape[0]))):
-            with silo.opened() as opened:
-                assert (opened.kept is not None) is kept
+            assert (silo.for_run().kept is not None) is kept
 
 
 def test_what_is_much_larger_than_the_points_is_not_remembered(rng):

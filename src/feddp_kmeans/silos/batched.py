@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from copy import copy
 from itertools import chain
 from typing import Any, Protocol
@@ -27,7 +26,7 @@ class BatchedSilo(Silo):
     """About how many numbers and rows it holds."""
     in_memory = True
     kept: dict[str, list[ClientBatch]] | None = None
-    """Batches of the run under way, where they are kept."""
+    """Batches that were made, where they are kept for a run."""
 
     @abstractmethod
     def points(self) -> Iterator[ClientBatch]:
@@ -44,15 +43,11 @@ class BatchedSilo(Silo):
             add_batches(total, self._batches(query, cohort), query)
         return total
 
-    @contextmanager
-    def opened(self) -> Iterator["BatchedSilo"]:
-        """Yield a copy of this silo for the time of one run. A small one makes its batches once, and they remember their encoding."""
-        opened = copy(self)
-        opened.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None
-        try:
-            yield opened
-        finally:
-            opened.kept = None
+    def for_run(self) -> "BatchedSilo":
+        """Return a copy of this silo for one run. A small one makes its batches once, and they remember their encoding."""
+        copied = copy(self)
+        copied.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None
+        return copied
 
     def _batches(self, query: Query, cohort: BoolArray | None) -> Iterator[ClientBatch]:
         if not query.statistic.whole_clients:

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from feddp_kmeans._typing import BoolArray, IntArray
@@ -21,9 +20,9 @@ class Silo(ABC):
         """Return the names of the coordinates; x0, x1, ... where they have none."""
         return numbered_columns(self.dimension)
 
-    def opened(self) -> AbstractContextManager["Silo"]:
-        """Return this silo for the time of one run, in which it may keep what several queries need."""
-        return nullcontext(self)
+    def for_run(self) -> "Silo":
+        """Return this silo for one run, which may keep what several queries need until it is dropped with the run."""
+        return self
 
     @abstractmethod
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
