@@ -14,10 +14,10 @@ from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.network.deployment.run_request import RunRequest, opened, run_and_report
 from feddp_kmeans.network.deployment.simulate import _site
 from feddp_kmeans.network.deployment.site import Site
-from feddp_kmeans.network.participant import SiteData
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos.batched import SourceSilo
 from tests.cli.command import feddp
 from tests.network.deployment.test_site import LocalNodes
 
@@ -166,7 +166,7 @@ def booked_before(monkeypatch):
         monkeypatch.setattr(owner, name, noted)
         return noted
 
-    watches = [watched(ExactAdder, "noisy_sum"), watched(SiteData, "total")]
+    watches = [watched(ExactAdder, "noisy_sum"), watched(SourceSilo, "exact_sum")]
 
     def of(path):
         for watch in watches:

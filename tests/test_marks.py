@@ -14,10 +14,9 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.network.participant import SiteData
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.terms import Trust
-from feddp_kmeans.silos.batches import exact_sum
+from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.query import Query
 from feddp_kmeans.tables import point_files
@@ -44,7 +43,7 @@ def place(tmp_path):
 
 def counted(inputs):
     query = Query(REGISTRY["point-count"], {}, inputs.federation.dimension)
-    return exact_sum(inputs.federation._clients, query)
+    return inputs.federation._silo.exact_sum(query)
 
 
 def clients(place, suffix):
@@ -138,15 +137,15 @@ def test_no_site_sends_or_logs_a_cell(place, how, trust, monkeypatch, caplog):
     caplog.set_level(logging.INFO, logger="feddp_kmeans")
     path = clients(place, "csv")
     told, made = [], []
-    total = SiteData.total
+    exact_sum = SourceSilo.exact_sum
 
-    def breaking(self, query):
+    def breaking(self, query, cohort=None):
         made.append(query.statistic.name)
         if len(made) == 5 and how in BREAKS:
             BREAKS[how](path)
-        return total(self, query)
+        return exact_sum(self, query, cohort)
 
-    monkeypatch.setattr(SiteData, "total", breaking)
+    monkeypatch.setattr(SourceSilo, "exact_sum", breaking)
     if how == "before":
         path.write_text(f"a,b,w\n{WORD},{WORD},{WORD}\n{NUMBER}")
     transport = Recording(sites(place, ignore=("w",)))

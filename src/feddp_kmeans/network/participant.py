@@ -6,16 +6,14 @@ odometer, and answers nothing that the terms do not hold, nothing twice, and not
 
 import hmac
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans._typing import IntArray
 from feddp_kmeans.errors import BudgetError, FedDPError, kind_and_place
 from feddp_kmeans.network.protocol import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
 from feddp_kmeans.network.run_state import RunState, RunStates
@@ -28,7 +26,7 @@ from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack, unpack
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream, SeededStream, SystemStream
 from feddp_kmeans.privacy.odometer import Odometer
-from feddp_kmeans.silos.batches import PointSource, SourceClients, exact_sum
+from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics.query import Query, Statistic, check_query
 
 logger = logging.getLogger(__name__)
@@ -40,55 +38,13 @@ _DESCRIBE_FAILED = "its data cannot be read; the reason is in its own log"
 _FAILED = "its data or its program failed; the reason is in its own log"
 
 
-class Holding(Protocol):
-    """The points of one data holder, wherever they are."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the names of the coordinates."""
-        ...
-
-    def total(self, query: Query) -> IntArray:
-        """Return this holder's own sum, without noise."""
-        ...
-
-
-@dataclass(frozen=True)
-class SiteData:
-    """The points of one data holder and the names of their coordinates."""
-
-    sources: Sequence[PointSource]
-    columns: tuple[str, ...]
-
-    def total(self, query: Query) -> IntArray:
-        """Return this holder's own sum, without noise: all its sources are one client."""
-        return exact_sum(SourceClients([_Joined(self.sources)]), query)
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """Several sources as one client."""
-
-    sources: Sequence[PointSource]
-
-    @property
-    def dimension(self) -> int:
-        return self.sources[0].dimension
-
-    def read(self) -> FloatArray:
-        return np.concatenate([np.empty((0, self.dimension)), *self.pieces(1 << 16)])
-
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
-        return chain.from_iterable(source.pieces(rows) for source in self.sources)
-
-
 class Participant:
     """One data holder."""
 
     def __init__(
         self,
         name: str,
-        data: Callable[[], Holding],
+        data: Callable[[], Silo],
         *,
         registry: Mapping[str, Statistic],
         policy: Policy,
@@ -291,7 +247,7 @@ class Participant:
 
     def _own_total(self, query: Query, release: Release) -> IntArray:
         logger.info("%s: computing %s", release.name, query.statistic.name)
-        total = self._data().total(query)
+        total = self._data().as_one_client().exact_sum(query)
         release.check_size(total.size)
         return total
 

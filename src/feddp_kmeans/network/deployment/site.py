@@ -9,11 +9,13 @@ from typing import Any
 from feddp_kmeans._json import check_fields, parse_json
 from feddp_kmeans.errors import FedDPError, without_text
 from feddp_kmeans.network.deployment.kit import read_kit
-from feddp_kmeans.network.participant import Participant, SiteData
+from feddp_kmeans.network.participant import Participant
 from feddp_kmeans.network.secure_sum.identity import load_identity
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos.batched import SourceSilo
+from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
 from feddp_kmeans.tables.lines import silent
@@ -85,7 +87,7 @@ class Site:
             confirmed=self.kit is not None if self.confirmed is None else self.confirmed,
         )
 
-    def read(self, tell: Callable[[str], None] = silent) -> SiteData:
+    def read(self, tell: Callable[[str], None] = silent) -> Silo:
         """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered.
 
         ``tell`` takes how many rows and files are left out, for this site's own terminal.
@@ -95,7 +97,7 @@ class Site:
         else:
             schema = Schema.read(Path(self.schema)).without(self.ignore)
             files = open_encoded_clients(self.data, schema, skip_broken=self.skip_broken, tell=tell)
-        return SiteData(files, files[0].columns)
+        return SourceSilo(files)
 
 
 def read_site(path: Path) -> Site:
