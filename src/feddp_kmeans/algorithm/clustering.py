@@ -8,9 +8,9 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.choose_k import Elbow
-from feddp_kmeans.algorithm.feddp_init import feddp_init, feddp_proxies
+from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
-from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
@@ -62,10 +62,7 @@ def cluster(
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
     """Return the clustering of the federation's points: a plan, then its run. Without server points, proxies are made privately."""
-    if server_points is None:
-        prepared = prepare_serverless(settings, federation.dimension, federation.n_clients)
-    else:
-        prepared = prepare(settings, server_points, federation.n_clients)
+    prepared = prepare(settings, server_points, federation.n_clients, federation.dimension)
     return run(federation, prepared, seed=seed, on_release=on_release)
 
 
@@ -94,25 +91,26 @@ def run(
     elbow = None
     if start is None:
         proxies = feddp_proxies(steps)
-        projection = proxies.projection
+        projection, server_weights = proxies.projection, proxies.server_weights
         if settings.n_clusters == AUTO:
             elbow = proxies.elbow(settings.largest_k, restarts)
         k = chosen_k or (elbow.picked if elbow else settings.fixed_k)
-        centers, counts = feddp_init(steps, proxies, k, restarts)
+        first = feddp_init(steps, proxies, k, restarts)
     else:
-        centers, counts, projection = start, np.full(len(start), np.nan), np.eye(federation.dimension)
-    centers, counts = feddp_lloyds(steps, centers, counts, prepared.lloyd_steps)
+        k, projection, server_weights = len(start), np.eye(federation.dimension), np.ones(prepared.n_server_points)
+        first = NoisyCenters(start, np.full(k, np.nan), np.zeros(k), 0.0, ())
+    found = feddp_lloyds(steps, first, prepared.lloyd_steps)
     return Clustering(
-        centers=centers,
-        counts=counts,
-        center_stddev=steps.center_stddev,
+        centers=found.centers,
+        counts=found.counts,
+        center_stddev=found.center_stddev,
         projection=projection,
-        server_weights=steps.server_weights,
+        server_weights=server_weights,
         plan=plan,
         privacy=_report(federation, plan),
-        remarks=tuple(steps.remarks),
+        remarks=(*found.remarks, *_unmade(federation)),
         elbow=elbow,
-        count_stddev=steps.count_stddev,
+        count_stddev=found.count_stddev,
     )
 
 
@@ -129,13 +127,11 @@ def choose_k(
         settings.check_server(prepared.server_points, federation.dimension)
     federation.begin(prepared.plan, seed, on_release)
     restarts = federation.server_seed
-    return feddp_proxies(prepared.method.bind(federation, prepared.plan, restarts)).elbow(settings.largest_k, restarts)
+    proxies: Proxies = feddp_proxies(prepared.method.bind(federation, prepared.plan, restarts))
+    return proxies.elbow(settings.largest_k, restarts)
 
 
 def _report(federation: Federation, plan: Plan) -> PrivacyReport:
-    rows = federation.ledger.rows()
-    if rows != plan.ledger_rows():
-        raise FedDPError(f"the ledger must equal the plan after a run, got {rows}.")
     return PrivacyReport(
         unit=plan.unit,
         epsilon=plan.epsilon,
@@ -143,5 +139,11 @@ def _report(federation: Federation, plan: Plan) -> PrivacyReport:
         epsilon_spent=plan.epsilon_spent,
         secure=federation.secure,
         trust=federation.trust,
-        ledger=tuple(rows),
+        ledger=tuple(federation.ledger.rows()),
     )
+
+
+def _unmade(federation: Federation) -> list[str]:
+    """Return a remark on what was planned and paid for but not made: there was no use for it."""
+    left = [f"{release.name} ({times} of {release.times})" for release, times in federation.ledger.unmade()]
+    return [f"planned and paid for, but not made, since nothing would have come of it: {', '.join(left)}"] if left else []

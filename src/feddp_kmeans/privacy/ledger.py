@@ -26,10 +26,15 @@ class Ledger:
             raise BudgetError(f"release {release.name!r} is planned {release.times} times and was made {count} times already.")
         self._booked[release] = count + 1
 
+    def unmade(self) -> list[tuple[Release, int]]:
+        """Return the releases that were planned and not made, each with how often."""
+        left = [(release, release.times - self._booked.get(release, 0)) for release in self.plan.releases]
+        return [(release, times) for release, times in left if times > 0]
+
     @property
     def is_complete(self) -> bool:
         """Return whether every release of the plan was made as often as planned."""
-        return all(self._booked.get(release) == release.times for release in self.plan.releases)
+        return not self.unmade()
 
     @property
     def epsilon_so_far(self) -> float:

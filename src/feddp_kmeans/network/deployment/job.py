@@ -169,7 +169,7 @@ def run_and_report(transport: Transport, job: Job, tell: Tell) -> None:
 def _shareable(job: Job) -> Settings:
     """Return the job's settings; where clients each add a share of the noise it is Gaussian alone."""
     if Trust.parse(job.trust) is Trust.SECURE_SUM:
-        return replace(job.settings, noise=NoiseName.GAUSSIAN.value)
+        return replace(job.settings, noise=NoiseName.GAUSSIAN)
     return job.settings
 
 
