@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError
 from feddp_kmeans.privacy.ledger import Ledger
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import StreamFactory
@@ -82,8 +82,6 @@ class Federation(ABC):
         self.ledger.book(release)
         check_query(query, release, self.ledger.plan.unit)
         rate = self.ledger.plan.sampling_rate
-        if rate < 1 and not statistic.whole_clients:
-            raise FedDPError(f"sampling_rate must be 1 for the statistic {statistic.name!r} of points, got {rate}.")
         if not self._booked:
             self._book()
             self._booked = True
