@@ -29,11 +29,17 @@ class Counting(InMemoryFederation):
 
 
 def settings(**more):
-    return Settings(2, 500.0, lloyd_steps=2, **more)  # so little noise that every planned release has a use
+    return Settings(2, 500.0, lloyd_steps=2, **more)
+
+
+def asked_in_one_run(prepared):
+    whole = Counting(CLIENTS)
+    run(whole, prepared, seed=5)
+    return whole.asked
 
 
 @pytest.mark.parametrize("more", [{"method": "paper"}, {}, {"privacy_unit": "client", "sampling_rate": 0.5}])
-@pytest.mark.parametrize("stop_at", [0, 1, 4])
+@pytest.mark.parametrize("stop_at", [0, 1, 3])
 def test_a_release_that_nobody_saw_is_made_again(tmp_path, more, stop_at):
     prepared = prepare(settings(**more), SERVER, len(CLIENTS))
     first = Counting(CLIENTS)
@@ -43,7 +49,7 @@ def test_a_release_that_nobody_saw_is_made_again(tmp_path, more, stop_at):
     assert first.asked == stop_at
     second = Counting(CLIENTS)
     found = run(RecordedFederation(second, tmp_path / "run"), prepared, seed=5)
-    assert second.asked == sum(release.times for release in prepared.plan.releases) - stop_at
+    assert second.asked == asked_in_one_run(prepared) - stop_at
     assert np.array_equal(found.centers, run(InMemoryFederation(CLIENTS), prepared, seed=5).centers)
 
 
@@ -90,7 +96,7 @@ def test_a_run_in_two_parts_is_the_run_in_one(tmp_path, more):
     prepared.method.bind(recorded, prepared.plan, recorded.server_seed).subspace()
     rest = Counting(CLIENTS)
     found = run(RecordedFederation(rest, tmp_path), prepared, seed=5)
-    assert rest.asked == sum(release.times for release in prepared.plan.releases) - 1
+    assert rest.asked == asked_in_one_run(prepared) - 1
     assert np.array_equal(found.centers, run(InMemoryFederation(CLIENTS), prepared, seed=5).centers)
 
 
