@@ -10,7 +10,9 @@ def check_ledger(found):
         assert row | {"times": planned[name]["times"]} == planned[name]
         assert 1 <= row["times"] <= planned[name]["times"]
     left = {name: row["times"] - made.get(name, {"times": 0})["times"] for name, row in planned.items()}
-    listed = ", ".join(f"{name} ({times} of {planned[name]['times']})" for name, times in left.items() if times)
+    left = {name: times for name, times in left.items() if times}
+    assert found.privacy.not_made == left
+    listed = [", ".join(f"{name} x {times}" for name, times in left.items())] if left else []
     stated = [remark for remark in found.remarks if remark.startswith("planned and paid for, but not made")]
-    assert [remark.rpartition(": ")[2] for remark in stated] == ([listed] if listed else [])
+    assert [remark.rpartition(": ")[2] for remark in stated] == listed
     return left

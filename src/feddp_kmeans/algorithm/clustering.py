@@ -14,9 +14,12 @@ from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.silos.threads import one_blas_thread
+
+_SPARED = "planned and paid for, but not made, since nothing would have come of it"
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,6 @@ def cluster(
     return run(federation, prepared, seed=seed, on_release=on_release)
 
 
-@one_blas_thread()
 def run(
     federation: Federation,
     prepared: Prepared,
@@ -76,74 +78,68 @@ def run(
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
-    """Return the clustering of the federation's points under the prepared plan; from ``start`` where the plan has no initialization.
+    """Return the clustering of the federation's points under the prepared plan: open a run, and carry it out."""
+    check(prepared, federation.dimension, chosen_k)
+    with federation.open(prepared.plan, seed, on_release) as opened:
+        return carry_out(opened, prepared, start=start, chosen_k=chosen_k)
+
+
+def choose_k(
+    federation: Federation, prepared: Prepared, *, seed: int | None = None, on_release: Callable[[str], None] | None = None
+) -> Elbow:
+    """Return the elbow of steps 1 and 2 of the prepared run, and make no other release: open a run, and look."""
+    check(prepared, federation.dimension)
+    with federation.open(prepared.plan, seed, on_release) as opened:
+        return look(opened, prepared)
+
+
+def check(prepared: Prepared, dimension: int, chosen_k: int | None = None) -> None:
+    """Refuse a run that cannot be carried out, before it is opened: on points of this dimension, with this number of clusters."""
+    if chosen_k is not None and not 1 <= chosen_k <= prepared.settings.largest_k:
+        raise FedDPError(f"n_clusters must be from 1 to the {prepared.settings.largest_k} that the plan is made for, got {chosen_k}.")
+    if prepared.server_points is not None:
+        prepared.settings.check_server(prepared.server_points, dimension)
+
+
+@one_blas_thread()
+def look(run: Run, prepared: Prepared) -> Elbow:
+    """Return the elbow that steps 1 and 2 show.
+
+    On a federation that records its releases, a later run of the same plan goes on from there: nothing is paid twice.
+    """
+    proxies: Proxies = feddp_proxies(prepared.method.bind(run))
+    return proxies.elbow(prepared.settings.largest_k, run.server_seed)
+
+
+@one_blas_thread()
+def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, chosen_k: int | None = None) -> Clustering:
+    """Return the clustering that the run gives; from ``start`` where the plan has no initialization.
 
     Where the number of clusters is to be chosen it is the elbow's, or ``chosen_k``, of one who has seen the curve.
     """
-    if chosen_k is not None and not 1 <= chosen_k <= prepared.settings.largest_k:
-        raise FedDPError(f"n_clusters must be from 1 to the {prepared.settings.largest_k} that the plan is made for, got {chosen_k}.")
-    settings, plan = prepared.settings, prepared.plan
-    if prepared.server_points is not None:
-        settings.check_server(prepared.server_points, federation.dimension)
-    federation.begin(plan, seed, on_release)
-    restarts = federation.server_seed
-    steps = prepared.method.bind(federation, plan, restarts)
-    elbow = None
+    settings, steps, elbow = prepared.settings, prepared.method.bind(run), None
     if start is None:
         proxies = feddp_proxies(steps)
         projection, server_weights = proxies.projection, proxies.server_weights
         if settings.n_clusters == AUTO:
-            elbow = proxies.elbow(settings.largest_k, restarts)
+            elbow = proxies.elbow(settings.largest_k, run.server_seed)
         k = chosen_k or (elbow.picked if elbow else settings.fixed_k)
-        first = feddp_init(steps, proxies, k, restarts)
+        first = feddp_init(steps, proxies, k, run.server_seed)
     else:
-        k, projection, server_weights = len(start), np.eye(federation.dimension), np.ones(prepared.n_server_points)
+        k, projection, server_weights = len(start), np.eye(run.dimension), np.ones(prepared.n_server_points)
         first = NoisyCenters(start, np.full(k, np.nan), np.zeros(k), 0.0, ())
     found = feddp_lloyds(steps, first, prepared.lloyd_steps)
+    privacy = run.report()
+    spared = ", ".join(f"{name} x {times}" for name, times in privacy.not_made.items())
     return Clustering(
         centers=found.centers,
         counts=found.counts,
         center_stddev=found.center_stddev,
         projection=projection,
         server_weights=server_weights,
-        plan=plan,
-        privacy=_report(federation, plan),
-        remarks=(*found.remarks, *_unmade(federation)),
+        plan=prepared.plan,
+        privacy=privacy,
+        remarks=(*found.remarks, *([f"{_SPARED}: {spared}"] if spared else [])),
         elbow=elbow,
         count_stddev=found.count_stddev,
     )
-
-
-@one_blas_thread()
-def choose_k(
-    federation: Federation, prepared: Prepared, *, seed: int | None = None, on_release: Callable[[str], None] | None = None
-) -> Elbow:
-    """Return the elbow of steps 1 and 2 of the prepared run, and make no other release.
-
-    On a federation that records its releases, a run of the same plan goes on from there: nothing is paid twice.
-    """
-    settings = prepared.settings
-    if prepared.server_points is not None:
-        settings.check_server(prepared.server_points, federation.dimension)
-    federation.begin(prepared.plan, seed, on_release)
-    restarts = federation.server_seed
-    proxies: Proxies = feddp_proxies(prepared.method.bind(federation, prepared.plan, restarts))
-    return proxies.elbow(settings.largest_k, restarts)
-
-
-def _report(federation: Federation, plan: Plan) -> PrivacyReport:
-    return PrivacyReport(
-        unit=plan.unit,
-        epsilon=plan.epsilon,
-        delta=plan.delta,
-        epsilon_spent=plan.epsilon_spent,
-        secure=federation.secure,
-        trust=federation.trust,
-        ledger=tuple(federation.ledger.rows()),
-    )
-
-
-def _unmade(federation: Federation) -> list[str]:
-    """Return a remark on what was planned and paid for but not made: there was no use for it."""
-    left = [f"{release.name} ({times} of {release.times})" for release, times in federation.ledger.unmade()]
-    return [f"planned and paid for, but not made, since nothing would have come of it: {', '.join(left)}"] if left else []

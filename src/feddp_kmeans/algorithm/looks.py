@@ -11,9 +11,8 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.tuning import BOUNDS
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import norms, residual_sums
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -115,10 +114,10 @@ def affordable_length(release: Release, n_points: float, k: int, dimension: int,
 class Looks:
     """The private verbs of the methods on residuals; every release is in the plan."""
 
-    def __init__(self, federation: Federation, plan: Plan, unit: PrivacyUnit) -> None:
-        self.plan = plan
+    def __init__(self, run: Run, unit: PrivacyUnit) -> None:
+        self.plan = run.plan
         self.is_client_level = unit is PrivacyUnit.CLIENT
-        self._federation = federation
+        self._run = run
 
     def sums(self, name: str, ball: Ball, frame: Frame, bound: Bound) -> Sums:
         """Return noisy residual sums and counts."""
@@ -139,7 +138,7 @@ class Looks:
     def distances(self, center: FloatArray, edges: FloatArray) -> FloatArray:
         """Return noisy classes of the points' distances from the center."""
         statistic = norms.CLIENT_DISTANCES if self.is_client_level else norms.POINT_DISTANCES
-        return self._federation.noisy_sum(statistic, self.plan["distances"], center=center, edges=edges)
+        return self._run.noisy_sum(statistic, self.plan["distances"], center=center, edges=edges)
 
     def residual_lengths(self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray) -> FloatArray:
         """Return noisy classes of the lengths of the units' vectors of residuals and counts."""
@@ -152,10 +151,10 @@ class Looks:
 
     def typical_size(self) -> int:
         """Return the noisy median of the clients' sizes, rounded down to a power of two; an error towards small sizes does no harm."""
-        histogram = self._federation.noisy_sum(residual_sums.CLIENT_SIZES, self.plan["client sizes"])
-        expected = self._federation.n_clients * self.plan.sampling_rate
+        histogram = self._run.noisy_sum(residual_sums.CLIENT_SIZES, self.plan["client sizes"])
+        expected = self._run.n_clients * self.plan.sampling_rate
         crossing = np.flatnonzero(np.cumsum(histogram) >= expected / 2)
         return int(2 ** crossing[0]) if len(crossing) else 1
 
     def _look(self, statistic: Statistic, name: str, ball: Ball, **public: Any) -> FloatArray:
-        return self._federation.noisy_sum(statistic, self.plan[name], center=ball.center, radius=ball.radius, **public)
+        return self._run.noisy_sum(statistic, self.plan[name], center=ball.center, radius=ball.radius, **public)

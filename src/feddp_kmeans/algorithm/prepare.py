@@ -18,7 +18,7 @@ from feddp_kmeans.algorithm.planner import Choice, choose
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, GRID, SERVERLESS
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -30,14 +30,14 @@ _ROOM = 2.0
 
 
 class Steps(InitSteps[SubspaceT, ProxiesT, Any], LloydSteps[T], Protocol[SubspaceT, ProxiesT, T]):
-    """A method at work on one federation."""
+    """A method at work in one run."""
 
 
 class Method(Protocol):
     """What is released, before any data is read."""
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> Steps[Any, Any, Any]:
-        """Return the method at work on one federation."""
+    def bind(self, run: Run) -> Steps[Any, Any, Any]:
+        """Return the method at work in one run."""
         ...
 
 

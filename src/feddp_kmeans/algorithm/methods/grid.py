@@ -15,9 +15,8 @@ from feddp_kmeans.algorithm.domain import MOST_CLASSES, Region, distance_looks, 
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.tuning import GRID
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.norms import GRID_COUNTS, POINT_COUNT, SHARE_STEPS
@@ -62,10 +61,9 @@ class GridMethod:
             *rows,
         ]
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> "GridRun":
-        """Return the method at work on one federation."""
-        del seed  # The grid draws nothing but noise.
-        return GridRun(self, federation, plan)
+    def bind(self, run: Run) -> "GridRun":
+        """Return the method at work in one run."""
+        return GridRun(self, run)
 
 
 @dataclass(frozen=True)
@@ -82,26 +80,26 @@ class _Cells(Proxies):
 class GridRun:
     """One run on a grid."""
 
-    def __init__(self, method: GridMethod, federation: Federation, plan: Plan) -> None:
+    def __init__(self, method: GridMethod, run: Run) -> None:
         self._method = method
-        self._federation = federation
-        self._plan = plan
+        self._run = run
+        self._plan = run.plan
 
     def subspace(self) -> _WholeSpace:
         """Return the whole space, in which there is nothing to project away, and the region of the grid (step 1)."""
         method, region = self._method, self._method.region
         if region is None:
-            ball = find_domain(Looks(self._federation, self._plan, PrivacyUnit.POINT), None, method.dimension).ball
+            ball = find_domain(Looks(self._run, PrivacyUnit.POINT), None, method.dimension).ball
             region = Region.of_ball(Ball(ball.center, GRID.cube * ball.radius))
         return _WholeSpace(np.eye(method.dimension), region)
 
     def proxies(self, subspace: _WholeSpace) -> _Cells:
         """Return the middles of the cells and their credible counts (step 2)."""
         low, high = subspace.region.low, subspace.region.high
-        n_points = float(self._federation.noisy_sum(POINT_COUNT, self._plan["count"])[0])
+        n_points = float(self._run.noisy_sum(POINT_COUNT, self._plan["count"])[0])
         release, k = self._plan["grid"], self._method.k
         cells = grid_cells(high - low, n_points * math.sqrt(2.0) / max(release.stddev, _LEAST_NOISE), k)
-        counts = self._federation.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
+        counts = self._run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
         weights = occupied(counts.reshape(cells.astype(np.int64)), release.stddev, k)
         return _Cells(subspace.projection, low + places / cells * (high - low), weights, np.zeros(0), counts)

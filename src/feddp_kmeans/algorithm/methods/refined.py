@@ -15,9 +15,8 @@ from feddp_kmeans.algorithm.looks import Frame, Looks, Sums
 from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, steadied_basis, weighted_kmeans
 from feddp_kmeans.algorithm.simulated_units import SimulatedBounds
 from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, REFINED
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.arithmetic import assign, project
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -73,9 +72,9 @@ class RefinedMethod:
         """Return the number of cells that the server points are gathered into."""
         return min(len(self.server_points), REFINED.cells_per_cluster * self.k)
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> "RefinedRun":
-        """Return the method at work on one federation."""
-        return RefinedRun(self, federation, plan, seed)
+    def bind(self, run: Run) -> "RefinedRun":
+        """Return the method at work in one run."""
+        return RefinedRun(self, run)
 
 
 @dataclass(frozen=True)
@@ -102,10 +101,10 @@ class _RefinedCenters(NoisyCenters):
 class RefinedRun:
     """One run of the refined method, in the ball's integer coordinates."""
 
-    def __init__(self, method: RefinedMethod, federation: Federation, plan: Plan, seed: int) -> None:
+    def __init__(self, method: RefinedMethod, run: Run) -> None:
         self._method = method
-        self._looks = Looks(federation, plan, method.unit)
-        self._seed = seed
+        self._looks = Looks(run, method.unit)
+        self._seed = run.server_seed
         self._server = method.ball.encode(method.server_points)
 
     def subspace(self) -> _RefinedSubspace:

@@ -17,9 +17,8 @@ from feddp_kmeans.algorithm.histogram_bounds import HistogramBounds, length_edge
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums
 from feddp_kmeans.algorithm.server import SMALLEST, filtered
 from feddp_kmeans.algorithm.tuning import SERVERLESS
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
@@ -68,9 +67,9 @@ class ServerlessMethod:
             for name, integer, values, times in rows
         ]
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> "ServerlessRun":
-        """Return the method at work on one federation."""
-        return ServerlessRun(self, federation, plan, seed)
+    def bind(self, run: Run) -> "ServerlessRun":
+        """Return the method at work in one run."""
+        return ServerlessRun(self, run)
 
 
 @dataclass(frozen=True)
@@ -121,10 +120,10 @@ class _ServerlessCenters(NoisyCenters):
 class ServerlessRun:
     """One run without server data, in integer coordinates around the noisy mean."""
 
-    def __init__(self, method: ServerlessMethod, federation: Federation, plan: Plan, seed: int) -> None:
+    def __init__(self, method: ServerlessMethod, run: Run) -> None:
         self._method = method
-        self._looks = Looks(federation, plan, method.unit)
-        self._seed = seed
+        self._looks = Looks(run, method.unit)
+        self._seed = run.server_seed
 
     def subspace(self) -> _FoundSubspace:
         """Return the top eigenvectors of the noisy second moment around the noisy mean (step 1)."""
