@@ -177,7 +177,7 @@ def run_and_report(transport: Transport, request: RunRequest) -> None:
 def _shareable(request: RunRequest) -> Settings:
     """Return the request's settings; where clients each add a share of the noise it must be Gaussian."""
     if Trust.parse(request.trust) is Trust.SECURE_SUM:
-        return replace(request.settings, noise=NoiseName.GAUSSIAN.value)
+        return replace(request.settings, noise=NoiseName.GAUSSIAN)
     return request.settings
 
 
