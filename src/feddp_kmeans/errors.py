@@ -1,4 +1,10 @@
-"""Errors of this package: each message names the thing, the rule and the value, and never a private cell."""
+"""The exceptions of this package. Each message names the thing, the rule and the value, and never a private cell.
+
+FedDPError                      everything below: what the command line shows in one line
+InputError (ValueError)       an argument, option, setting or file that breaks a rule; nothing was spent
+UnreadableFileError         a file that cannot be read as what its name says
+BudgetError (RuntimeError)    a release or a run beyond its plan or its limit
+"""
 
 import os
 import traceback
@@ -6,11 +12,19 @@ from pathlib import Path
 
 
 class FedDPError(ValueError):
+    """Anything that this package refuses or gives up on."""
+
+
+class InputError(FedDPError):
     """Input that was refused before any data was touched or any budget spent."""
 
 
-class BudgetError(RuntimeError):
-    """A release that the plan does not hold, or holds no more."""
+class UnreadableFileError(InputError):
+    """A file that cannot be read as what its name says."""
+
+
+class BudgetError(FedDPError, RuntimeError):
+    """A release that the plan does not hold, or a run that the limit does not allow."""
 
 
 def kind_and_place(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.settings import FEDDP, Box, Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
@@ -141,7 +141,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         if self.odometer is not None:
             federation.book_runs(Odometer(Path(self.odometer)), limit)
         elif limit is not None:
-            raise FedDPError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
+            raise InputError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
         found = self._cluster(federation, settings, server_data, seed)
         self.cluster_centers_: FloatArray = found.centers
         self.cluster_counts_: FloatArray = found.counts
@@ -155,7 +155,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> clustering.Clustering:
         if server_data is None:
             if settings.init != FEDDP:
-                raise FedDPError(f"server_data must be given for init {settings.init!r}, got None.")
+                raise InputError(f"server_data must be given for init {settings.init!r}, got None.")
             return clustering.cluster(federation, settings, None, seed=seed)
         server_points = _server_points(server_data)
         settings.check_server(server_points, federation.dimension)
@@ -205,7 +205,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def _seed(self) -> int | None:
         seed = self.random_state
         if seed is not None and not isinstance(seed, Integral):
-            raise FedDPError(f"random_state must be None or a whole number, got {seed!r}.")
+            raise InputError(f"random_state must be None or a whole number, got {seed!r}.")
         return None if seed is None else int(seed)
 
     def _federation(self, X: Any, groups: Any) -> Federation:
@@ -237,7 +237,7 @@ def _is_list_of_tables(X: Any) -> bool:
 
 def _pooled(X: Any) -> Any:
     if isinstance(X, Federation):
-        raise FedDPError("X must be an array or a list of arrays to be labelled here, got a Federation: its points stay where they are.")
+        raise InputError("X must be an array or a list of arrays to be labelled here, got a Federation: its points stay where they are.")
     return np.concatenate([np.asarray(client) for client in X]) if _is_list_of_tables(X) else X
 
 

@@ -1,6 +1,7 @@
 """Tables on disk as clients: one file per client. A file that is broken or of the wrong kind is refused when it is opened."""
 
 import glob
+import logging
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables.broken import UnreadableFileError, named_errors
+from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.tables.cells import as_text, is_text, listed
-from feddp_kmeans.tables.formats import check_file, has_names, is_svmlight, read_schema, read_tables
-from feddp_kmeans.tables.lines import silent
-from feddp_kmeans.tables.point_files import PIECE, NoPoints, PointFile, Source, TableFile, Tell, check_numeric
+from feddp_kmeans.tables.formats import check_file, has_names, is_svmlight, named_errors, read_schema, read_tables
+from feddp_kmeans.tables.point_files import PIECE, NoPoints, PointFile, Source, TableFile, check_numeric
+
+log = logging.getLogger(__name__)
 
 LABELS = ".labels"
 """How the stem of a file of labels ends."""
@@ -31,7 +32,7 @@ def open_table(path: Path, *, ignore: Collection[str] = (), like: Sequence[str] 
     check_numeric(schema, [name for name in schema.names if name not in ignore], path)
     columns = tuple(name for name in schema.names if name not in ignore)
     if not columns:
-        raise FedDPError(f"{path.name} must have at least one numeric column, got none.")
+        raise InputError(f"{path.name} must have at least one numeric column, got none.")
     if like is not None and has_names(path) and set(columns) == set(like):
         columns = tuple(like)
     return TableFile(path, columns)
@@ -46,17 +47,15 @@ def client_paths(where: str) -> list[Path]:
     paths = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(where))  # noqa: PTH207 - the pattern may be absolute
     found = sorted(path for path in paths if path.is_file() and not path.name.startswith(".") and not path.stem.endswith(LABELS))
     if not found:
-        raise FedDPError(f"clients must be files in a folder or of a pattern, got none at {where!r}.")
+        raise InputError(f"clients must be files in a folder or of a pattern, got none at {where!r}.")
     return found
 
 
-def open_clients(
-    where: str, *, ignore: Collection[str] = (), like: Sequence[str] | None = None, skip_broken: bool = False, tell: Tell = silent
-) -> list[Source]:
+def open_clients(where: str, *, ignore: Collection[str] = (), like: Sequence[str] | None = None, skip_broken: bool = False) -> list[Source]:
     """Return one table per client, each read once. Columns may stand in any order; ``like`` gives the order, else the first client's."""
     paths = client_paths(where)
     if like is None and is_svmlight(paths[0]):
-        raise FedDPError(
+        raise InputError(
             f"server data must be given for SVMlight clients, which do not state their number of columns, got {paths[0].name}."
         )
     first: TableFile | None = None
@@ -66,13 +65,13 @@ def open_clients(
         table = open_table(path, ignore=ignore, like=like if first is None else first.columns)
         first = first or table
         if table.columns != first.columns:
-            raise FedDPError(
+            raise InputError(
                 f"client files must have the same columns: {first.path.name} has {_short(first.columns)}, "
                 f"{path.name} has {_short(table.columns)}."
             )
         return table
 
-    return open_all(paths, open_one, columns=like, skip_broken=skip_broken, tell=tell)
+    return open_all(paths, open_one, columns=like, skip_broken=skip_broken)
 
 
 def open_all(
@@ -81,7 +80,6 @@ def open_all(
     *,
     columns: Sequence[str] | None,
     skip_broken: bool,
-    tell: Tell,
 ) -> list[Source]:
     """Return each file opened and read once. With ``skip_broken`` one that cannot be read is a client without data.
 
@@ -91,16 +89,16 @@ def open_all(
     for path in paths:
         try:
             source = open_one(path)
-            source.check(tell)
+            source.check()
             opened.append(source)
         except UnreadableFileError as error:
             if not skip_broken:
                 raise
-            tell(f"{error} It is a client without data.")
+            log.warning("%s It is a client without data.", error)
             opened.append(None)
     known = columns or next((source.columns for source in opened if source is not None), None)
     if known is None:
-        raise FedDPError("clients must have at least one file that can be read, got none.")
+        raise InputError("clients must have at least one file that can be read, got none.")
     return [source or NoPoints(tuple(known)) for source in opened]
 
 
@@ -121,7 +119,7 @@ def check_client_column(path: Path, client_column: str) -> None:
     with named_errors(path):
         names = read_schema(path).names if has_names(path) else []
     if client_column not in names:
-        raise FedDPError(f"client column {client_column!r} must be in {path.name}, which has {_short(tuple(names))}.")
+        raise InputError(f"client column {client_column!r} must be in {path.name}, which has {_short(tuple(names))}.")
 
 
 def _numbered(owners: list[pa.Table]) -> Any:
@@ -136,7 +134,7 @@ def _numbered(owners: list[pa.Table]) -> Any:
 def check_same_columns(server: tuple[str, ...], columns: tuple[str, ...]) -> None:
     """Refuse a server table whose columns are not those of the clients."""
     if server != columns:
-        raise FedDPError(f"server data must have the clients' columns, {_short(columns)}, got {_short(server)}.")
+        raise InputError(f"server data must have the clients' columns, {_short(columns)}, got {_short(server)}.")
 
 
 def _short(columns: tuple[str, ...]) -> str:

@@ -9,17 +9,15 @@ import pyarrow as pa
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
-from feddp_kmeans.tables.broken import UnreadableFileError, named_errors
 from feddp_kmeans.tables.cells import listed
 from feddp_kmeans.tables.client_files import check_client_column, check_same_columns, client_paths, open_clients, open_table, read_grouped
-from feddp_kmeans.tables.formats import check_file, has_names, is_svmlight, read_schema
+from feddp_kmeans.tables.formats import check_file, has_names, is_svmlight, named_errors, read_schema
 from feddp_kmeans.tables.learn_schema import learn_schema, needs_schema
-from feddp_kmeans.tables.lines import silent
-from feddp_kmeans.tables.point_files import TableFile, Tell, check_numeric
+from feddp_kmeans.tables.point_files import TableFile, check_numeric
 from feddp_kmeans.tables.schema import EncodedFile, Schema, open_encoded, open_encoded_clients
 
 
@@ -48,32 +46,31 @@ def open_inputs(
     schema_file: Path | None = None,
     ignore: Collection[str] = (),
     skip_broken: bool = False,
-    tell: Tell = silent,
 ) -> Inputs:
     """Return the clients and the server data, encoded where there is a schema file or the server table is not all numbers.
 
     Every file is read once here: one that is broken or of the wrong kind is refused by name before anything is released. With
-    ``skip_broken`` one that cannot be read is a client without data. ``tell`` takes lines for the data holder's own terminal: how many rows
-    and files are left out.
+    ``skip_broken`` one that cannot be read is a client without data. How many rows and files are left out is logged, for the data holder's
+    own eyes.
     """
     hidden = (*ignore, *([client_column] if client_column else []))
     _check_ignored(ignore, clients, server, skip_broken=skip_broken)
     schema = read_or_learn(server, schema_file, hidden)
     public = None if server is None else open_table(server, ignore=hidden) if schema is None else open_encoded(server, schema)
     if public is not None:
-        public.check(tell)
+        public.check()
     like = None if public is None else public.columns
     federation: LocalFederation
     if client_column is not None:
         check_client_column(Path(clients), client_column)
         one = open_table(Path(clients), ignore=hidden, like=like) if schema is None else open_encoded(Path(clients), schema)
-        one.check(tell)
+        one.check()
         columns, federation = one.columns, InMemoryFederation.from_groups(*read_grouped(one, client_column))
     else:
         files = (
-            open_clients(clients, ignore=ignore, like=like, skip_broken=skip_broken, tell=tell)
+            open_clients(clients, ignore=ignore, like=like, skip_broken=skip_broken)
             if schema is None
-            else open_encoded_clients(clients, schema, skip_broken=skip_broken, tell=tell)
+            else open_encoded_clients(clients, schema, skip_broken=skip_broken)
         )
         columns, federation = files[0].columns, FileFederation(files)
     if public is not None:
@@ -120,10 +117,10 @@ def open_points(path: Path, columns: tuple[str, ...], schema: Schema | None) -> 
 def check_plain(found: pa.Schema, columns: tuple[str, ...], path: Path) -> None:
     """Refuse a table that lacks one of these columns, or where it is not a number."""
     if not has_names(path) and len(found.names) != len(columns):
-        raise FedDPError(f"{path.name} must have {len(columns)} columns, got {len(found.names)}.")
+        raise InputError(f"{path.name} must have {len(columns)} columns, got {len(found.names)}.")
     for name in columns:
         if name not in found.names:
-            raise FedDPError(f"column {name!r} must be in {path.name}, which has {listed(found.names)}.")
+            raise InputError(f"column {name!r} must be in {path.name}, which has {listed(found.names)}.")
     check_numeric(found, columns, path)
 
 
@@ -140,7 +137,7 @@ def _check_ignored(ignore: Collection[str], clients: str, server: Path | None, *
                 raise
     for name in ignore:
         if name not in known:
-            raise FedDPError(f"--ignore must name a column of the tables, got {name!r}.")
+            raise InputError(f"--ignore must name a column of the tables, got {name!r}.")
 
 
 def _names(path: Path) -> list[str]:
