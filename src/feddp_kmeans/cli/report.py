@@ -7,7 +7,7 @@ import typer
 
 from feddp_kmeans._files import write_whole
 from feddp_kmeans.cli.terminal import say
-from feddp_kmeans.errors import InputError, kind_and_place
+from feddp_kmeans.errors import FedDPError, InputError, kind_and_place
 
 
 def report(
@@ -29,6 +29,8 @@ def write_report(run: Path, out: Path | None) -> Path:
     result = read_result(run)
     try:
         page = render_page(result)
+    except FedDPError as error:
+        raise InputError(f"{str(run)!r} must hold a result as feddp fit writes it: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise InputError(f"{str(run)!r} must hold a result as feddp fit writes it, got one with {kind_and_place(error)}.") from None
     write_whole(target, page.encode(errors="replace"))
