@@ -18,7 +18,7 @@ from feddp_kmeans.tables import csv_files
 from feddp_kmeans.tables.cells import as_numbers
 from feddp_kmeans.tables.client_files import open_table, read_grouped
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
-from feddp_kmeans.tables.schema import Schema, open_encoded
+from feddp_kmeans.tables.schema import Schema
 
 FAST = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 WIDE = settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -76,7 +76,7 @@ def one_row_of_a_csv(folder, data):
         content = end.join([f"a{mark}w".encode(encoding), *rows]) + data.draw(st.sampled_from([b"", end]))
         path.write_bytes(ENCODINGS[encoding] + content)
         plain = open_table(path).read()
-        encoded, owners = read_grouped(open_encoded(path, SCHEMA), "a")
+        encoded, owners = read_grouped(open_table(path, SCHEMA), "a")
         assert len(encoded) == len(owners) == len(plain)
         assert np.isfinite(encoded).all()
         return units(plain) + Counter((0, *row) for row in encoded.tolist())
@@ -196,7 +196,7 @@ def test_one_row_of_a_typed_table_moves_one_unit(folder, rows, row, name, place)
             with pa.ipc.new_file(str(path), table.schema) as file:
                 file.write_table(table)
         plain = open_table(path, ignore=["w"]).read()
-        encoded = open_encoded(path, SCHEMA).read()
+        encoded = open_table(path, SCHEMA).read()
         assert len(encoded) == len(rows)
         return units(plain) + units(encoded)
 

@@ -28,14 +28,13 @@ def evaluate(
     """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: for whoever may see the points."""
     from feddp_kmeans.report.finished_run import read_run
     from feddp_kmeans.tables.client_files import check_client_column, client_paths
-    from feddp_kmeans.tables.inputs import open_points
 
     run = read_run(made)
     if client_column is not None:
         check_client_column(Path(clients), client_column)
     paths = [Path(clients)] if client_column is not None else client_paths(clients)
     for path in paths:
-        open_points(path, run.columns, run.schema).check()
+        run.open(path).check()
     found = nonprivate_evaluation(run, paths)
     say("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.")
     say(f"points             {found.sizes.sum():,} ({found.n_left_out:,} left out: a value is missing)")
@@ -87,8 +86,6 @@ def nonprivate_evaluation(run: "FinishedRun", paths: list[Path]) -> Evaluation:
 
 
 def _pieces(run: "FinishedRun", paths: list[Path]) -> Iterator[tuple[FloatArray, int]]:
-    from feddp_kmeans.tables.inputs import open_points
-
-    for source in [open_points(path, run.columns, run.schema) for path in paths]:
+    for source in [run.open(path) for path in paths]:
         for points in source.pieces(_ROWS):
             yield points[np.isfinite(points).all(axis=1)].astype(np.float64, copy=False), len(points)

@@ -32,7 +32,6 @@ def predict(
     from feddp_kmeans.report.finished_run import read_run
     from feddp_kmeans.tables.client_files import LABELS
     from feddp_kmeans.tables.formats import has_names
-    from feddp_kmeans.tables.inputs import open_points
 
     run = read_run(made)
     suffix = table.suffix if has_names(table) else ".npy"
@@ -40,7 +39,7 @@ def predict(
     if path.suffix.lower() != suffix.lower():
         raise InputError(f"--out must end in {suffix!r} as the input does, got {str(path)!r}.")
     check_new_file(path, force=force)
-    open_points(table, run.columns, run.schema).check()
+    run.open(table).check()
     n_rows = _write_table(run, table, path) if has_names(table) else _write_array(run, table, path)
     say(f"{n_rows:,} rows labelled in {path}.")
     say("Labels are the data holder's own: they depend on single rows and are NOT private.")
@@ -56,10 +55,10 @@ def _write_table(run: "FinishedRun", source: Path, path: Path) -> int:
         schema = read_schema(source)
     if LABEL in schema.names:
         raise InputError(f"{source.name} must not have a column {LABEL!r} already.")
-    n_rows = 0
+    n_rows, points = 0, run.open(source)
     with _whole(path) as temporary, _writer(source, temporary, schema) as write:
         for table in _tables(source, schema.names):
-            write(table.append_column(LABEL, pa.array(run.labels(run.points(table)))))
+            write(table.append_column(LABEL, pa.array(run.labels(points.points(table)))))
             n_rows += table.num_rows
     return n_rows
 
@@ -68,7 +67,7 @@ def _write_array(run: "FinishedRun", source: Path, path: Path) -> int:
     """Write the labels of a file without column names as one array of whole numbers."""
     import numpy as np
 
-    parts = [run.labels(run.points(table)) for table in _tables(source, run.needed)]
+    parts = [run.labels(points) for points in run.open(source).pieces(_ROWS)]
     labels = np.concatenate([np.empty(0, dtype=np.int64), *parts])
     with _whole(path) as temporary, temporary.open("wb") as file:
         np.save(file, labels)

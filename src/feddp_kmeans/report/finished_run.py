@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from sklearn.metrics import pairwise_distances_argmin
 
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError, InputError
-from feddp_kmeans.tables.cells import as_numbers, decimal_of
+from feddp_kmeans.tables.client_files import open_columns, open_table
+from feddp_kmeans.tables.point_files import PointFile
 from feddp_kmeans.tables.schema import Schema
 
 _NEEDED = (
@@ -31,16 +31,9 @@ class FinishedRun:
     columns: tuple[str, ...]
     schema: Schema | None
 
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """Return the columns that a table must have."""
-        return self.columns if self.schema is None else self.schema.names
-
-    def points(self, table: pa.Table) -> FloatArray:
-        """Return the rows of a table in the coordinates of the centers; NaN where a plain number is missing."""
-        if self.schema is not None:
-            return self.schema.encode(table)
-        return np.column_stack([as_numbers(table[name], decimal_of(table)) for name in self.columns])
+    def open(self, path: Path) -> PointFile:
+        """Return a table as points in the coordinates of the centers; columns that the run does not know are left alone."""
+        return open_columns(path, self.columns) if self.schema is None else open_table(path, self.schema)
 
     def labels(self, points: FloatArray) -> IntArray:
         """Return the nearest center of each point; -1 for a point with a NaN or an infinity."""

@@ -2,7 +2,7 @@
 
 import glob
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.tables.cells import as_text, is_text, listed
 from feddp_kmeans.tables.formats import check_file, has_names, is_svmlight, named_errors, read_schema, read_tables
-from feddp_kmeans.tables.point_files import PIECE, NoPoints, PointFile, Source, TableFile, check_numeric
+from feddp_kmeans.tables.point_files import PIECE, EncodedFile, NoPoints, PointFile, Source, TableFile, check_numeric
+from feddp_kmeans.tables.schema import Schema
 
 log = logging.getLogger(__name__)
 
@@ -22,15 +23,21 @@ LABELS = ".labels"
 """How the stem of a file of labels ends."""
 
 
-def open_table(path: Path, *, ignore: Collection[str] = (), like: Sequence[str] | None = None) -> TableFile:
-    """Return the table in this file without the columns ``ignore``; in the order of ``like`` where it has the same columns."""
+def open_table(path: Path, schema: Schema | None = None, *, ignore: Collection[str] = (), like: Sequence[str] | None = None) -> PointFile:
+    """Return the table in this file as points, after a look at its columns: encoded by a schema, or else its numbers.
+
+    Without a schema, the columns ``ignore`` are left out, and the order is that of ``like`` where it has the same columns.
+    """
     check_file(path)
-    if like is not None and is_svmlight(path):
-        return TableFile(path, tuple(like))
+    if is_svmlight(path) and (schema is not None or like is not None):
+        return TableFile(path, tuple(like or ())) if schema is None else EncodedFile(path, schema)
     with named_errors(path):
-        schema = read_schema(path)
-    check_numeric(schema, [name for name in schema.names if name not in ignore], path)
-    columns = tuple(name for name in schema.names if name not in ignore)
+        found = read_schema(path)
+    if schema is not None:
+        schema.check_columns(found, path.name)
+        return EncodedFile(path, schema)
+    columns = tuple(name for name in found.names if name not in ignore)
+    check_numeric(found, columns, path)
     if not columns:
         raise InputError(f"{path.name} must have at least one numeric column, got none.")
     if like is not None and has_names(path) and set(columns) == set(like):
@@ -51,55 +58,60 @@ def client_paths(where: str) -> list[Path]:
     return found
 
 
-def open_clients(where: str, *, ignore: Collection[str] = (), like: Sequence[str] | None = None, skip_broken: bool = False) -> list[Source]:
-    """Return one table per client, each read once. Columns may stand in any order; ``like`` gives the order, else the first client's."""
+def open_columns(path: Path, columns: tuple[str, ...]) -> TableFile:
+    """Return these columns of a table; refuse one that lacks a column, or where it is not a number. Other columns are left alone."""
+    check_file(path)
+    if not is_svmlight(path):
+        with named_errors(path):
+            found = read_schema(path)
+        if not has_names(path) and len(found.names) != len(columns):
+            raise InputError(f"{path.name} must have {len(columns)} columns, got {len(found.names)}.")
+        for name in columns:
+            if name not in found.names:
+                raise InputError(f"column {name!r} must be in {path.name}, which has {listed(found.names)}.")
+        check_numeric(found, columns, path)
+    return TableFile(path, columns)
+
+
+def open_clients(
+    where: str,
+    schema: Schema | None = None,
+    *,
+    ignore: Collection[str] = (),
+    like: Sequence[str] | None = None,
+    skip_broken: bool = False,
+) -> list[Source]:
+    """Return one table per client, each read once. Columns may stand in any order; ``like`` gives the order, else the first client's.
+
+    With ``skip_broken`` a file that cannot be read is a client without data.
+    """
     paths = client_paths(where)
-    if like is None and is_svmlight(paths[0]):
+    if schema is None and like is None and is_svmlight(paths[0]):
         raise InputError(
             f"server data must be given for SVMlight clients, which do not state their number of columns, got {paths[0].name}."
         )
-    first: TableFile | None = None
-
-    def open_one(path: Path) -> TableFile:
-        nonlocal first
-        table = open_table(path, ignore=ignore, like=like if first is None else first.columns)
-        first = first or table
-        if table.columns != first.columns:
-            raise InputError(
-                f"client files must have the same columns: {first.path.name} has {_short(first.columns)}, "
-                f"{path.name} has {_short(table.columns)}."
-            )
-        return table
-
-    return open_all(paths, open_one, columns=like, skip_broken=skip_broken)
-
-
-def open_all(
-    paths: Sequence[Path],
-    open_one: Callable[[Path], PointFile],
-    *,
-    columns: Sequence[str] | None,
-    skip_broken: bool,
-) -> list[Source]:
-    """Return each file opened and read once. With ``skip_broken`` one that cannot be read is a client without data.
-
-    ``columns`` are the coordinates that such a client has; the other files' where it is None.
-    """
     opened: list[PointFile | None] = []
+    first: PointFile | None = None
     for path in paths:
         try:
-            source = open_one(path)
-            source.check()
-            opened.append(source)
+            table = open_table(path, schema, ignore=ignore, like=like if first is None else first.columns)
+            first = first or table
+            if table.columns != first.columns:
+                raise InputError(
+                    f"client files must have the same columns: {first.path.name} has {_short(first.columns)}, "
+                    f"{path.name} has {_short(table.columns)}."
+                )
+            table.check()
+            opened.append(table)
         except UnreadableFileError as error:
             if not skip_broken:
                 raise
             log.warning("%s It is a client without data.", error)
             opened.append(None)
-    known = columns or next((source.columns for source in opened if source is not None), None)
+    known = schema.columns if schema is not None else like or next((table.columns for table in opened if table is not None), None)
     if known is None:
         raise InputError("clients must have at least one file that can be read, got none.")
-    return [source or NoPoints(tuple(known)) for source in opened]
+    return [table or NoPoints(tuple(known)) for table in opened]
 
 
 def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, Any]:

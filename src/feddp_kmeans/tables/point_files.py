@@ -17,8 +17,10 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.array_files import array_pieces
 from feddp_kmeans.tables.cells import as_numbers, count_words, decimal_of, is_numeric, listed
+from feddp_kmeans.tables.columns import NumberColumn
 from feddp_kmeans.tables.csv_files import Count, silent
 from feddp_kmeans.tables.formats import CSV, has_names, named_errors, read_tables
+from feddp_kmeans.tables.schema import Schema
 
 PIECE = 1 << 16
 """Rows that are read at once where no one says how many."""
@@ -132,6 +134,36 @@ class TableFile(PointFile):
         if has_names(self.path):
             return super()._read(rows, left_out, look)
         return array_pieces(self.path, self.columns, rows, left_out)
+
+
+@dataclass(frozen=True)
+class EncodedFile(PointFile):
+    """One mixed table on disk, encoded piece by piece as it is read."""
+
+    path: Path
+    schema: Schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the names of the coordinates."""
+        return self.schema.columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns of the file that are read."""
+        return self.schema.names
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Return those of them that are to hold numbers."""
+        return tuple(field.name for field in self.schema.fields if isinstance(field, NumberColumn))
+
+    def points(self, table: pa.Table) -> FloatArray:
+        """Return the rows of a table, encoded."""
+        return self.schema.encode(table)
+
+    def _read(self, rows: int, left_out: Count, look: Callable[[pa.Table], object]) -> Iterator[FloatArray]:
+        return super()._read(min(rows, PIECE), left_out, look)
 
 
 @dataclass(frozen=True)

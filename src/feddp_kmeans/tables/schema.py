@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,15 +16,9 @@ from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.tables.cells import check_distinct, decimal_of, is_line, is_readable, listed
-from feddp_kmeans.tables.client_files import client_paths, open_all
 from feddp_kmeans.tables.columns import CategoryColumn, Column, Described, NumberColumn
-from feddp_kmeans.tables.csv_files import Count
-from feddp_kmeans.tables.formats import check_file, is_svmlight, named_errors, read_schema
-from feddp_kmeans.tables.point_files import PointFile, Source
 
 FORMAT, VERSION = "feddp-schema", 1
-_MOST_ROWS = 1 << 16
-"""Rows of raw cells that are held at once."""
 _KINDS: dict[str, type[Column]] = {"number": NumberColumn, "category": CategoryColumn}
 
 
@@ -125,52 +119,6 @@ class Schema:
             raise InputError(f"schema must be a readable JSON file, got {str(path)!r}: {error.strerror}.") from None
         except FedDPError as error:
             raise InputError(f"{path.name}: {error}") from None
-
-
-@dataclass(frozen=True)
-class EncodedFile(PointFile):
-    """One mixed table on disk, encoded piece by piece as it is read."""
-
-    path: Path
-    schema: Schema
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return the names of the coordinates."""
-        return self.schema.columns
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns of the file that are read."""
-        return self.schema.names
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Return those of them that are to hold numbers."""
-        return tuple(field.name for field in self.schema.fields if isinstance(field, NumberColumn))
-
-    def points(self, table: pa.Table) -> FloatArray:
-        """Return the rows of a table, encoded."""
-        return self.schema.encode(table)
-
-    def _read(self, rows: int, left_out: Count, look: Callable[[pa.Table], object]) -> Iterator[FloatArray]:
-        return super()._read(min(rows, _MOST_ROWS), left_out, look)
-
-
-def open_encoded(path: Path, schema: Schema) -> EncodedFile:
-    """Return a file as a source of encoded points, after a look at its columns."""
-    check_file(path)
-    if not is_svmlight(path):
-        with named_errors(path):
-            found = read_schema(path)
-        schema.check_columns(found, path.name)
-    return EncodedFile(path, schema)
-
-
-def open_encoded_clients(where: str, schema: Schema, *, skip_broken: bool = False) -> list[Source]:
-    """Return one encoded table per client, each read once."""
-    paths = client_paths(where)
-    return open_all(paths, lambda path: open_encoded(path, schema), columns=schema.columns, skip_broken=skip_broken)
 
 
 def as_arrow(table: Any) -> pa.Table:

@@ -17,7 +17,7 @@ from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
-from feddp_kmeans.tables.schema import Schema, open_encoded_clients
+from feddp_kmeans.tables.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,8 @@ class Site:
 
     def read(self) -> SiteData:
         """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered."""
-        if self.schema is None:
-            files = open_clients(self.data, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken)
-        else:
-            schema = Schema.read(Path(self.schema)).without(self.ignore)
-            files = open_encoded_clients(self.data, schema, skip_broken=self.skip_broken)
+        schema = None if self.schema is None else Schema.read(Path(self.schema)).without(self.ignore)
+        files = open_clients(self.data, schema, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken)
         return SiteData(files, files[0].columns)
 
     def to_json(self) -> str:
