@@ -49,6 +49,7 @@ def choose_k(
     """
     from feddp_kmeans.algorithm import clustering
     from feddp_kmeans.federation.recorded import RecordedFederation, read_record
+    from feddp_kmeans.privacy.booking import Books
     from feddp_kmeans.report.charts import elbow_chart
     from feddp_kmeans.report.result import check_folder
     from feddp_kmeans.tables.inputs import open_inputs
@@ -63,12 +64,17 @@ def choose_k(
         clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken
     )
     prepared = inputs.prepared(settings)
+    clustering.check(prepared, inputs.federation.dimension)
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)
-    recorded.book_runs(odometer_of(clients, odometer), most, command_line())
-    with keeping(recorded, folder, f"--out {folder}"), progress(prepared.plan, quiet=quiet) as on_release:
-        elbow = clustering.choose_k(recorded, prepared, seed=seed, on_release=on_release)
+    recorded.books = Books(odometer_of(clients, odometer), most, command_line())
+    with (
+        keeping(folder, f"--out {folder}") as begun,
+        progress(prepared.plan, quiet=quiet) as on_release,
+        begun(recorded.open(prepared.plan, seed, on_release)) as run,
+    ):
+        elbow = clustering.look(run, prepared)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
-    ledger = recorded.ledger.rows()
+    ledger = run.ledger.rows()
     made = {"elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": command_line()}
     write_whole(folder / LOOK, (json.dumps(made, indent=2) + "\n").encode())
     if as_json:

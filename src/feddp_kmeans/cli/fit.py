@@ -61,9 +61,9 @@ def fit(
       feddp fit "phones/*.csv" --unit client --client-size 50 -k 5 --epsilon 2 --limit 4
 
     """
-    from feddp_kmeans.algorithm.clustering import run
+    from feddp_kmeans.algorithm import clustering
     from feddp_kmeans.federation.recorded import RecordedFederation
-    from feddp_kmeans.privacy.odometer import Entry
+    from feddp_kmeans.privacy.booking import Books
     from feddp_kmeans.report.result import result_dict, write_result
     from feddp_kmeans.tables.inputs import open_inputs
 
@@ -74,14 +74,19 @@ def fit(
         clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken
     )
     prepared, chosen = _prepared(inputs, settings, resume)
-    books = odometer_of(clients, odometer)
+    clustering.check(prepared, inputs.federation.dimension, chosen)
+    books = Books(odometer_of(clients, odometer), most, command_line())
     if resume is None:  # before anything that was paid for is replaced
-        books.check_limit(Entry.of(prepared.plan, command_line(), secure=seed is None, run=""), most)
+        books.check(prepared.plan, secure=seed is None)
     folder = emptied(folder, resume) if folder else new_folder(clients)
     recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
-    recorded.book_runs(books, most, command_line())
-    with keeping(recorded, folder, f"--resume {resume or folder}"), progress(prepared.plan, quiet=quiet, folder=folder) as on_release:
-        found = run(recorded, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
+    recorded.books = books
+    with (
+        keeping(folder, f"--resume {resume or folder}") as begun,
+        progress(prepared.plan, quiet=quiet, folder=folder) as on_release,
+        begun(recorded.open(prepared.plan, seed, on_release)) as run,
+    ):
+        found = clustering.carry_out(run, prepared, chosen_k=chosen)
         result = result_dict(
             found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
         )

@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -14,7 +14,7 @@ import typer
 from feddp_kmeans.errors import InputError
 
 if TYPE_CHECKING:
-    from feddp_kmeans.federation.recorded import RecordedFederation
+    from feddp_kmeans.federation.run import Run
 
 log = logging.getLogger(__name__)
 
@@ -84,13 +84,22 @@ def check_new_file(path: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def keeping(recorded: "RecordedFederation", folder: Path, how: str) -> Iterator[None]:
-    """Say how a run that stops goes on, if it had begun, and take its folder away if nothing is in it. Ctrl-C is exit status 130."""
+def keeping(folder: Path, how: str) -> "Iterator[Callable[[Run], Run]]":
+    """Yield what notes that a run has begun. If it stops, say how it goes on. Take its folder away if nothing is in it.
+
+    Ctrl-C is exit status 130.
+    """
+    begun: list[Run] = []
+
+    def begin(run: "Run") -> "Run":
+        begun.append(run)
+        return run
+
     try:
-        yield
+        yield begin
     except BaseException as error:
-        if recorded.begun or isinstance(error, KeyboardInterrupt):
-            kept = f"what was released is kept. Go on with the same options and {how}" if recorded.begun else "nothing was released."
+        if begun or isinstance(error, KeyboardInterrupt):
+            kept = f"what was released is kept. Go on with the same options and {how}" if begun else "nothing was released."
             log.warning("feddp: stopped; %s", kept)
         for place in (folder / RELEASES, folder):
             with suppress(OSError):
