@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from feddp_kmeans.errors import BudgetError, FedDPError, InputError
     from feddp_kmeans.estimator import FedDPKMeans
     from feddp_kmeans.federation.base import Federation
+    from feddp_kmeans.federation.files import FileFederation
     from feddp_kmeans.federation.in_memory import InMemoryFederation
     from feddp_kmeans.privacy.ledger import PrivacyReport
     from feddp_kmeans.privacy.plan import Plan
@@ -24,6 +25,7 @@ _HOMES = {
     "FedDPError": "errors",
     "FedDPKMeans": "estimator",
     "Federation": "federation.base",
+    "FileFederation": "federation.files",
     "InMemoryFederation": "federation.in_memory",
     "InputError": "errors",
     "Plan": "privacy.plan",
@@ -36,6 +38,7 @@ __all__ = [
     "FedDPError",
     "FedDPKMeans",
     "Federation",
+    "FileFederation",
     "InMemoryFederation",
     "InputError",
     "Plan",

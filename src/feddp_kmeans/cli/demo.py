@@ -26,7 +26,7 @@ def demo(
     """Cluster the paper's Gaussian mixture: 100 clients, 1,000 points each, 100 dimensions, 10 clusters."""
     from feddp_kmeans.algorithm.clustering import run
     from feddp_kmeans.algorithm.prepare import prepare
-    from feddp_kmeans.algorithm.settings import Settings
+    from feddp_kmeans.algorithm.settings import MethodName, Settings
     from feddp_kmeans.federation.in_memory import InMemoryFederation
     from feddp_kmeans.mixture import gaussian_mixture
     from feddp_kmeans.report.result import check_folder, result_dict, write_result
@@ -34,7 +34,7 @@ def demo(
     check_folder(folder, force=True)
     log.info("Making up 100 clients with 1,000 points each ...")
     data = gaussian_mixture(seed)
-    prepared = prepare(Settings(10, epsilon, method=method), data.server_points, len(data.clients))
+    prepared = prepare(Settings(10, epsilon, method=MethodName.parse(method)), data.server_points, len(data.clients))
     with progress(prepared.plan) as on_release:
         found = run(InMemoryFederation(data.clients), prepared, on_release=on_release)
     columns = [f"x{i}" for i in range(data.server_points.shape[1])]

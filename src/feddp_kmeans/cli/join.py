@@ -101,4 +101,4 @@ def join(
     if known is not None:
         log.info("%s: %s.", called, site.policy.floor(len(known.sites())))
     with ended_by_signals():
-        joining.join(connection, site.participant(log.info).handle, log.info)
+        joining.join(connection, site.participant().handle)

@@ -13,6 +13,7 @@ import typer
 
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.odometer import Limit
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
@@ -102,14 +103,14 @@ def _settings(
     max_clusters: MaxClusters = 20,
 ) -> "Settings":
     """Return the settings that these options state; what is wrong with them is refused by name."""
-    from feddp_kmeans.algorithm.settings import Settings
+    from feddp_kmeans.algorithm.settings import MethodName, Settings
 
     return Settings(
         _number(clusters),
         epsilon,
         delta,
-        privacy_unit=unit,
-        method=method,
+        privacy_unit=PrivacyUnit.parse(unit),
+        method=MethodName.parse(method),
         lloyd_steps=_number(lloyd_steps),
         radius=radius,
         box=None if box is None else _box(box),

@@ -34,13 +34,10 @@ def plan(
       feddp plan -k 10 --server public.csv --unit client --client-size 50 --clients 2000 --json
 
     """
-    from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
-    from feddp_kmeans.algorithm.settings import MethodName
+    from feddp_kmeans.algorithm.prepare import prepare
 
-    if server is None and dimension is not None and dimension > 0 and settings.method == MethodName.REFINED:
-        prepared = prepare_serverless(settings, dimension, n_clients)
-    else:
-        prepared = prepare(settings, _server_or_stand_in(server, dimension, settings), n_clients)
+    points = _server_or_stand_in(server, dimension, settings)
+    prepared = prepare(settings, points, n_clients, dimension if points is None else None)
     if as_json:
         typer.echo(json.dumps(prepared.plan.to_dict(), indent=2))
         return
@@ -52,9 +49,11 @@ def plan(
         out.print(f"- {reason}", highlight=False)
 
 
-def _server_or_stand_in(server: Path | None, dimension: int | None, settings: "Settings") -> FloatArray:
-    """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
+def _server_or_stand_in(server: Path | None, dimension: int | None, settings: "Settings") -> FloatArray | None:
+    """Return the server data; without them None, or made-up points on a sphere of radius 1 for the paper's method."""
     import numpy as np
+
+    from feddp_kmeans.algorithm.settings import MethodName
 
     if server is not None:
         from feddp_kmeans.tables.inputs import read_server
@@ -62,6 +61,8 @@ def _server_or_stand_in(server: Path | None, dimension: int | None, settings: "S
         return read_server(server)
     if dimension is None or dimension < 1:
         raise InputError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
+    if settings.method is MethodName.REFINED:
+        return None
     points = np.random.default_rng(0).standard_normal((30 * settings.largest_k, dimension))
     log.warning("No server data: made-up points stand in, so what depends on server data is only an example.")
     stand_in: FloatArray = (settings.radius or 1.0) * points / np.linalg.norm(points, axis=1, keepdims=True)

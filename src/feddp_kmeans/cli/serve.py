@@ -14,7 +14,7 @@ from feddp_kmeans.errors import InputError
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
-    from feddp_kmeans.network.deployment.job import Job
+    from feddp_kmeans.network.deployment.run_request import RunRequest
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def serve(
         raise InputError("feddp serve must be given either a federation folder or --insecure.")
     opened = None if federation is None else open_federation(federation)
     kit = None if opened is None else opened.kit
-    job = new_job(
+    request = new_request(
         settings,
         folder,
         server,
@@ -78,16 +78,18 @@ def serve(
         log.warning(options.TRIAL)
     listening = Listening("127.0.0.1", port) if opened is None else serving.listening_of(opened)
     with ended_by_signals():
-        serving.serve(job, listening, kit, log.info)
+        serving.serve(request, listening, kit)
     if not quiet:
         show_run(folder)
 
 
-def new_job(settings: "Settings", folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any) -> "Job":
+def new_request(
+    settings: "Settings", folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any
+) -> "RunRequest":
     """Return a new run with these options, its paths as any process of this machine reads them."""
-    from feddp_kmeans.network.deployment.job import Job
+    from feddp_kmeans.network.deployment.run_request import RunRequest
 
-    return Job(
+    return RunRequest(
         run=secrets.token_hex(16),
         settings=settings,
         out=str(folder.resolve()),

@@ -1,19 +1,16 @@
 """``feddp simulate``: a federation on one machine, on Flower's simulation engine."""
 
-import logging
 from typing import TYPE_CHECKING
 
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
-from feddp_kmeans.cli.serve import new_job
+from feddp_kmeans.cli.serve import new_request
 from feddp_kmeans.cli.show import show_run
 from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
-
-log = logging.getLogger(__name__)
 
 
 @options.takes_settings()
@@ -52,7 +49,7 @@ def simulate(
     check_folder(folder, force=force)
     paths = client_paths(clients)
     inputs = open_inputs(clients, server, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken)
-    job = new_job(
+    request = new_request(
         settings,
         folder,
         server,
@@ -68,6 +65,6 @@ def simulate(
         limit_delta=limit_delta,
     )
     with ended_by_signals():
-        simulation.simulate(job, paths, log.info, columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
+        simulation.simulate(request, paths, columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
     if not quiet:
         show_run(folder)

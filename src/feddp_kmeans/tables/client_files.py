@@ -14,7 +14,7 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.tables.cells import as_text, is_text, listed
 from feddp_kmeans.tables.formats import check_file, has_names, is_svmlight, named_errors, read_schema, read_tables
-from feddp_kmeans.tables.point_files import PIECE, EncodedFile, NoPoints, PointFile, Source, TableFile, check_numeric
+from feddp_kmeans.tables.point_files import PIECE, EncodedFile, NoPoints, PointFile, TableFile, check_numeric
 from feddp_kmeans.tables.schema import Schema
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def open_clients(
     ignore: Collection[str] = (),
     like: Sequence[str] | None = None,
     skip_broken: bool = False,
-) -> list[Source]:
+) -> list[PointFile]:
     """Return one table per client, each read once. Columns may stand in any order; ``like`` gives the order, else the first client's.
 
     With ``skip_broken`` a file that cannot be read is a client without data.
@@ -111,7 +111,7 @@ def open_clients(
     known = schema.columns if schema is not None else like or next((table.columns for table in opened if table is not None), None)
     if known is None:
         raise InputError("clients must have at least one file that can be read, got none.")
-    return [table or NoPoints(tuple(known)) for table in opened]
+    return [table or NoPoints(path, tuple(known)) for path, table in zip(paths, opened, strict=True)]
 
 
 def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, Any]:
