@@ -6,7 +6,7 @@ Commands import what they need when they run, so that help and small commands do
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -25,7 +25,19 @@ from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 UNFORESEEN = 70
 
+
+class _Commands(typer.core.TyperGroup):
+    """The commands of ``feddp``; for one of a distribution that is not installed, it says how to get it."""
+
+    def get_command(self, ctx: Any, name: str) -> Any:
+        found = super().get_command(ctx, name)
+        if found is None and (advice := plugins.advice(plugins.COMMANDS, name)):
+            raise FedDPError(f"command must be an installed one, got {name!r}. {advice}")
+        return found
+
+
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

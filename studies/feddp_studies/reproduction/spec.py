@@ -19,7 +19,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Job:
+class Trial:
     """One run: everything that its row of results depends on, but for the version of the code."""
 
     problem: str
@@ -55,13 +55,13 @@ class Experiment:
     quick_epsilons: Sequence[float] = ()
     cluster_numbers: Sequence[int] = field(default=(10,))
 
-    def jobs(self, seeds: int | None = None, *, quick: bool = False) -> list[Job]:
+    def trials(self, seeds: int | None = None, *, quick: bool = False) -> list[Trial]:
         """Return the runs, those of one data set and seed next to each other; methods without noise run at infinite epsilon alone."""
         configs = self.quick_configs or self.configs if quick else self.configs
         epsilons = self.quick_epsilons or self.epsilons if quick else self.epsilons
         count = seeds or (min(2, self.seeds) if quick else self.seeds)
         return [
-            Job(problem, seed, config, epsilon, k)
+            Trial(problem, seed, config, epsilon, k)
             for problem in self.problems
             for seed in range(count)
             for config in configs

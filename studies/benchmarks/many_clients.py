@@ -1,6 +1,6 @@
 """A million clients on one machine: whole private runs at 10^4, 10^5 and 10^6 clients of 50 points in 20 dimensions.
 
-    python benchmarks/many_clients.py --folder /tmp
+    python studies/benchmarks/many_clients.py --folder /tmp
 
 The points are float32 in one memory-mapped file (4 GB at a million clients) that all runs share; offsets tell the clients apart. Every run
 is a process of its own and shows its releases as they are made. Prints seconds and peak memory. Linux only: /proc tells the memory.

@@ -1,6 +1,6 @@
 """Cost above optimal of both methods on mixtures and real tables: the numbers of README.md and docs/refined.md.
 
-    python benchmarks/accuracy.py CASE[,CASE...] EPSILON[,EPSILON...] [--seeds 10] [--method refined] [--tables FOLDER] [--jobs 2]
+    python studies/benchmarks/accuracy.py CASE[,CASE...] EPSILON[,EPSILON...] [--seeds 10] [--method refined] [--tables FOLDER] [--jobs 2]
 
 Costs are computed from the client points themselves: a NON-PRIVATE check. Data seeds start at 1000, noise seeds at 0.
 Real tables (census, Stack Exchange) are read from the folder --tables; docs/data.md says which files.

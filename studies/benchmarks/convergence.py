@@ -1,6 +1,6 @@
 """The theorem's rate: error of the centers after T noisy Lloyd steps, against 2^-T and the noise floor. Writes a picture.
 
-    python benchmarks/convergence.py docs/figures/convergence.svg
+    python studies/benchmarks/convergence.py docs/figures/convergence.svg
 
 Needs matplotlib (extra "plots"). Errors are distances to the planted means: a NON-PRIVATE check on made-up data.
 """

@@ -1,6 +1,6 @@
 """Cost without server data, beside the best rival's: the numbers of docs/no_server_data.md.
 
-    python benchmarks/central.py CASE[,CASE...] [EPSILON[,EPSILON...]] [--seeds 10] [--central FOLDER]
+    python studies/benchmarks/no_server_data.py CASE[,CASE...] [EPSILON[,EPSILON...]] [--seeds 10] [--central FOLDER]
 
 Cases: gas, letter, digits, s1 (gas.npz, letter.npz and s1.npz from the folder --central; docs/data.md), mixture (the paper's, box
 from -0.75 to 1.75), clients (2,000 clients of 50 points, whole clients protected) and missing-1, -2, -5 (server data without so many

@@ -1,4 +1,7 @@
-"""A Lloyd pass on a GPU: its integers beside numpy's, its time beside that of a copy. Usage: python benchmarks/gpu.py [points]"""
+"""A Lloyd pass on a GPU: its integers compared with numpy's, its time with that of a copy.
+
+python studies/benchmarks/gpu_pass.py [points]
+"""
 
 import sys
 from functools import partial
