@@ -2,7 +2,7 @@
 
     python studies/benchmarks/convergence.py docs/figures/convergence.svg
 
-Needs matplotlib (extra "plots"). Errors are distances to the planted means: a NON-PRIVATE check on made-up data.
+Errors are distances to the planted means: a NON-PRIVATE check on made-up data.
 """
 
 import sys
