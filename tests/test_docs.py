@@ -10,6 +10,7 @@ import feddp_kmeans
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "studies" / "README.md"]
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 PRODUCT = ROOT / "src" / "feddp_kmeans"
 BASES = (ROOT, PRODUCT, ROOT / "studies", ROOT / "studies" / "feddp_studies")
 """Folders that paths on the pages start from."""
@@ -65,7 +66,9 @@ def missing(text):
         if item:
             where = place_of(item["path"])
             base = where and next(base for base in (PRODUCT.parent, ROOT / "studies", ROOT) if where.is_relative_to(base))
-            if where is None or not resolves(f"{where.relative_to(base).with_suffix('').as_posix().replace('/', '.')}.{item['name']}"):
+            if where is None or not resolves(
+                ".".join([*where.relative_to(base).with_suffix("").parts, item["name"]]).replace(".__init__", "")
+            ):
                 yield span
         elif PATH.fullmatch(span):
             if place_of(span) is None and "/" in span:
@@ -84,6 +87,48 @@ def test_what_does_not_exist_is_found():
     bad = ["privacy/moon.py", "privacy/noise.py: moon", "feddp_kmeans.privacy.moon", "privacy.plan.Moon"]
     assert not list(missing(good))
     assert sorted(missing(" ".join(f"`{span}`" for span in bad))) == sorted(bad)
+
+
+def rows_below(heading):
+    """Return the first cells of the table below a heading of the architecture page."""
+    section = ARCHITECTURE.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+    return [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")][1:]
+
+
+def test_the_tree_of_the_architecture_page_exists_and_names_every_room():
+    (tree,) = re.findall(r"```text\n(.*?)```", ARCHITECTURE.read_text(), re.DOTALL)
+    room, named = "", set()
+    for line in tree.splitlines():
+        name = line.split()[0]
+        room = room if line.startswith(" ") else name
+        path = PRODUCT / (room + name if line.startswith(" ") else name)
+        assert path.exists(), path
+        assert path.is_dir() == name.endswith("/")
+        named.add(name)
+    assert {f"{path.parent.name}/" for path in PRODUCT.glob("*/__init__.py")} <= named
+
+
+def test_the_architecture_page_explains_the_words_and_finds_twenty_behaviours():
+    first = {"unit", "release", "look", "cell", "bound", "silo", "cohort"}
+    words = first | {"plan", "ledger", "odometer", "run", "gate", "query", "residual", "proxy"}
+        "unit",
+        "release",
+        "look",
+        "cell",
+        "bound",
+        "silo",
+        "cohort",
+        "plan",
+        "ledger",
+        "odometer",
+        "run",
+        "gate",
+        "query",
+        "residual",
+        "proxy",
+    ]
+    assert words <= set(rows_below("Glossary"))
+    assert len(rows_below("Where is ...?")) >= 20
 
 
 def test_the_api_page_lists_what_is_public():
