@@ -60,7 +60,9 @@ def census_from_folktables(
     try:
         from folktables import ACSDataSource, generate_categories
     except ImportError:
-        raise FedDPError("folktables must be installed for its download: install folktables 0.0.12 or newer (extra 'census' of feddp-studies).") from None
+        raise FedDPError(
+            "folktables must be installed for its download: install folktables by pip install 'feddp-studies[census]'."
+        ) from None
     source = ACSDataSource(survey_year="2018", horizon="1-Year", survey="person", root_dir=str(root))
     records = source.get_data(download=download)
     named = generate_categories(features=list(FEATURES), definition_df=source.get_definitions(download=download))

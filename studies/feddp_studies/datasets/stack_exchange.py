@@ -182,7 +182,9 @@ def _default_embed() -> Embed:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
-        raise FedDPError("embed must be given, or install sentence-transformers (extra 'stackoverflow' of feddp-studies), got neither.") from None
+        raise FedDPError(
+            "embed must be given, or install sentence-transformers (pip install 'feddp-studies[stackoverflow]'), got neither."
+        ) from None
     encode: Embed = SentenceTransformer("all-MiniLM-L6-v2").encode
     return encode
 
