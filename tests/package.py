@@ -102,7 +102,7 @@ def main(folder):
         here = Path(place)
         run(sys.executable, "-m", "venv", here / "empty", cwd=here)
         python, feddp = here / "empty" / "bin" / "python", here / "empty" / "bin" / "feddp"
-        install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile")
         run(*install, product, cwd=here)
         version = product.name.split("-")[1]
         assert run(feddp, "--version", cwd=here).strip() == f"feddp {version}"
