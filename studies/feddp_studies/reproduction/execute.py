@@ -117,7 +117,7 @@ def _uniform(problem: Problem, seed: int) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _elbow(name: str, seed: int, method: str, epsilon: float) -> tuple[float, ...]:
-    """Return the costs for 1 to k' clusters, from steps 1 and 2 of a run of which epsilon is the whole budget."""
+    """Return the costs for 1 to k' clusters, from steps 1 and 2 of a run whose whole budget is epsilon."""
     problem = _problem(name, seed, None)
     settings = Settings(AUTO, epsilon, method=method, max_clusters=LARGEST_K)
     prepared = prepare(settings, problem.data.server_points, len(problem.data.clients))

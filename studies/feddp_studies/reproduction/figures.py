@@ -27,7 +27,7 @@ LABELS = {
     "oracle-floor": "oracle floor: not private",
     "k-fed": "k-FED: not private",
 }
-STYLES = {  # Okabe and Ito's colours, and a marker each: told apart without colour too.
+STYLES = {  # Okabe and Ito's colours, and a marker each, so that they differ without colour too.
     "refined": ("#0072B2", "o", "-"),
     "paper": ("#D55E00", "s", "-"),
     "published-noise": ("#D55E00", "x", ":"),

@@ -1,4 +1,4 @@
-"""The paper's claims, each beside what our runs gave, with a verdict that is computed and not written by hand."""
+"""The paper's claims, each next to what our runs gave, with a verdict that is computed and not written by hand."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ class PaperClaim:
 
 @dataclass(frozen=True)
 class DecidedClaim:
-    """A claim with our number beside it."""
+    """A claim with our number next to it."""
 
     words: str
     number: str

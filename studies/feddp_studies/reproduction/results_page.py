@@ -1,4 +1,4 @@
-"""The page that puts our figures and numbers beside the paper's words: one self-contained HTML file, and the claims as Markdown."""
+"""The page that compares our figures and numbers with the paper's words: one self-contained HTML file, and the claims as Markdown."""
 
 import html
 import re

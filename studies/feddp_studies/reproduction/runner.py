@@ -33,7 +33,7 @@ def run_trials(
 ) -> list[dict[str, Any]]:
     """Return the rows of all runs; make those that are not on disk yet, and write ``runs.parquet``.
 
-    A run that another experiment in the folder has made is taken from there. ``on_run`` is told how many runs are done, and how many
+    A run that another experiment in the folder has made is taken from there. ``on_run`` gets how many runs are done, and how many
     there are; ``on_skip`` why a rival whose library is not here is left out. Runs of another version of this code do not count as done.
     """
     folder = out / experiment.name

@@ -1,4 +1,4 @@
-"""Exact passes over points beside the fastest inexact ones, in one process on one core: ratios, where seconds would tell of the machine.
+"""Exact passes over points compared with the fastest inexact ones, in one process on one core, as ratios: seconds depend on the machine.
 
 Peers work in float32, and their sums depend on the order of the points. Ours are whole numbers, the same bits in any order, as a private
 release needs them. The limit is what no pass can beat: reading the points once, or multiplying them with the centers.
@@ -53,7 +53,7 @@ def measure_passes(passes: Sequence[Pass], turns: int = 7) -> list[dict[str, Any
 
 
 def _rows(what: str, jobs: dict[str, Work], turns: int) -> list[dict[str, Any]]:
-    """Time all jobs in turn, so that whatever else the machine does is shared."""
+    """Time all jobs in turns, so that other work of the machine slows all of them alike."""
     for job in jobs.values():
         job()
     seconds = np.array([[_cpu_seconds(job) for job in jobs.values()] for _ in range(turns)])

@@ -19,7 +19,7 @@ from feddp_studies.speed.pass_speed import Pass, measure_passes
 
 METHODS = (MethodName.PAPER.value, MethodName.REFINED.value)
 
-RECORDED_ELSEWHERE = "recorded on another machine: they tell an order of magnitude, not a comparison"
+RECORDED_ELSEWHERE = "recorded on another machine: an order of magnitude, not a comparison"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ QUICK = tuple(case for case in PAPER if case.n_clients <= 1000)
 
 
 def measure_all(cases: Sequence[SpeedCase], passes: Sequence[Pass], on_case: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Return the machine's facts, a row for every case and method, and the passes beside their peers."""
+    """Return the machine's facts, a row for every case and method, and the passes next to their peers."""
     rows = []
     for case in cases:
         for method in METHODS:
@@ -91,7 +91,7 @@ def _alone(job: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def measure(case: SpeedCase, method: str) -> dict[str, Any]:
-    """Return the seconds of one whole private run, from the plan to the centers, and the memory that it took beside the data.
+    """Return the seconds of one whole private run, from the plan to the centers, and the memory that it took in addition to the data.
 
     Small runs come first, so that neither an import nor a compiler's start is timed.
     """
