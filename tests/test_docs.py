@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "studies" / "README.md"]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 PRODUCT = ROOT / "src" / "feddp_kmeans"
-BASES = (ROOT, PRODUCT, ROOT / "studies", ROOT / "studies" / "feddp_studies")
+BASES = (ROOT, ROOT / "src", PRODUCT, ROOT / "studies", ROOT / "studies" / "feddp_studies")
 """Folders that paths on the pages start from."""
 
 PACKAGES = ("", "feddp_kmeans.", "feddp_studies.")
