@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.options import err, out
+from feddp_kmeans.cli.terminal import err, out
 
 
 def reproduce(

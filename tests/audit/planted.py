@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feddp_kmeans.algorithm import prepare
+from feddp_kmeans.algorithm import prepare, settings
 from feddp_kmeans.algorithm.methods import paper, refined
-from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation import adder, run
 from feddp_kmeans.privacy import accounting, entry, ledger, mechanism, noise, plan
@@ -124,13 +123,9 @@ def composition_that_forgets_steps(patch):
 
 @planted("sampled points", "books", "a second accountant finds no more")
 def amplification_claimed_for_points(patch):
-    patch.setattr(Settings, "__post_init__", lambda self: None)
-    patch.setattr(prepare, "calibrated_plan", lambda unit, *rest, **more: replace(client_plan(*rest, **more), unit=unit))
+    for module in (settings, plan):
+        patch.setattr(module, "check_sampling", lambda *_: None)
     patch.setattr(Statistic, "whole_clients", True)
-
-
-def client_plan(*rest, **more):
-    return plan.calibrated_plan(prepare.PrivacyUnit.CLIENT, *rest, **more)
 
 
 # Sensitivities and clipping.

@@ -82,6 +82,7 @@ def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
     [
         ([], Policy(PrivacyUnit.POINT, 2.0, min_sites=2)),
         (["--unit", "client", "--delta", "1e-7"], Policy(PrivacyUnit.CLIENT, 2.0, 1e-7, min_sites=2)),
+        (["--limit-delta", "1e-7"], Policy(PrivacyUnit.POINT, 2.0, 1e-7, min_sites=2)),
         (["--colluders", 3, "--confirmed"], Policy(PrivacyUnit.POINT, 2.0, min_sites=2, colluders=3, confirmed=True)),
         (["--min-sites", 5, "--threshold", 4], Policy(PrivacyUnit.POINT, 2.0, min_sites=5, threshold=4)),
         (["--allow-aggregator"], Policy(PrivacyUnit.POINT, 2.0, min_sites=2, allow_aggregator=True)),

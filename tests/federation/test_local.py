@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from feddp_kmeans.algorithm.clustering import run
-from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.adder import Asked
@@ -185,7 +185,7 @@ def test_points_in_memory_are_encoded_once_a_run(rng, monkeypatch, unit):
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_what_is_kept_changes_nothing_where_the_ball_moves(rng, monkeypatch, unit, dimension):
     clients = [rng.standard_normal((n, dimension)) + 9 for n in (40, 7, 0, 200)]
-    prepared = prepare_serverless(Settings(2, 50.0, privacy_unit=unit), dimension, 4)
+    prepared = prepare(Settings(2, 50.0, privacy_unit=unit), None, 4, dimension)
     kept = run(InMemoryFederation(clients), prepared, seed=1)
     monkeypatch.setattr(batched, "_KEPT_NUMBERS", 0)
     fresh = run(InMemoryFederation(clients), prepared, seed=1)

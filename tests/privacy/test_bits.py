@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.algorithm.clustering import run
-from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
@@ -60,7 +60,7 @@ class _Watching(ExactAdder):
 def prepared_for(name, epsilon=2.0):
     settings = Settings(2, epsilon, lloyd_steps=1, **CONFIGURATIONS[name])
     if name.startswith("no server"):
-        return prepare_serverless(settings, 2, len(CLIENTS))
+        return prepare(settings, None, len(CLIENTS), 2)
     return prepare(settings, SERVER, len(CLIENTS))
 
 

@@ -75,11 +75,6 @@ class Terms:
     def __post_init__(self) -> None:
         if not 0 <= self.colluders < self.threshold:
             raise FedDPError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
-        if self.plan.unit is PrivacyUnit.POINT and self.plan.sampling_rate < 1:
-            raise FedDPError(
-                f"sampling_rate must be 1 where the privacy unit is a point, got {self.plan.sampling_rate}: "
-                "sampling clients does not amplify the privacy of a point."
-            )
         if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
             raise FedDPError(
                 f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part, so there is "

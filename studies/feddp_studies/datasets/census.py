@@ -18,8 +18,9 @@ from scipy import sparse
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import Array, FloatArray, IntArray, Points
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federated_data import FederatedData, draw_rows, split_by_owner
-from feddp_kmeans.tables.broken import named_errors
+from feddp_kmeans.mixture import FederatedData
+from feddp_kmeans.tables.formats import named_errors
+from feddp_studies.datasets.split_rows import draw_rows, split_by_owner
 
 FEATURES = ("SCHL", "MAR", "OCCP", "POBP", "RELP", "SEX", "RAC1P")
 """The categories that become columns, in folktables' order."""

@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federated_data import FederatedData, draw_rows, split_by_owner
+from feddp_kmeans.mixture import FederatedData
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.tables.broken import named_errors
+from feddp_kmeans.tables.formats import named_errors
 from feddp_studies.datasets.example_proto import text_features
+from feddp_studies.datasets.split_rows import draw_rows, split_by_owner
 
 PAIRS = {"stackoverflow": ("c#", "java"), "travel": ("visas", "air-travel")}
 """Topics of the tables on disk that are common enough in them; the paper's own pairs are too rare there."""

@@ -1,23 +1,11 @@
-"""The shape of federated data."""
+"""Rows that become clients and server data."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federated_data import FederatedData, draw_rows, split_by_owner
-
-
-def test_dense_data_is_pooled_dense_and_sparse_data_sparse():
-    clients = [np.eye(3), np.empty((0, 3)), np.ones((2, 3))]
-    data = FederatedData(clients, np.zeros((4, 3)))
-    assert (data.n_points, data.dimension, data.means, data.unit) == (5, 3, None, "point")
-    assert np.array_equal(data.pooled, np.vstack(clients))
-    thin = FederatedData([sparse.csr_matrix(c) for c in clients], np.zeros((4, 3)))
-    assert sparse.issparse(thin.pooled)
-    assert thin.pooled.format == "csr"
-    assert np.array_equal(thin.pooled.toarray(), data.pooled)
-    assert thin.n_points == 5
+from feddp_studies.datasets.split_rows import draw_rows, split_by_owner
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -28,7 +16,8 @@ def test_rows_go_to_their_owners_in_order(form):
     assert [c.tolist() for c in dense] == [[[2, 3], [8, 9]], [[0, 1], [4, 5]], [[6, 7]]]
 
 
-def test_rows_are_drawn_once_and_never_more_than_there_are(rng):
+def test_rows_are_drawn_once_and_never_more_than_there_are():
+    rng = np.random.default_rng(0)
     rows = np.arange(10, 20)
     assert sorted(draw_rows(rng, rows, 10, "n")) == rows.tolist()
     assert len(draw_rows(rng, rows, 0, "n")) == 0
