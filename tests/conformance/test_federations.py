@@ -16,11 +16,13 @@ from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos.dask_silo import DaskSilo
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_COUNTS, CLUSTER_COUNTS, CLUSTER_SUMS, COUNT_STEPS, OUTER_PRODUCT
 from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
@@ -59,6 +61,11 @@ def files(write):
     return make
 
 
+def on_cluster(folder):
+    delayed = pytest.importorskip("dask", reason="points on a cluster need the extra 'dask'").delayed
+    return LocalFederation(DaskSilo([delayed(points) for points in CLIENTS], tuple("abcd")))
+
+
 def table(points):
     return pa.table({f"x{i}": points[:, i] for i in range(points.shape[1])})
 
@@ -69,6 +76,7 @@ FEDERATIONS = {
     "offsets": from_offsets,
     "npy": files(lambda path, points: np.save(path.with_suffix(".npy"), points)),
     "parquet": files(lambda path, points: pa.parquet.write_table(table(points), path.with_suffix(".parquet"), row_group_size=16)),
+    "dask": on_cluster,
     "recorded": lambda folder: RecordedFederation(InMemoryFederation(CLIENTS), folder / "record"),
     "csv": files(lambda path, points: pa.csv.write_csv(table(points), path.with_suffix(".csv"))),
 }

@@ -457,7 +457,7 @@ MUTANTS = [
         (
             "a client in two batches",
             "return gathered((as_floats(source.read()) for source in chosen), batch_rows(self.dimension))",
-            "pieces = (p for s in chosen for p in parts(as_floats(s.read()), 256))\n        return gathered(pieces, 256)",
+            "pieces = (p for s in chosen for p in cut(as_floats(s.read()), 256))\n        return gathered(pieces, 256)",
         ),
     ),
     *_in(

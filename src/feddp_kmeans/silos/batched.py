@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from feddp_kmeans._typing import BoolArray, IntArray, Points
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.silos.batches import READ_VALUES, as_floats, batch_rows, gathered, parts, stacked
+from feddp_kmeans.silos.batches import READ_VALUES, as_floats, batch_rows, cut, gathered, stacked
 from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.silos.threads import add_batches
 from feddp_kmeans.statistics.batch import ClientBatch
@@ -116,7 +116,7 @@ class SourceSilo(BatchedSilo):
         """Yield all points in batches that do not tell the clients apart."""
         rows = batch_rows(self.dimension)
         read_rows = max(rows, READ_VALUES // self.dimension)
-        return gathered((part for piece in self.pieces(read_rows) for part in parts(piece, rows)), rows // 8)
+        return gathered((part for piece in self.pieces(read_rows) for part in cut(piece, rows)), rows // 8)
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
         """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""

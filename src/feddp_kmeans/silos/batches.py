@@ -68,7 +68,7 @@ def finite_rows(points: Points) -> BoolArray:
     return finite
 
 
-def parts(piece: Points, rows: int) -> Iterator[Points]:
+def cut(piece: Points, rows: int) -> Iterator[Points]:
     """Yield an array in parts of this many rows, a sparse matrix in parts that fit a batch."""
     step = sparse_rows(piece.shape[1]) if sparse.issparse(piece) else rows
     yield from (piece[start : start + step] for start in range(0, piece.shape[0], step))
