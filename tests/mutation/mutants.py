@@ -114,7 +114,7 @@ MUTANTS = [
             "noise_multiplier=r.noise_multiplier * factor) for r in requests)\n    return Plan",
             "noise_multiplier=r.noise_multiplier * factor * 0.97) for r in requests)\n    return Plan",
         ),
-        ("amplification of points", "if sampling_rate < 1 and unit is PrivacyUnit.POINT:", "if False:"),
+        ("amplification of points", "if rate < 1 and unit is PrivacyUnit.POINT:", "if False:"),
         ("reserve on the wrong side", "target = epsilon * (1 - _DISCRETISATION)", "target = epsilon * (1 + _DISCRETISATION)"),
         (
             "the last release forgotten",
@@ -246,7 +246,6 @@ MUTANTS = [
             'bits: Array = self.streams.stream(f"cohort/{label}").uint64(self.n_clients)',
             "bits: Array = np.uint64(2) * np.random.default_rng(1).integers(0, 2**63, self.n_clients, dtype=np.uint64)",
         ),
-        ("points sampled with their clients", "check_sampling(self.unit, self.sampling_rate)", "pass"),
     ),
     *_in(
         "local.py",
@@ -546,8 +545,10 @@ MUTANTS = [
         (
             "exact sums in the server's log",
             "values = release.noisy(self._plain_sum(self._session, query, release, question, asked.cohort), asked.stream)",
-            "total = self._plain_sum(self._session, query, release, question, asked.cohort)\n            "
-            'values = release.noisy(total, asked.stream)\n            logger.info("sum %s", total.sum())',
+            (
+                "total = self._plain_sum(self._session, query, release, question, asked.cohort)\n            "
+                'values = release.noisy(total, asked.stream)\n            logger.info("sum %s", total.sum())'
+            ),
         ),
     ),
     *_in(
@@ -609,8 +610,8 @@ MUTANTS = [
         ("a seed reported as secure", "secure=self.secure,\n            trust=self.trust,", "secure=True,\n            trust=self.trust,"),
         (
             "restarts that depend on the points",
-            "    restarts = run.server_seed\n    steps =",
-            "    restarts = run.server_seed + hash(run._adder)\n    steps =",
+            "feddp_init(steps, proxies, k, run.server_seed)",
+            "feddp_init(steps, proxies, k, run.server_seed + hash(run._adder) % 7)",
         ),
     ),
     *_in(
