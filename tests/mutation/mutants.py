@@ -114,7 +114,7 @@ MUTANTS = [
             "noise_multiplier=r.noise_multiplier * factor) for r in requests)\n    return Plan",
             "noise_multiplier=r.noise_multiplier * factor * 0.97) for r in requests)\n    return Plan",
         ),
-        ("amplification of points", "if sampling_rate < 1 and unit is PrivacyUnit.POINT:", "if False:"),
+        ("amplification of points", "if rate < 1 and unit is PrivacyUnit.POINT:", "if False:"),
         ("reserve on the wrong side", "target = epsilon * (1 - _DISCRETISATION)", "target = epsilon * (1 + _DISCRETISATION)"),
         (
             "the last release forgotten",
@@ -243,20 +243,23 @@ MUTANTS = [
         ),
         (
             "one cohort for all releases",
-            'bits: Array = self._streams.stream(f"cohort/{label}").uint64(self.n_clients)',
+            'bits: Array = self.streams.stream(f"cohort/{label}").uint64(self.n_clients)',
             "bits: Array = np.uint64(2) * np.random.default_rng(1).integers(0, 2**63, self.n_clients, dtype=np.uint64)",
         ),
-        ("points sampled with their clients", "if rate < 1 and not statistic.whole_clients:", "if False:"),
     ),
     *_in(
         "local.py",
         FEDERATION,
         (
             "one stream for all releases",
-            "self._streams.stream(release.name))",
-            'self._streams.__class__(1 if self._streams._seed is not None else None).stream("noise"))',
+            "self._cohort(release.name), self.streams.stream(release.name)",
+            'self._cohort(release.name), self.streams.__class__(1 if self.seed is not None else None).stream("noise")',
         ),
-        ("no noise", "return release.noisy(total, self._streams.stream(release.name))", "return release.from_steps(total)"),
+        (
+            "no noise",
+            "return asked.release.noisy(self._total(asked.query, asked.cohort), asked.stream)",
+            "return asked.release.from_steps(self._total(asked.query, asked.cohort))",
+        ),
     ),
     *_in(
         "batched.py",
@@ -531,8 +534,8 @@ MUTANTS = [
         ("answers of any L1 length", " or sizes.sum() > l1 * _TO_SPARE:", ":"),
         (
             "remote: everybody in every cohort",
-            "[n for n, taken in zip(sorted(self._nodes), cohort, strict=True) if taken]",
-            "[n for n, taken in zip(sorted(self._nodes), cohort, strict=True)]",
+            "zip(self._sites.names, cohort, strict=True) if taken]",
+            "zip(self._sites.names, cohort, strict=True)]",
         ),
         (
             "a node that does not show its key",
@@ -541,8 +544,11 @@ MUTANTS = [
         ),
         (
             "exact sums in the server's log",
-            "values = release.noisy(total, self._streams.stream(release.name))",
-            'values = release.noisy(total, self._streams.stream(release.name))\n            self._tell(f"sum {total.sum()}")',
+            "values = release.noisy(self._plain_sum(self._session, query, release, question, asked.cohort), asked.stream)",
+            (
+                "total = self._plain_sum(self._session, query, release, question, asked.cohort)\n            "
+                'values = release.noisy(total, asked.stream)\n            logger.info("sum %s", total.sum())'
+            ),
         ),
     ),
     *_in(
@@ -601,11 +607,11 @@ MUTANTS = [
             "asked = repr(replace(settings, box=None)), _bits(settings.box)",
             "asked = settings.method, settings.privacy_unit, settings.largest_k",
         ),
-        ("a seed reported as secure", "secure=federation.secure,", "secure=True,"),
+        ("a seed reported as secure", "secure=self.secure,\n            trust=self.trust,", "secure=True,\n            trust=self.trust,"),
         (
             "restarts that depend on the points",
-            "    restarts = federation.server_seed\n    steps =",
-            '    restarts = federation.server_seed + len(list(getattr(federation, "nonprivate_clients", list)()))\n    steps =',
+            "feddp_init(steps, proxies, k, run.server_seed)",
+            "feddp_init(steps, proxies, k, run.server_seed + hash(run._adder) % 7)",
         ),
     ),
     *_in(
@@ -867,13 +873,21 @@ MUTANTS = [
             "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release)",
             "query = Query(statistic, public, self.dimension)",
         ),
-        ("a fit that is not booked", "        if not self._booked:", "        if self.ledger.is_complete and not self._booked:"),
-        ("a fit without its limit", "run=new_run()), limit=self._limit)", "run=new_run()))"),
-        ("a simulated fit booked as secure", "self._what, secure=self.secure, run=new_run())", "self._what, secure=True, run=new_run())"),
+        (
+            "a fit that is not booked",
+            "        self.book()\n        if self._on_release",
+            "        if self._made:\n            self.book()\n        if self._on_release",
+        ),
+        ("a fit without its limit", "self.odometer.book(entry, limit=self.limit)", "self.odometer.book(entry)"),
+        (
+            "a simulated fit booked as secure",
+            "self.books.book(self.plan, self.id, secure=self.secure, state=state)",
+            "self.books.book(self.plan, self.id, secure=True, state=state)",
+        ),
         (
             "a query is refused before it is booked",
-            "        check_query(query, release, self.ledger.plan.unit)\n        rate",
-            "        self.ledger._booked.popitem()\n        check_query(query, release, self.ledger.plan.unit)\n        rate",
+            "        check_query(query, release, self.plan.unit)\n        self.book()",
+            "        self.ledger._booked.popitem()\n        check_query(query, release, self.plan.unit)\n        self.book()",
         ),
     ),
     *_in(
@@ -957,9 +971,9 @@ MUTANTS = [
     *_in(
         "terms.py",
         ("tests/network/test_terms.py",),
-        ("no limit over runs", 'run=terms.run), "", limit=limit)', 'run=terms.run), "", limit=None)'),
+        ("no limit over runs", 'Books(odometer, limit, f"run', 'Books(odometer, None, f"run'),
         ("any number of colluders", "if terms.colluders < (least := self.least_colluders(sites)):", "if False:"),
-        ("booked as secure", "secure=terms.secure, run=terms.run)", "secure=True, run=terms.run)"),
+        ("booked as secure", 'terms.run, secure=terms.secure, state="")', 'terms.run, secure=True, state="")'),
     ),
     *_in(
         "quorum.py",
@@ -970,12 +984,11 @@ MUTANTS = [
         "recorded.py",
         ("tests/federation/test_recorded.py", "tests/network/test_identity.py"),
         ("a lost release made again", "if kept is not None and not path.exists():", "if False:"),
-        ("another query under an old label", 'if kept is not None and kept["query"] != query.digest:', "if False:"),
-        ("booked as secure", 'secure=self.secure, run=record["run"])', 'secure=True, run=record["run"])'),
+        ("another query under an old label", 'if kept is not None and kept["query"] != digest:', "if False:"),
         (
             "resumed on other data",
-            "        if self._odometer is not None:\n            try:",
-            "        if self._odometer is not None and is_new:\n            try:",
+            "            run.book(_state(record))",
+            '            run.book(_state(record)) if is_new else setattr(run, "_booked", True)',
         ),
     ),
     *_in(
@@ -1002,8 +1015,8 @@ MUTANTS = [
         ("tests/test_booking.py", "tests/cli/test_resume.py", "tests/cli/test_fit.py"),
         (
             "a run that is not booked",
-            'recorded.book_runs(books, most, command_line())\n    with keeping(recorded, folder, f"--resume',
-            'with keeping(recorded, folder, f"--resume',
+            "recorded.books = books",
+            "pass",
         ),
         (
             "releases taken away before the limit is checked",
@@ -1012,13 +1025,13 @@ MUTANTS = [
         ),
         (
             "a look that is not booked",
-            'recorded.book_runs(odometer_of(clients, odometer), most, command_line())\n    with keeping(recorded, folder, f"--out',
-            'with keeping(recorded, folder, f"--out',
+            "recorded.books = Books(odometer_of(clients, odometer), most, command_line())",
+            "pass",
         ),
         (
             "a look without its limit",
-            'recorded.book_runs(odometer_of(clients, odometer), most, command_line())\n    with keeping(recorded, folder, f"--out',
-            'recorded.book_runs(odometer_of(clients, odometer), None, command_line())\n    with keeping(recorded, folder, f"--out',
+            "recorded.books = Books(odometer_of(clients, odometer), most, command_line())",
+            "recorded.books = Books(odometer_of(clients, odometer), None, command_line())",
         ),
     ),
     *_in(
@@ -1026,10 +1039,10 @@ MUTANTS = [
         ("tests/network/deployment/test_site.py", "tests/test_booking.py"),
         (
             "a job without its limit",
-            "federation.book_runs(Odometer(Path(job.odometer)), limit, job.command)",
-            "federation.book_runs(Odometer(Path(job.odometer)), None, job.command)",
+            "federation.books = Books(Odometer(Path(request.odometer)), limit, request.command)",
+            "federation.books = Books(Odometer(Path(request.odometer)), None, request.command)",
         ),
-        ("a job that is not booked", "federation.book_runs(Odometer(Path(job.odometer)), limit, job.command)", "pass"),
+        ("a job that is not booked", "federation.books = Books(Odometer(Path(request.odometer)), limit, request.command)", "pass"),
     ),
     *_in(
         "gate.py",
@@ -1088,7 +1101,7 @@ MUTANTS = [
         ("those left out take part", "cohort: BoolArray = bits < np", "cohort: BoolArray = bits > np"),
         (
             "a cohort for each release and not for its repetitions",
-            'self._streams.stream(f"cohort/{label}").uint64(self.n_clients)',
+            'self.streams.stream(f"cohort/{label}").uint64(self.n_clients)',
             "StreamFactory(len(label)).stream(label).uint64(self.n_clients)",
         ),
     ),
@@ -1196,14 +1209,14 @@ MUTANTS = [
         ("tests/network/test_identity.py", "tests/federation/test_recorded.py"),
         (
             "a record without a mark",
-            "self._odometer.begin(entry, _state(record), limit=self._limit)",
-            "self._odometer.book(entry, limit=self._limit)",
+            "run.book(_state(record))",
+            "run.book()",
         ),
-        ("a recorded run without its limit", "_state(record), limit=self._limit)", "_state(record), limit=None)"),
+        ("a recorded run without its limit", "self.odometer.begin(entry, state, limit=self.limit)", "self.odometer.begin(entry, state)"),
         ("releases without a record", 'if any(self._folder.glob("*.npy")):', "if False:"),
-        ("another seed goes on", ' or record["seed"] != seed:', ":"),
+        ("another seed goes on", ' or record["seed"] != run.seed:', ":"),
         ("releases that were changed", "if kept in {None, _digest(content)}:", "if True:"),
-        ("what nobody booked goes on", "        if self._odometer is not None:\n            try:", "        if False:\n            try:"),
+        ("what nobody booked goes on", "run.book(_state(record))", "run._booked = True"),
     ),
     *_in(
         "run_state.py",
