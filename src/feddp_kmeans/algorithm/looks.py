@@ -4,6 +4,7 @@ How long that vector may be comes from a source of bounds: simulated_units.py wh
 are none. What is made of the sums is up to the methods.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.federation.run import Run
-from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import norms, residual_sums
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -93,6 +94,17 @@ class Moment:
     trace: float
     noise: float
     bound: float
+
+
+def gaussian_releases(parts: Mapping[str, float], rows: Iterable[tuple[str, float, int, int]]) -> list[Release]:
+    """Return a release for each row of name, integer steps of a bound, values and times, with noise for its part of the budget mu**2.
+
+    Every sensitivity is 1, in units of the bound.
+    """
+    return [
+        Release(name, Mechanism.GAUSSIAN, 1.0, float(steps), float(np.sqrt(times / parts[name])), values, times)
+        for name, steps, values, times in rows
+    ]
 
 
 def roomy(length: float, release: Release) -> float:

@@ -11,12 +11,12 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
-from feddp_kmeans.algorithm.looks import Frame, Looks, Sums
+from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, steadied_basis, weighted_kmeans
 from feddp_kmeans.algorithm.simulated_units import SimulatedBounds
 from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, REFINED
 from feddp_kmeans.federation.run import Run
-from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.arithmetic import assign, project
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -44,23 +44,20 @@ class RefinedMethod:
     split: str = DEFAULT_SPLIT
 
     def requests(self) -> list[Release]:
-        """Return the releases with noise in proportion to their parts of the budget; every sensitivity is 1, in units of a bound."""
-        d, k, steps, parts = self.ball.dimension, self.k, self.lloyd_steps, REFINED.splits[self.split]
-        subspace_steps = REFINED.subspace_steps[self.unit]
+        """Return the releases with noise in proportion to their parts of the budget."""
+        d, k, steps = self.ball.dimension, self.k, self.lloyd_steps
+        parts = dict(REFINED.splits[self.split])
+        for_sums = parts["sums"]
+        parts |= {"sums": for_sums / (1 + steps), "lloyd sums": for_sums * steps / (1 + steps)}
         rows = [
-            ("second moment", MOMENT_SENSITIVITY, parts["second moment"], d * (d - 1) // 2 + d + 1, 1),
-            ("cells", BOUNDED_STEPS, parts["cells"], self.n_cells * (self.largest_rank + 1), 1),
-            ("subspace steps", BOUNDED_STEPS, parts["subspace steps"], k * (self.largest_rank + 1), subspace_steps),
-            ("sums", BOUNDED_STEPS, parts["sums"] / (1 + steps), k * (d + 1), 1),
+            ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None)),
+            ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
+            ("cells", BOUNDED_STEPS, self.n_cells * (self.largest_rank + 1), 1),
+            ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), REFINED.subspace_steps[self.unit]),
+            ("sums", BOUNDED_STEPS, k * (d + 1), 1),
+            ("lloyd sums", BOUNDED_STEPS, k * (d + 1), steps),
         ]
-        if self.unit is PrivacyUnit.CLIENT and self.client_size is None:
-            rows.insert(0, ("client sizes", 1.0, parts["client sizes"], SIZE_CLASSES, 1))
-        if steps:
-            rows.append(("lloyd sums", BOUNDED_STEPS, parts["sums"] * steps / (1 + steps), k * (d + 1), steps))
-        return [
-            Release(name, Mechanism.GAUSSIAN, 1.0, float(integer), float(np.sqrt(times / part)), values, times)
-            for name, integer, part, values, times in rows
-        ]
+        return gaussian_releases(parts, [row for row in rows if row[-1] > 0])
 
     @property
     def largest_rank(self) -> int:

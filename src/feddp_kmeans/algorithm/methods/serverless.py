@@ -11,14 +11,14 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import proxies as made
-from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, Region, distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.domain import MOST_CLASSES, Region, distance_looks, domain_rounds, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.histogram_bounds import HistogramBounds, length_edges, typical_moment, typical_sums
-from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums
+from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import SMALLEST, filtered
 from feddp_kmeans.algorithm.tuning import SERVERLESS
 from feddp_kmeans.federation.run import Run
-from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
@@ -43,7 +43,7 @@ class ServerlessMethod:
     region: Region | None = None
 
     def requests(self) -> list[Release]:
-        """Return the releases with noise in proportion to their parts of the budget; every sensitivity is 1, in units of a bound.
+        """Return the releases with noise in proportion to their parts of the budget.
 
         If the mean is all there is, candidates and cells are means: d + 1 values.
         """
@@ -62,10 +62,7 @@ class ServerlessMethod:
             ("cells", BOUNDED_STEPS, cells, SERVERLESS.cell_steps),
             ("sums", BOUNDED_STEPS, k * (d + 1), 1 + self.lloyd_steps),
         ]
-        return [
-            Release(name, Mechanism.GAUSSIAN, 1.0, float(integer), float(np.sqrt(times / SERVERLESS.shares[name])), values, times)
-            for name, integer, values, times in rows
-        ]
+        return gaussian_releases(SERVERLESS.shares, rows)
 
     def bind(self, run: Run) -> "ServerlessRun":
         """Return the method at work in one run."""
@@ -91,8 +88,6 @@ class _Mean:
 
 @dataclass(frozen=True)
 class _FoundSubspace(Subspace):
-    domain: Domain
-    shape: made.Shape
     bounds: HistogramBounds
     is_hopeless: bool
     """Whether noise hides every direction: then only the mean can be found."""
@@ -141,8 +136,6 @@ class ServerlessRun:
         is_clear = (shape.variances > SERVERLESS.clear_direction * shape.edge).any()
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
-            domain=domain,
-            shape=shape,
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
             is_hopeless=bool(shape.edge > SERVERLESS.hopeless * largest and not is_clear),
             mean=_Mean(np.zeros((1, d)), domain.center_variance / ball.grid**2),
@@ -154,12 +147,12 @@ class ServerlessRun:
 
         if subspace.is_hopeless:
             return self._only_mean(subspace)
-        k, projection, ball = self._method.k, subspace.projection, subspace.domain.ball
+        k, projection, ball = self._method.k, subspace.projection, subspace.bounds.ball
         candidates, weights = self._candidates(subspace)
         count = min(SERVERLESS.cells_per_cluster * k, max(k, np.count_nonzero(weights)))
         model = KMeans(count, n_init=SERVERLESS.cell_restarts, random_state=self._seed)
         cells = model.fit(candidates, sample_weight=weights).cluster_centers_
-        known, caps = np.zeros_like(cells), SERVERLESS.largest_signal * subspace.shape.along[: projection.shape[1]]
+        known, caps = np.zeros_like(cells), SERVERLESS.largest_signal * subspace.bounds.shape.along[: projection.shape[1]]
         bound = self._bound(subspace, "cells", cells, projection)
         for _ in range(SERVERLESS.cell_steps):
             cells = np.rint(cells)
@@ -196,13 +189,13 @@ class ServerlessRun:
 
     def _candidates(self, subspace: _FoundSubspace) -> tuple[FloatArray, FloatArray]:
         """Return candidates drawn from the noisy moments, then drawn again near the heavy ones, and their credible counts."""
-        k, looks, ball, projection = self._method.k, self._looks, subspace.domain.ball, subspace.projection
+        k, looks, ball, projection = self._method.k, self._looks, subspace.bounds.ball, subspace.projection
         rng = np.random.default_rng(self._seed)
-        variances = subspace.shape.along[: projection.shape[1]]
+        variances = subspace.bounds.shape.along[: projection.shape[1]]
         release = looks.plan["candidates"]
         nothing = np.zeros((self._method.dimension, 0))
         bound = Bound.at(1.0, 1.0, 1.0, release)
-        count = made.n_candidates(subspace.domain.n_points, release.scale, k)
+        count = made.n_candidates(subspace.bounds.n_points, release.scale, k)
         candidates = made.first_candidates(rng, count, variances)
         for left in reversed(range(SERVERLESS.candidate_rounds)):
             frame = Frame(np.rint(candidates), np.zeros((count, 0)), projection, nothing)
@@ -225,12 +218,12 @@ class ServerlessRun:
 
     def _moved_mean(self, name: str, subspace: _FoundSubspace, mean: _Mean, bound: Bound) -> tuple[_Mean, Sums]:
         place = np.rint(mean.place)
-        sums = self._looks.sums(name, subspace.domain.ball, Frame.around(place), bound)
-        shift, variance = mean.move(sums, subspace.domain.n_points / 2)
+        sums = self._looks.sums(name, subspace.bounds.ball, Frame.around(place), bound)
+        shift, variance = mean.move(sums, subspace.bounds.n_points / 2)
         return _Mean(place + shift, variance), sums
 
     def _mean_step(self, latest: _ServerlessCenters) -> _ServerlessCenters:
-        k, ball = len(latest.counts), latest.found.domain.ball
+        k, ball = len(latest.counts), latest.found.bounds.ball
         mean, sums = self._moved_mean("sums", latest.found, latest.mean, latest.bound)
         return replace(
             latest,
@@ -243,7 +236,7 @@ class ServerlessRun:
         )
 
     def _full_step(self, latest: _ServerlessCenters) -> _ServerlessCenters:
-        k, shape, ball = len(latest.counts), latest.found.shape, latest.found.domain.ball
+        k, shape, ball = len(latest.counts), latest.found.bounds.shape, latest.found.bounds.ball
         origins = np.rint(latest.places)
         sums = self._looks.sums("sums", ball, Frame.around(origins), latest.bound)
         # Clusters change less from step to step than their noise: the counts of all steps so far are averaged.
@@ -269,7 +262,7 @@ class ServerlessRun:
         )
 
     def _decoded(self, latest: _ServerlessCenters, places: FloatArray) -> FloatArray:
-        ball, region = latest.found.domain.ball, self._method.region
+        ball, region = latest.found.bounds.ball, self._method.region
         return (ball if region is None else region).clip(ball.decode(places))
 
     def _bound(self, subspace: _FoundSubspace, name: str, centers: FloatArray, projection: FloatArray | None = None) -> Bound:

@@ -1,0 +1,73 @@
+"""The refined method with server data: its releases, its values from step to step, and what it spares where there is only noise."""
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.feddp_init import feddp_init, feddp_proxies
+from feddp_kmeans.algorithm.methods.refined import RefinedMethod
+from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.server import weighted_kmeans
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import Ball
+from tests.ledgers import check_ledger
+
+TRUTH = np.array([[4.0, 0, 0, 0], [0, 4, 0, 0], [0, 0, 4, 0]])
+
+
+def blobs(seed, n):
+    rng = np.random.default_rng(seed)
+    return TRUTH[rng.integers(3, size=n)] + 0.3 * rng.standard_normal((n, 4))
+
+
+CLIENTS, SERVER = np.array_split(blobs(0, 3000), 300), blobs(1, 90)
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+def test_without_much_noise_every_release_has_a_use_and_clusters_are_found(unit):
+    found = run(InMemoryFederation(CLIENTS), prepare(Settings(3, 30.0, privacy_unit=unit, lloyd_steps=2), SERVER, 300), seed=0)
+    assert check_ledger(found) == {}
+    assert np.linalg.norm(TRUTH[:, None] - found.centers[None], axis=2).min(axis=1).max() < 0.2
+    assert found.remarks == ()
+
+
+@pytest.mark.parametrize(("unit", "subspace_steps"), [("point", 5), ("client", 3)])
+def test_where_there_is_only_noise_no_release_is_thrown_away(unit, subspace_steps):
+    prepared = prepare(Settings(3, 0.01, privacy_unit=unit, lloyd_steps=2), SERVER, 300)
+    federation = InMemoryFederation(CLIENTS)
+    with federation.open(prepared.plan, seed=0) as opened:
+        server_seed = opened.server_seed
+    found = run(federation, prepared, seed=0)
+    assert check_ledger(found) == {"subspace steps": subspace_steps, "lloyd sums": 2}
+    assert found.remarks[0].endswith("the centers are those of the server data alone")
+    ball = prepared.method.ball
+    server_centers = weighted_kmeans(ball.encode(SERVER), np.ones(len(SERVER)), 3, server_seed)
+    assert found.centers == pytest.approx(ball.decode(np.rint(server_centers)))
+    assert found.counts.shape == found.center_stddev.shape == (3,)
+    assert np.isfinite(found.counts).all()
+
+
+def test_steps_take_and_return_values_and_leave_nothing_behind():
+    """The same values give the same next step, but for the noise and the simulated units, which move on and do not matter without noise."""
+    prepared = prepare(Settings(3, float("inf"), lloyd_steps=3), SERVER, 300)
+    with InMemoryFederation(CLIENTS).open(prepared.plan, seed=0) as opened:
+        steps = prepared.method.bind(opened)
+        before = dict(vars(steps))
+        first = feddp_init(steps, feddp_proxies(steps), 3, 0)
+        second, again = steps.lloyd_centers(first), steps.lloyd_centers(first)
+        assert second.centers == pytest.approx(again.centers, abs=1e-6)
+        assert vars(steps) == before
+    assert first.proxies.server_weights.shape == (len(SERVER),)
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize("client_size", [None, 7])
+def test_parts_of_the_budget_add_up_to_the_split(steps, client_size):
+    method = RefinedMethod(PrivacyUnit.CLIENT, Ball(np.zeros(4), 5.0), 3, SERVER, steps, client_size)
+    requests = method.requests()
+    names = [release.name for release in requests]
+    assert ("client sizes" in names, "lloyd sums" in names) == (client_size is None, steps > 0)
+    spent = sum(release.times / release.noise_multiplier**2 for release in requests)
+    assert spent == pytest.approx(1.0 if client_size is None else 0.98)

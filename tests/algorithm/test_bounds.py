@@ -1,0 +1,99 @@
+"""Sources of bounds: units made up from server data, and noisy histograms of lengths."""
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.algorithm.histogram_bounds import HistogramBounds, Typical, geometric_edges, typical_length
+from feddp_kmeans.algorithm.looks import Bound, Frame, affordable_length, roomy
+from feddp_kmeans.algorithm.proxies import Shape
+from feddp_kmeans.algorithm.simulated_units import SimulatedBounds
+from feddp_kmeans.algorithm.tuning import BOUNDS
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import Ball
+
+QUIET = Release("sums", Mechanism.GAUSSIAN, 1.0, 1.0, 1e-3, 10)
+LOUD = Release("sums", Mechanism.GAUSSIAN, 1.0, 1.0, 1e6, 10)
+NONE = Release("sums", Mechanism.GAUSSIAN, 1.0, 1.0, 0.0, 10)
+ORIGIN = Frame.around(np.zeros((1, 3)))
+
+
+def simulated(points, unit=PrivacyUnit.POINT, size=1, n_points=1e5):
+    return SimulatedBounds(points, np.ones(len(points)), unit, size, np.random.default_rng(0), n_points)
+
+
+def at(lengths):
+    return np.column_stack([np.rint(lengths), np.zeros((len(lengths), 2))])
+
+
+def test_a_simulated_bound_is_met_by_a_typical_point():
+    bound = simulated(at(np.full(50, 3000.0))).of_sums(LOUD, ORIGIN, 0.5)
+    assert bound.count_weight == pytest.approx(0.5 * 3000)
+    assert bound.length == pytest.approx(np.hypot(3000, 1500), rel=1e-3)
+    assert bound.kept == pytest.approx(1.0, rel=1e-6)
+
+
+def test_heavy_tails_get_room_only_where_noise_is_cheap_and_in_full_space():
+    points = at(np.where(np.arange(400) % 10, 1000.0, 9000.0))
+    median = simulated(points).of_sums(LOUD, ORIGIN, 0.5).length
+    assert simulated(points).of_sums(QUIET, ORIGIN, 0.5).length > 5 * median
+    assert simulated(points, n_points=0.0).of_sums(LOUD, ORIGIN, 0.5).length == median
+    inside = Frame(np.zeros((1, 2)), np.zeros((1, 2)), np.eye(3)[:, :2], np.eye(3)[:, :2])
+    assert simulated(points).of_sums(QUIET, inside, 0.5).length == median
+    assert simulated(points, PrivacyUnit.CLIENT).of_sums(QUIET, ORIGIN, 0.5).length == median
+
+
+def test_units_of_many_points_send_longer_vectors():
+    points = at(np.random.default_rng(1).normal(0, 1000.0, 200))
+    one, many = (simulated(points, PrivacyUnit.CLIENT, size) for size in (1, 25))
+    assert many.of_sums(LOUD, ORIGIN, 0.5).length > 3 * one.of_sums(LOUD, ORIGIN, 0.5).length
+    assert many.moment_length() > 10 * one.moment_length()
+
+
+def test_points_without_weight_are_not_drawn():
+    points = at(np.array([1000.0, 5000.0]))
+    source = SimulatedBounds(points, np.array([1.0, 0.0]), PrivacyUnit.POINT, 1, np.random.default_rng(0))
+    assert source.of_sums(LOUD, ORIGIN, 1.0).count_weight == pytest.approx(1000.0)
+
+
+def test_without_noise_nothing_is_scaled_down():
+    bound = Bound.at(100.0, 5.0, 0.7, NONE)
+    assert bound.kept == 1.0
+    assert bound.length == pytest.approx(BOUNDS.unbounded * 100, rel=1e-3)
+    assert Bound.at(100.0, 5.0, 0.7, LOUD).kept == 0.7
+    assert roomy(0.0, LOUD) == 1.0
+
+
+def test_noise_of_an_affordable_bound_adds_the_stated_part_to_the_cost():
+    n, k, d, steps = 1e4, 5, 20, 3
+    length = affordable_length(LOUD, n, k, d, steps)
+    assert d * (length * LOUD.scale * k / n) ** 2 / steps == pytest.approx(BOUNDS.cheap)
+
+
+class Seen:
+    """Looks whose histogram of lengths is given."""
+
+    is_client_level = False
+
+    def __init__(self, length):
+        self.plan = {"bounds": QUIET}
+        self.length = length
+
+    def residual_lengths(self, ball, frame, count_weight, edges):
+        del ball, frame, count_weight
+        return np.bincount([np.searchsorted(edges, self.length)], [1000.0], minlength=len(edges) + 1)
+
+
+def test_a_histogram_bound_is_the_length_that_most_units_have():
+    shape = Shape(np.eye(3), np.ones(3), 3.0, 0.1)
+    source = HistogramBounds(Seen(2000.0), Ball(np.zeros(3), 1.0), shape, 4000.0, 1e4, 2)
+    bound = source.of_sums(LOUD, ORIGIN, 0.3)
+    assert 2000 / 2**0.5 <= bound.count_weight / 0.3 <= 2000 * 2**0.5
+    assert bound.length == pytest.approx(np.hypot(bound.count_weight / 0.3, bound.count_weight), rel=1e-3)
+    beyond = HistogramBounds(Seen(1e9), Ball(np.zeros(3), 1.0), shape, 4000.0, 1e4, 2).of_sums(LOUD, ORIGIN, 0.3)
+    assert beyond.count_weight == pytest.approx(0.3 * 4000)
+
+
+def test_where_nothing_stands_out_the_largest_edge_is_typical():
+    edges = geometric_edges(8.0, 5)
+    assert typical_length(np.zeros(6), 1.0, edges) == Typical(8.0, 1.0)
