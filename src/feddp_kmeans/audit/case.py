@@ -27,7 +27,7 @@ Clients = list[FloatArray]
 
 
 @dataclass(frozen=True)
-class Case:
+class AuditCase:
     """Settings on a made-up problem, whose points only their number and places matter of: the guarantee must hold for any."""
 
     settings: Settings

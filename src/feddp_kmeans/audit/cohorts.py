@@ -6,14 +6,14 @@ from itertools import combinations
 import numpy as np
 
 from feddp_kmeans._typing import BoolArray, FloatArray
-from feddp_kmeans.audit.attack import Finding
-from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.attack import AuditFinding
+from feddp_kmeans.audit.case import AuditCase
 
 _RUNS = 200
 STATISTICAL_CHECKS = 2
 
 
-def cohort_findings(case: Case, unit: FloatArray, chance: float) -> list[Finding]:
+def cohort_findings(case: AuditCase, unit: FloatArray, chance: float) -> list[AuditFinding]:
     """Return whether the unit's client takes part as often as stated, and in each release by itself; nothing where none is sampled."""
     from scipy import stats
 
@@ -27,14 +27,14 @@ def cohort_findings(case: Case, unit: FloatArray, chance: float) -> list[Finding
     joint = [int((took_part[:, a] & took_part[:, b]).sum()) for a, b in combinations(range(releases), 2)]
     together = min((float(stats.binom.sf(count - 1, runs, rate**2)) for count in joint), default=1.0)
     return [
-        Finding(
+        AuditFinding(
             "clients are drawn no more often than stated",
             "cohorts",
             f"at most {100 * times.max() / runs:.0f} % of the runs, {100 * rate:g} % stated",
             often < chance / releases,
             chance,
         ),
-        Finding(
+        AuditFinding(
             "each release draws its own clients",
             "cohorts",
             f"in two releases of one run at most {100 * max(joint, default=0) / runs:.0f} % of the time, {100 * rate**2:.0f} % expected",
@@ -44,7 +44,7 @@ def cohort_findings(case: Case, unit: FloatArray, chance: float) -> list[Finding
     ]
 
 
-def _took_part(case: Case, unit: FloatArray) -> BoolArray:
+def _took_part(case: AuditCase, unit: FloatArray) -> BoolArray:
     """Return in which run and which release the only client with points took part."""
     plan = case.plan
     silent = replace(plan, releases=tuple(replace(release, noise_multiplier=0.0) for release in plan.releases))

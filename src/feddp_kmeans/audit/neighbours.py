@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.attack import Finding
-from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.attack import AuditFinding
+from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.watch import Known, Watched
 from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -54,14 +54,14 @@ class Worst:
     reach: float
     """How far it moves the exact sum, in parts of what the release's noise is made for: above 1 the release is refuted."""
 
-    def finding(self, about: str) -> Finding:
+    def finding(self, about: str) -> AuditFinding:
         """Return what the search found."""
         n_rows = len(self.unit)
         what = f"a unit of {n_rows} point{'s' * (n_rows != 1)} moves the exact sum by {self.reach:.9g} of the stated sensitivity"
-        return Finding("no unit moves the sum beyond its sensitivity", about, what, self.reach > 1 + _TOLERANCE)
+        return AuditFinding("no unit moves the sum beyond its sensitivity", about, what, self.reach > 1 + _TOLERANCE)
 
 
-def worst_unit(case: Case, query: Watched) -> Worst:
+def worst_unit(case: AuditCase, query: Watched) -> Worst:
     """Return the unit that moves the query's sum most, alone or in company.
 
     Where no unit comes near the stated sensitivity because the query's bound is larger than any client, the query is tried with a bound
@@ -80,7 +80,7 @@ def _use(found: Worst) -> tuple[bool, bool, int]:
     return found.reach > 1 + _TOLERANCE, found.reach >= _NEAR, -len(found.unit)
 
 
-def _search(case: Case, query: Watched) -> Worst:
+def _search(case: AuditCase, query: Watched) -> Worst:
     best = Worst(query, np.zeros((1, case.dimension)), -1.0)
     tried = list(units(case, query))
     small = [unit for unit in tried if len(unit) < _REPEATS[-1]][::_IN_COMPANY]
@@ -93,7 +93,7 @@ def _search(case: Case, query: Watched) -> Worst:
     return max(best, _search_sparse(case, query), key=lambda found: found.reach)
 
 
-def _search_sparse(case: Case, query: Watched) -> Worst:
+def _search_sparse(case: AuditCase, query: Watched) -> Worst:
     """Return the worst of a few units whose clients hold sparse matrices: they have code of their own."""
     from scipy import sparse
 
@@ -107,7 +107,7 @@ def _search_sparse(case: Case, query: Watched) -> Worst:
     return found
 
 
-def worst_for_all(case: Case) -> FloatArray:
+def worst_for_all(case: AuditCase) -> FloatArray:
     """Return the unit that an attacker on a whole run learns most of: noise multipliers and times counted, releases added up."""
 
     def told(unit: FloatArray) -> float:
@@ -118,7 +118,7 @@ def worst_for_all(case: Case) -> FloatArray:
     return max(_whole_run_units(case, case.queries[0]), key=told)
 
 
-def units(case: Case, query: Watched) -> Iterator[FloatArray]:
+def units(case: AuditCase, query: Watched) -> Iterator[FloatArray]:
     """Yield units that may move this query most: at the edge, far out, on axes and diagonals, at centers, repeated and spread out."""
     spots = _spots(query, case.dimension)
     center, radius = _ball(query.public, case.dimension)
@@ -137,7 +137,7 @@ def units(case: Case, query: Watched) -> Iterator[FloatArray]:
     yield from (np.repeat(edge, times, axis=0) for times in (_REPEATS[-1], _TOO_MANY))
 
 
-def _whole_run_units(case: Case, query: Watched) -> Iterator[FloatArray]:
+def _whole_run_units(case: AuditCase, query: Watched) -> Iterator[FloatArray]:
     center, radius = _ball(query.public, case.dimension)
     for direction in (np.eye(case.dimension)[0], -np.eye(case.dimension)[-1]):
         spot = center + 1.0000001 * radius * direction

@@ -8,9 +8,9 @@ from typing import Any
 from feddp_kmeans._processes import side_by_side
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.audit import cohorts, releases
-from feddp_kmeans.audit.attack import FAILURE_CHANCE, Finding, Verdict
+from feddp_kmeans.audit.attack import FAILURE_CHANCE, AuditFinding, AttackVerdict
 from feddp_kmeans.audit.books import book_findings
-from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.neighbours import worst_for_all
 from feddp_kmeans.audit.noise_law import law_checks, law_findings
 from feddp_kmeans.audit.whole_runs import WHOLE, WholeRuns, judge, statistical_checks, whole_runs
@@ -30,9 +30,9 @@ _CHUNK = 50
 class Audit:
     """All that an audit found."""
 
-    case: Case
-    findings: tuple[Finding, ...]
-    verdicts: dict[str, Verdict] = field(repr=False)
+    case: AuditCase
+    findings: tuple[AuditFinding, ...]
+    verdicts: dict[str, AttackVerdict] = field(repr=False)
     """On every release that was attacked, and on whole runs."""
 
     @property
@@ -74,7 +74,7 @@ class _Part:
 
 
 def audit(
-    case: Case,
+    case: AuditCase,
     *,
     runs: int = RUNS,
     names: Sequence[str] = (),
@@ -97,15 +97,15 @@ def audit(
         return _audit(case, runs, [name for name in names or planned if name in made], jobs, failure_chance, on_part, whole_too=not names)
     except (FedDPError, BudgetError, ArithmeticError, ValueError, TypeError, IndexError) as error:
         told = f"{type(error).__name__}: {error}"
-        return Audit(case, (Finding("runs do not fail, whatever the points are", WHOLE, told, refuted=True),), {})
+        return Audit(case, (AuditFinding("runs do not fail, whatever the points are", WHOLE, told, refuted=True),), {})
 
 
 def _audit(
-    case: Case, runs: int, names: list[str], jobs: int, failure_chance: float, on_part: Callable[[int, int], None], *, whole_too: bool
+    case: AuditCase, runs: int, names: list[str], jobs: int, failure_chance: float, on_part: Callable[[int, int], None], *, whole_too: bool
 ) -> Audit:
     chance = failure_chance / _statistical_checks(case)
     findings = [*book_findings(case), *law_findings(chance, case.seed)]
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, AttackVerdict] = {}
     unit = worst_for_all(case)
     findings += cohorts.cohort_findings(case, unit, chance)
     parts = [_Part(release=name) for name in names]
@@ -127,11 +127,11 @@ def _audit(
     return Audit(case, tuple(findings), ordered)
 
 
-def _statistical_checks(case: Case) -> int:
+def _statistical_checks(case: AuditCase) -> int:
     return len(case.plan.releases) * releases.STATISTICAL_CHECKS + statistical_checks(case) + cohorts.STATISTICAL_CHECKS + law_checks()
 
 
-def _do(case: Case, part: _Part, unit: FloatArray, runs: int, chance: float) -> WholeRuns | releases.ReleaseAudit:
+def _do(case: AuditCase, part: _Part, unit: FloatArray, runs: int, chance: float) -> WholeRuns | releases.ReleaseAudit:
     if part.release is not None:
         return releases.audit_release(case, part.release, runs=_FOR_ONE * runs, chance=chance)
     return whole_runs(case, unit, range(part.first, part.end))

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.whole_audit import Audit, audit
 from feddp_kmeans.report.result import check_folder
 from feddp_kmeans.report.roc import roc_chart
@@ -20,7 +20,7 @@ _SHOWN = 12
 """Refuting findings that are printed; all are in the file."""
 
 
-def run_audit(case: Case, folder: Path, *, runs: int, names: Sequence[str], jobs: int, console: Console) -> tuple[Audit, list[Path]]:
+def run_audit(case: AuditCase, folder: Path, *, runs: int, names: Sequence[str], jobs: int, console: Console) -> tuple[Audit, list[Path]]:
     """Audit, write audit.json and roc.svg, and return what was found and the files."""
     check_folder(folder, force=True)
     with _progress(console) as on_part:

@@ -235,10 +235,10 @@ def audit(
       feddp audit --release "second moment" --runs 5000
 
     """
-    from feddp_kmeans.audit.case import Case
+    from feddp_kmeans.audit.case import AuditCase
     from feddp_kmeans.cli.audit import run_audit, show_audit
 
-    case = Case(settings, dimension, not without_server, seed)
+    case = AuditCase(settings, dimension, not without_server, seed)
     found, written = run_audit(case, folder, runs=runs, names=release or (), jobs=processes, console=err)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2))
