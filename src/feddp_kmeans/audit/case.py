@@ -101,7 +101,7 @@ class AuditCase:
 
     def known(self, clients: Sequence[FloatArray]) -> Known:
         """Return the exact sums of these clients."""
-        return Known(self.federation(clients), self.plan)
+        return Known(self.federation(clients), self.settings.unit)
 
     def run(self, clients: Sequence[FloatArray], number: int = 0) -> tuple[Watch, Clustering]:
         """Return one real run on these clients, and what was seen of it; every number has its own noise."""

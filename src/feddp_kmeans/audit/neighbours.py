@@ -4,7 +4,7 @@ One moved farther than the release's noise is made for refutes the release by it
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,21 +90,7 @@ def _search(case: AuditCase, query: Watched) -> Worst:
             reach = _reach(query, case.known(case.clients(others, unit)), before)
             if reach > best.reach and (reach > 1 + _TOLERANCE or reach > best.reach + _WORTH or len(unit) <= len(best.unit)):
                 best = Worst(query, unit, reach)
-    return max(best, _search_sparse(case, query), key=lambda found: found.reach)
-
-
-def _search_sparse(case: AuditCase, query: Watched) -> Worst:
-    """Return the worst of a few units whose clients hold sparse matrices: they have code of their own."""
-    from scipy import sparse
-
-    before = case.known(case.clients(case.nobody, None)).total(query)
-    found = Worst(query, np.zeros((1, case.dimension)), -1.0)
-    center, radius = _ball(query.public, case.dimension)
-    for reach, times in ((1.0, 1), (3.0, 1), (3.0, 30)):
-        unit = np.repeat(center + radius * reach * np.eye(case.dimension)[:1], 1 if case.is_point_level else times, axis=0)
-        known = case.known([sparse.csr_matrix(points) for points in case.clients(case.nobody, unit)])
-        found = max(found, Worst(query, unit, _reach(query, known, before)), key=lambda one: one.reach)
-    return found
+    return best
 
 
 def worst_for_all(case: AuditCase) -> FloatArray:
@@ -120,7 +106,7 @@ def worst_for_all(case: AuditCase) -> FloatArray:
 
 def units(case: AuditCase, query: Watched) -> Iterator[FloatArray]:
     """Yield units that may move this query most: at the edge, far out, on axes and diagonals, at centers, repeated and spread out."""
-    spots = _spots(query, case.dimension)
+    spots = single_points(query.public, case.dimension)
     center, radius = _ball(query.public, case.dimension)
     edge = center + radius * np.eye(case.dimension)[:1]
     middle = _at_a_center(query, center)
@@ -130,7 +116,7 @@ def units(case: AuditCase, query: Watched) -> Iterator[FloatArray]:
         yield from (spot[None] for spot in spots)
         return
     yield from (np.repeat(spot[None], times, axis=0) for spot in spots for times in _REPEATS[:-1])
-    places = _lifted(query)
+    places = _lifted(query.public)
     yield from (np.repeat(spot, times, axis=0) for spot in (edge, middle) for times in _MORE_REPEATS)
     for spread in (spots, *((places,) if places is not None else ())):
         yield from (np.tile(spread, (times, 1)) for times in (1, 30))
@@ -151,22 +137,22 @@ def _reach(query: Watched, known: Known, before: FloatArray) -> float:
     return float(norm / release.integer_sensitivity) if np.isfinite(norm) else math.inf
 
 
-def _spots(query: Watched, dimension: int) -> FloatArray:
-    """Return single points worth trying for a query."""
+def single_points(public: Mapping[str, Any], dimension: int) -> FloatArray:
+    """Return single points worth trying for a query with these public arguments."""
     rng = np.random.default_rng(2)
-    center, radius = _ball(query.public, dimension)
+    center, radius = _ball(public, dimension)
     axes = np.eye(dimension)
     directions = np.concatenate([axes, -axes[:1], np.ones((1, dimension)) / math.sqrt(dimension)])
     drawn = rng.standard_normal((_RANDOM, dimension))
     spots = [center + radius * reach * direction for reach in _REACHES for direction in directions]
     spots += [center + radius * row / np.linalg.norm(row) for row in drawn]
-    places = _lifted(query)
+    places = _lifted(public)
     if places is not None:
         spots += [*places[:8], *(places[:4] + radius * axes[0])]
     return np.array(spots)
 
 
-def _ball(public: dict[str, Any], dimension: int) -> tuple[FloatArray, float]:
+def _ball(public: Mapping[str, Any], dimension: int) -> tuple[FloatArray, float]:
     """Return the ball that a query clips to; for a query without one, a ball that its edges or its box span."""
     if "low" in public:
         low, high = np.asarray(public["low"]), np.asarray(public["high"])
@@ -179,13 +165,12 @@ def _ball(public: dict[str, Any], dimension: int) -> tuple[FloatArray, float]:
 
 def _at_a_center(query: Watched, otherwise: FloatArray) -> FloatArray:
     """Return the place of the query's first cluster, as one row; the given one where it has none."""
-    places = _lifted(query)
+    places = _lifted(query.public)
     return otherwise[None] if places is None else places[:1]
 
 
-def _lifted(query: Watched) -> FloatArray | None:
+def _lifted(public: Mapping[str, Any]) -> FloatArray | None:
     """Return the query's cluster centers as points of the data's own space; None where it has none."""
-    public = query.public
     if "centers" not in public or "radius" not in public:
         return None
     centers, projection = np.asarray(public["centers"], dtype=np.float64), public.get("projection")

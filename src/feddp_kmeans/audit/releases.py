@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.attack import AuditFinding, AttackVerdict, likelihood_score, sampled_score, verdict_on
+from feddp_kmeans.audit.attack import AttackVerdict, AuditFinding, likelihood_score, sampled_score, verdict_on
 from feddp_kmeans.audit.case import AuditCase, Clients
 from feddp_kmeans.audit.claim import PrivacyClaim, claim_of
 from feddp_kmeans.audit.neighbours import Worst, worst_unit

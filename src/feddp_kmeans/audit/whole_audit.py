@@ -8,7 +8,7 @@ from typing import Any
 from feddp_kmeans._processes import side_by_side
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.audit import cohorts, releases
-from feddp_kmeans.audit.attack import FAILURE_CHANCE, AuditFinding, AttackVerdict
+from feddp_kmeans.audit.attack import FAILURE_CHANCE, AttackVerdict, AuditFinding
 from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.neighbours import worst_for_all

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.attack import AuditFinding, AttackVerdict, likelihood_score, sampled_score, verdict_on
+from feddp_kmeans.audit.attack import AttackVerdict, AuditFinding, likelihood_score, sampled_score, verdict_on
 from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.claim import claim_of
 from feddp_kmeans.audit.noise_law import CHECKS, Noise, independence_finding, noise_findings
