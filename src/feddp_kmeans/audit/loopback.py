@@ -24,8 +24,9 @@ class LoopbackTransport:
     def __init__(self, sites: Sequence[Participant]) -> None:
         self._sites = dict(enumerate(sites, 1))
         self.absent: set[int] = set()
+        self.requests: list[tuple[int, bytes]] = []
         self.replies: list[tuple[int, bytes]] = []
-        """What the sites sent, and which site it was."""
+        """What the sites were sent and what they answered, and which site it was."""
 
     def nodes(self) -> list[int]:
         """Return who is connected."""
@@ -34,10 +35,10 @@ class LoopbackTransport:
     def exchange(self, requests: Mapping[int, bytes], timeout: float, patient: Collection[int]) -> dict[int, bytes | Lost]:
         """Return the answers of all sites but the absent ones."""
         del timeout, patient
-        sent: dict[int, bytes | Lost] = {
-            node: self._sites[node].handle(asked) for node, asked in requests.items() if node not in self.absent
-        }
-        self.replies += [(node, reply) for node, reply in sent.items() if isinstance(reply, bytes)]
+        present = {node: asked for node, asked in requests.items() if node not in self.absent}
+        sent = {node: self._sites[node].handle(asked) for node, asked in present.items()}
+        self.requests += present.items()
+        self.replies += sent.items()
         return {node: sent.get(node, Lost("it does not answer")) for node in requests}
 
 

@@ -41,13 +41,15 @@ class Noise:
     release: Release
     released: FloatArray
     exact: FloatArray
+    more: float = 1.0
+    """How many times the release's own scale the noise must have: more than 1 where it is added in shares that outnumber the needed."""
 
     @property
     def normal(self) -> FloatArray:
         """Return the noise, turned into what would be standard normal draws if its law is the stated one."""
         from scipy import special
 
-        scaled = (self.released - self.exact) / self.release.scale
+        scaled = (self.released - self.exact) / (self.more * self.release.scale)
         if self.release.mechanism is Mechanism.GAUSSIAN:
             return np.asarray(scaled)
         tails = np.minimum(0.5 * np.exp(-np.abs(scaled)), 0.5)

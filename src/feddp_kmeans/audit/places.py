@@ -45,7 +45,8 @@ class Place:
     units: tuple[PrivacyUnit, ...] = tuple(PrivacyUnit)
     samples: bool = True
     """Whether clients can be sampled there."""
-    gaussian_only: bool = False
+    secure_sum: bool = False
+    quick: bool = True
 
     def using(self) -> AbstractContextManager[None]:
         """Compute with the engine of this place inside a ``with`` block."""
@@ -63,11 +64,13 @@ def places() -> list[Place]:
         Place("sparse rows, compiled kernels", lambda clients, _: InMemoryFederation([_sparse(p) for p in clients]), Engine.NUMBA)
         if available()
         else None,
-        Place("batches on threads", lambda clients, _: LocalFederation(_InPieces(clients))),
+        Place("batches on threads", lambda clients, _: LocalFederation(_InPieces(clients)), quick=False),
         Place("files", lambda clients, _: _files(clients)),
         Place("kept on record", lambda clients, _: _recorded(clients)),
-        Place("sites, aggregator", lambda clients, unit: LoopbackFederation(clients, unit=unit, trust=Trust.AGGREGATOR)),
-        Place("sites, secure sum", lambda clients, unit: LoopbackFederation(clients, unit=unit), samples=False, gaussian_only=True),
+        Place("sites, aggregator", lambda clients, unit: LoopbackFederation(clients, unit=unit, trust=Trust.AGGREGATOR), quick=False),
+        Place(
+            "sites, secure sum", lambda clients, unit: LoopbackFederation(clients, unit=unit), samples=False, secure_sum=True, quick=False
+        ),
         _dask_place(),
         _torch_place(),
     ]
@@ -78,17 +81,26 @@ def exact_sums(place: Place, clients: Sequence[FloatArray], queries: Sequence[Qu
     """Return the sums without noise of queries of one unit, all in one run, in integer steps."""
     unit = queries[0].statistic.unit
     releases = [silent(query, f"query {index}") for index, query in enumerate(queries)]
+    plan = Plan(unit, float("inf"), 1e-6, tuple(releases))
     with place.using():
-        federation = place.make(clients, unit)
-        federation.begin(Plan(unit, float("inf"), 1e-6, tuple(releases)), seed=0)
-        answers = [federation.noisy_sum(q.statistic, r, **q.public) for q, r in zip(queries, releases, strict=True)]
-    return [np.rint(answer).astype(np.int64) for answer in answers]
+        found = answers(place.make(clients, unit), plan, list(zip(queries, releases, strict=True)), seed=0)
+    return [np.rint(answer).astype(np.int64) for answer in found]
+
+
+def answers(federation: Federation, plan: Plan, asked: Sequence[tuple[Query, Release]], seed: int | None) -> list[FloatArray]:
+    """Return what a federation answers in one run under this plan."""
+    federation.begin(plan, seed)
+    return [federation.noisy_sum(query.statistic, release, **query.public) for query, release in asked]
 
 
 def silent(query: Query, name: str, times: int = 1) -> Release:
     """Return a release of this query without noise, in integer steps."""
     bound = query.sensitivity.l2
     return Release(name, Mechanism.GAUSSIAN, bound, bound, 0.0, query.size, times)
+
+
+def _secure_sum(clients: Sequence[FloatArray], unit: PrivacyUnit) -> Federation:
+    return LoopbackFederation(clients, unit=unit)
 
 
 def _recorded(clients: Sequence[FloatArray]) -> Federation:

@@ -18,6 +18,10 @@ from feddp_kmeans.statistics.paper_sums import COUNT_STEPS, MEAN_STEPS
 from feddp_kmeans.statistics.query import Query
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT
 
+_USUAL_ROUNDING = 1e-3
+_SCALES = 0.03
+"""By how much rounding may change what one unit adds, in parts of the sensitivity; second moments of points are scaled in steps of 1 %."""
+
 Public = dict[str, Any]
 
 
@@ -36,6 +40,16 @@ def reference_sum(query: Query, clients: Sequence[FloatArray]) -> FloatArray:
 def known_statistics() -> frozenset[str]:
     """Return the names of the statistics that have a reference."""
     return frozenset(_CONTRIBUTIONS)
+
+
+def rounding(query: Query) -> float:
+    """Return by how much rounding may change what one unit adds, in parts of the sensitivity.
+
+    A coordinate is rounded to one step. Residuals and moments are in parts of their bound, which may be a few steps only.
+    """
+    name, bound = query.statistic.name, query.public.get("bound", math.inf)
+    length = math.sqrt(bound) if name.endswith("second-moment") else bound if name.endswith("residuals") else math.inf
+    return max(_SCALES if name == "point-second-moment" else _USUAL_ROUNDING, 3 * math.sqrt(query.dimension) / length)
 
 
 def _steps(points: FloatArray, public: Public) -> FloatArray:
@@ -103,7 +117,7 @@ def _moment(points: FloatArray, public: Public) -> tuple[FloatArray, float]:
 
 def _bounded_moment(points: FloatArray, public: Public) -> FloatArray:
     vector, length = _moment(points, public)
-    return vector * (MOMENT_STEPS / max(public["bound"], length))
+    return np.asarray(vector * (MOMENT_STEPS / max(public["bound"], length)))
 
 
 def _residuals(points: FloatArray, public: Public) -> FloatArray:
@@ -117,13 +131,13 @@ def _residuals(points: FloatArray, public: Public) -> FloatArray:
 
 def _bounded_residuals(points: FloatArray, public: Public) -> FloatArray:
     table = _residuals(points, public)
-    return table * (BOUNDED_STEPS / max(public["bound"], float(np.sqrt((table**2).sum()))))
+    return np.asarray(table * BOUNDED_STEPS / max(public["bound"], float(np.sqrt((table**2).sum()))))
 
 
 def _class(length: float, public: Public) -> FloatArray:
     edges = public["edges"]
     place = sum(bool(edge < length) for edge in edges)
-    return np.eye(len(edges) + 1)[place]
+    return np.asarray(np.eye(len(edges) + 1)[place])
 
 
 def _shares(points: FloatArray, public: Public) -> FloatArray:
@@ -131,7 +145,7 @@ def _shares(points: FloatArray, public: Public) -> FloatArray:
 
 
 def _size_class(points: FloatArray, _: Public) -> FloatArray:
-    return np.eye(SIZE_CLASSES)[min(len(points).bit_length() - 1, SIZE_CLASSES - 1)]
+    return np.asarray(np.eye(SIZE_CLASSES)[min(len(points).bit_length() - 1, SIZE_CLASSES - 1)])
 
 
 def _cell(points: FloatArray, public: Public) -> FloatArray:

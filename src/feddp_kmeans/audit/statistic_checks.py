@@ -15,17 +15,13 @@ from feddp_kmeans.audit.attack import AuditFinding
 from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.neighbours import single_points, worst_unit
 from feddp_kmeans.audit.places import Place, exact_sums, places
-from feddp_kmeans.audit.reference import known_statistics, reference_sum
+from feddp_kmeans.audit.reference import known_statistics, reference_sum, rounding
 from feddp_kmeans.audit.watch import Watched
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.query import Query, Statistic
-
-_ROUNDING = {"point-second-moment": 0.03}
-_USUAL_ROUNDING = 1e-3
-"""By how much rounding may change what one unit adds, in parts of the sensitivity. Second moments of points are scaled in steps of 1 %."""
 
 _SIZES = (7, 0, 1, 33, 4)
 """Points of the clients: none, one, few, and more than one power of two."""
@@ -47,8 +43,8 @@ class Shape:
     """The bound, in parts of what a point at the edge of the ball adds."""
 
 
-SHAPES = (Shape(3, 2, None, 0.1, 3.0), Shape(5, 50, 2, 0.5, 0.4), Shape(24, 3, 4, 40.0, 1.0))
-"""Few centers and a loose bound; many, in a subspace, with a tight bound; many coordinates, far from the origin."""
+SHAPES = (Shape(3, 2, None, 0.1, 0.7), Shape(5, 50, 2, 0.5, 0.4), Shape(24, 3, 4, 40.0, 1.0))
+"""Few centers; many, in a subspace, with a tight bound; many coordinates, far from the origin."""
 
 
 def statistic_findings(names: Sequence[str] | None = None, shapes: Sequence[Shape] = SHAPES) -> list[AuditFinding]:
@@ -61,7 +57,7 @@ def statistic_findings(names: Sequence[str] | None = None, shapes: Sequence[Shap
             queries = [Query(statistic, arguments(statistic, shape), shape.dimension) for statistic in own]
             findings += [_value(query, shape) for query in queries if query.statistic.name in known_statistics()]
             findings += _bits(queries, shape)
-            findings += [found for query in queries if shape is shapes[0] for found in _sensitivity(query)]
+            findings += [found for query in queries if shape is SHAPES[0] for found in _sensitivity(query)]
     return findings
 
 
@@ -130,11 +126,9 @@ def _value(query: Query, shape: Shape) -> AuditFinding:
     name, clients = query.statistic.name, made_up_clients(shape)
     found = exact_sums(places()[0], clients, [query])[0]
     units = sum(_SIZES) if query.statistic.unit is PrivacyUnit.POINT else len(_SIZES)
-    off = float(np.linalg.norm(found - reference_sum(query, clients)) / (query.sensitivity.l2 * np.sqrt(units)))
-    told = f"it is {off:.1e} sensitivities from the slow reference"
-    return AuditFinding(
-        "a statistic is what it is stated to be", f"{name}, {_said(shape)}", told, off > _ROUNDING.get(name, _USUAL_ROUNDING)
-    )
+    off = float(np.linalg.norm(found - reference_sum(query, clients)) / (query.sensitivity.l2 * units))
+    told = f"it is {off:.1e} sensitivities a unit from the slow reference"
+    return AuditFinding("a statistic is what it is stated to be", f"{name}, {_said(shape)}", told, off > rounding(query))
 
 
 def _bits(queries: Sequence[Query], shape: Shape) -> list[AuditFinding]:
@@ -142,7 +136,7 @@ def _bits(queries: Sequence[Query], shape: Shape) -> list[AuditFinding]:
     unit = queries[0].statistic.unit
     spots = single_points(queries[-1].public, shape.dimension)
     clients = [*made_up_clients(shape), spots[np.abs(spots).max(axis=1) < _FAR].astype(np.float32).astype(np.float64)]
-    here, *others = (place for place in places() if unit in place.units)
+    here, *others = (place for place in places() if unit in place.units and (place.quick or shape is SHAPES[1]))
     expected = exact_sums(here, clients, queries)
     return [_same_bits(place, clients, queries, expected, shape) for place in others]
 
