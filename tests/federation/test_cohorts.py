@@ -29,7 +29,7 @@ from feddp_kmeans.statistics.query import Query
 from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
 from feddp_kmeans.tables.client_files import open_clients
 from tests.network import loopback
-from tests.statistics.test_statistics import CLIENT_CASES, DIMENSION, names
+from tests.statistics.cases import CLIENT_CASES, DIMENSION, names
 
 FALSE_ALARM = 1e-9
 """Chance that one side of one check of the law fails for right cohorts: streams are not seeded."""

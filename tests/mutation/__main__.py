@@ -1,12 +1,17 @@
 """Plant every bug in a copy of the tree and see whether a test fails.
 
-    python -m tests.mutation [--near] [part of a name ...]
+    python -m tests.mutation [--near | --list] [part of a name ...]
 
-Prints a line a bug: the test that caught it, or SURVIVED. Ends with 1 if any survived. The tests near the bug are run first, and all others
-only where those pass; not at all with --near. Takes an hour.
+Prints one line per bug: the test that caught it, SURVIVED, or LOST if the text to change is not in the source any more. Ends with 1 if any
+survived or was lost. The tests near the bug run first, and all others only if those pass; not at all with --near. Takes an hour.
+
+Bugs are found by a piece of text, in the file of a given name or else in any other. `make test` does not look at them, so that code can be
+moved and renamed freely; whoever does so sees here which bugs have to be written anew.
 """
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,13 +21,13 @@ from pathlib import Path
 from tests.mutation.mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
-SOURCE = "src/feddp_kmeans"
+SOURCES = ("src", "studies")
 
 
 def copy_of_the_tree(folder: Path) -> None:
     """Copy what the tests need."""
     for name in (
-        "src",
+        *SOURCES,
         "tests",
         "docs",
         "examples",
@@ -39,14 +44,32 @@ def copy_of_the_tree(folder: Path) -> None:
             shutil.copy(ROOT / name, folder / name)
 
 
-def caught_by(mutant: Mutant, folder: Path, *, near: bool) -> str | None:
+def planted(mutant: Mutant, folder: Path) -> tuple[Path, str] | None:
+    """Return the file that holds the text to change, and its source with the bug; None if the text is not there exactly once.
+
+    The file of that name is searched first and then all others; where lines break does not matter.
+    """
+    inner = mutant.before.strip()
+    ahead, _, behind = mutant.before.partition(inner)
+    text = re.compile(ahead + r"\s+".join(re.escape(part) for part in inner.split()) + behind)
+    files = [path for source in SOURCES for path in sorted((folder / source).rglob("*.py")) if "tests" not in path.parts]
+    for chosen in ([path for path in files if path.name == mutant.file], files):
+        found = [(path, source) for path in chosen for source in (path.read_text(encoding="utf-8"),) for _ in text.findall(source)]
+        if len(found) == 1:
+            path, source = found[0]
+            changed = text.sub(lambda _: mutant.after, source)
+            ast.parse(changed)
+            return path, changed
+    return None
+
+
+def caught_by(mutant: Mutant, path: Path, changed: str, folder: Path, *, near: bool) -> str | None:
     """Plant the bug; return the first test that fails, if any does."""
-    path = folder / SOURCE / mutant.file
     right = path.read_text(encoding="utf-8")
-    path.write_text(right.replace(mutant.before, mutant.after), encoding="utf-8")
+    path.write_text(changed, encoding="utf-8")
     try:
         found = first_failure(folder, *mutant.tests)
-        return found if found or near else first_failure(folder, "-n", "2", "tests")
+        return found if found or near else first_failure(folder, "-n", "2", "tests", "studies")
     finally:
         path.write_text(right, encoding="utf-8")
 
@@ -54,7 +77,10 @@ def caught_by(mutant: Mutant, folder: Path, *, near: bool) -> str | None:
 def first_failure(folder: Path, *what: str) -> str | None:
     """Return the name of the first test that fails, or what pytest said last."""
     options = ["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "--ignore=tests/mutation", "--ignore=tests/end_to_end"]
-    environment = os.environ | {"PYTHONPATH": str(folder / "src"), "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / ".hypothesis")}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(str(folder / source) for source in SOURCES),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / ".hypothesis"),
+    }
     command = [sys.executable, "-m", "pytest", *options, *what]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1800, check=False)
     if done.returncode == 0:
@@ -64,22 +90,27 @@ def first_failure(folder: Path, *what: str) -> str | None:
 
 
 def main() -> int:
-    """Try all bugs, or those whose name or file holds one of the arguments."""
-    near = "--near" in sys.argv
-    wanted = [part for part in sys.argv[1:] if part != "--near"]
-    survived = 0
+    """Try all bugs, or those whose name or file holds one of the arguments; with --list, only look whether they can be planted."""
+    flags = {part for part in sys.argv[1:] if part.startswith("--")}
+    wanted = [part for part in sys.argv[1:] if part not in flags]
+    chosen = [one for one in MUTANTS if not wanted or any(part in one.name or part in one.file for part in wanted)]
+    bad = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_of_the_tree(folder)
-        for mutant in MUTANTS:
-            if wanted and not any(part in mutant.name or part in mutant.file for part in wanted):
+        for mutant in chosen:
+            place = planted(mutant, folder)
+            if place is None:
+                verdict, found = "LOST", None
+            elif "--list" in flags:
                 continue
-            found = caught_by(mutant, folder, near=near)
-            survived += found is None
-            verdict = "SURVIVED" if found is None else "caught  "
-            sys.stdout.write(f"{verdict}  {mutant.file}: {mutant.name}  {found or ''}\n")
+            else:
+                found = caught_by(mutant, *place, folder, near="--near" in flags)
+                verdict = "caught" if found else "SURVIVED"
+            bad += found is None
+            sys.stdout.write(f"{verdict:8}  {mutant.file}: {mutant.name}  {found or ''}\n")
             sys.stdout.flush()
-    return int(survived > 0)
+    return int(bad > 0)
 
 
 if __name__ == "__main__":

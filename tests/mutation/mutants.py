@@ -32,7 +32,12 @@ def _in(file: str, tests: tuple[str, ...], *bugs: tuple[str, str, str]) -> list[
 
 MUTANTS = [
     *_in(
-        "privacy/noise.py",
+        "query.py",
+        STATISTICS,
+        ("sums of clients in pieces", "return self.unit is PrivacyUnit.CLIENT", "return False"),
+    ),
+    *_in(
+        "noise.py",
         ("tests/privacy/test_noise.py", "tests/privacy/test_mechanism.py", *PRIVACY),
         ("gaussian of half the variance", "** 2 / (2 * sigma**2), dtype", "** 2 / (sigma**2), dtype"),
         ("laplace of half the scale", "1 + _geometric(stream, scale, count)", "1 + _geometric(stream, max(1, scale // 2), count)"),
@@ -51,7 +56,7 @@ MUTANTS = [
         ("a key stream used for ever", "self._used > _REKEY_BYTES or", "False or"),
     ),
     *_in(
-        "privacy/mechanism.py",
+        "mechanism.py",
         ("tests/privacy/test_mechanism.py", "tests/privacy/test_noise.py", "tests/privacy/test_plan.py", *PRIVACY),
         (
             "noise on all values but the last",
@@ -82,7 +87,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/accounting.py",
+        "accounting.py",
         ("tests/privacy/test_accounting.py", *PRIVACY),
         (
             "gaussians composed without squares",
@@ -102,7 +107,7 @@ MUTANTS = [
         ("no noise is free", "return math.inf\n    plain", "return 0.0\n    plain"),
     ),
     *_in(
-        "privacy/plan.py",
+        "plan.py",
         ("tests/privacy/test_plan.py", "tests/privacy/test_accounting.py", *PRIVACY),
         (
             "a little less noise",
@@ -130,7 +135,7 @@ MUTANTS = [
         ("a classical gaussian beyond epsilon 1", "return max(classical, 1.0 / gaussian_mu(epsilon, delta))", "return classical"),
     ),
     *_in(
-        "privacy/ledger.py",
+        "ledger.py",
         ("tests/privacy/test_plan.py", "tests/privacy/test_mechanism.py", *PRIVACY),
         ("one release too many", "if count >= release.times:", "if count > release.times:"),
         ("releases outside the plan", "if release not in self.plan.releases:", "if False:"),
@@ -139,7 +144,7 @@ MUTANTS = [
         ("what was booked is forgotten", "self._booked[release] = count + 1", "self._booked[release] = 1"),
     ),
     *_in(
-        "statistics/fixed_point.py",
+        "fixed_point.py",
         STATISTICS,
         (
             "a ball twice as large",
@@ -159,13 +164,13 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/encode_kernel.py",
+        "encode_kernel.py",
         ("tests/conformance/test_engines.py", "tests/statistics/test_engine.py"),
         ("compiled: a ball twice as large", "if square > resolution * resolution:", "if square > 4 * resolution * resolution:"),
         ("compiled: rounding beyond the ball", "np.trunc(shortened) if beyond else np.rint(shortened)", "np.rint(shortened)"),
     ),
     *_in(
-        "statistics/paper_sums.py",
+        "paper_sums.py",
         STATISTICS,
         (
             "Delta for Delta squared",
@@ -190,7 +195,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/residual_sums.py",
+        "residual_sums.py",
         STATISTICS,
         ("counts outside the bound", "lengths = np.sqrt(squares + weight**2)", "lengths = np.sqrt(squares)"),
         (
@@ -212,7 +217,7 @@ MUTANTS = [
         ("scales of points rounded up", "np.maximum(np.ceil(_LEVELS", "np.maximum(np.floor(_LEVELS"),
     ),
     *_in(
-        "statistics/arithmetic.py",
+        "arithmetic.py",
         STATISTICS,
         (
             "an encoding remembered under another radius",
@@ -222,12 +227,12 @@ MUTANTS = [
         ("labels remembered under other centers", "for array in (center, projection, centers)))", "for array in (center, projection)))"),
     ),
     *_in(
-        "statistics/nearest.py",
+        "nearest.py",
         STATISTICS,
         ("labels by float32 alone", "if unsure.any():", "if False:"),
     ),
     *_in(
-        "federation/base.py",
+        "base.py",
         FEDERATION,
         ("a more sensitive statistic", "if not stated <= release.integer_sensitivity * (1 + _TOLERANCE):", "if False:"),
         ("a statistic of another unit", "if statistic.unit is not unit:", "if False:"),
@@ -242,10 +247,9 @@ MUTANTS = [
             "bits: Array = np.uint64(2) * np.random.default_rng(1).integers(0, 2**63, self.n_clients, dtype=np.uint64)",
         ),
         ("points sampled with their clients", "if rate < 1 and not statistic.whole_clients:", "if False:"),
-        ("sums of clients in pieces", "return self.unit is PrivacyUnit.CLIENT", "return False"),
     ),
     *_in(
-        "federation/local.py",
+        "local.py",
         FEDERATION,
         (
             "one stream for all releases",
@@ -256,13 +260,13 @@ MUTANTS = [
         ("points of the last run", "self._forget()\n        super().begin", "super().begin"),
     ),
     *_in(
-        "silos/batches.py",
+        "batches.py",
         FEDERATION,
         ("rows that are not numbers", "copied = points[np.flatnonzero(finite)]", "copied = points"),
         ("rows dropped, sizes kept", "sizes = np.bincount(owners[finite], minlength=len(sizes))", "sizes = sizes * 1"),
     ),
     *_in(
-        "network/participant.py",
+        "participant.py",
         ("tests/network/test_participant.py", "tests/conformance/test_remote.py", "tests/federation"),
         ("agreed to and not booked", "self._policy.book(terms, self._odometer)", "pass"),
         ("any terms", "self._policy.check(terms)", "pass"),
@@ -274,7 +278,7 @@ MUTANTS = [
         ("an old session", "if session.hex() in state.sessions or", "if"),
     ),
     *_in(
-        "network/terms.py",
+        "terms.py",
         ("tests/network/test_terms.py", "tests/network/test_participant.py", "tests/federation"),
         ("noise shared between all", "return self.threshold - self.colluders if", "return self.threshold if"),
         ("a plan that says less than it spends", "if self.epsilon_spent > self.plan.epsilon:", "if False:"),
@@ -285,19 +289,19 @@ MUTANTS = [
         ("the wrong unit", "if plan.unit is not self.unit:", "if False:"),
     ),
     *_in(
-        "federation/recorded.py",
+        "recorded.py",
         ("tests/federation/test_recorded.py", "tests/cli/test_fit.py"),
         ("fresh noise for what was released", "if path.exists():", "if False:"),
         ("a release seen before it is kept", "write_whole(path, content)", "pass"),
     ),
     *_in(
-        "network/secure_sum/session_terms.py",
+        "session_terms.py",
         ("tests/network/secure_sum",),
         ("half of the parties are enough", "if 2 * self.threshold <= n + self.colluders:", "if 2 * self.threshold <= n:"),
         ("any threshold", "if 2 * self.threshold <= n + self.colluders:", "if False:"),
     ),
     *_in(
-        "algorithm/methods/paper.py",
+        "paper.py",
         ("tests/privacy/test_plan.py", *METHODS),
         (
             "Delta for Delta squared in the plan",
@@ -311,7 +315,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/mechanism.py",
+        "mechanism.py",
         ("tests/privacy", "tests/audit"),
         (
             "little noise is none",
@@ -326,7 +330,7 @@ MUTANTS = [
         ("room for no noise", "return 2.0 ** (62 - self._shift)", "return 2.0**63"),
     ),
     *_in(
-        "privacy/noise.py",
+        "noise.py",
         ("tests/privacy/test_noise.py", "tests/privacy", "tests/audit"),
         (
             "noise that repeats after a chunk",
@@ -336,7 +340,7 @@ MUTANTS = [
         ("one key a process", "        return os.urandom(32)", "        return hashlib.sha256(b'%d' % os.getpid()).digest()"),
     ),
     *_in(
-        "algorithm/methods/paper.py",
+        "paper.py",
         ("tests/privacy/test_plan.py", "tests/algorithm/test_clustering.py"),
         (
             "Theorem 1 without its Lloyd steps",
@@ -345,29 +349,29 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/ledger.py",
+        "ledger.py",
         ("tests/privacy/test_plan.py", "tests/network/test_remote.py", "tests/report"),
         ("repetitions are not told as spent", "[replace(release, times=count) for", "[replace(release, times=min(count, 1)) for"),
         ("epsilon without its decimals", 'f"e^{self.epsilon:g}, up to', 'f"e^{self.epsilon:.0f}, up to'),
         ("the spent epsilon is promised", 'f"e^{self.epsilon:g}, up to', 'f"e^{self.epsilon_spent / 2:g}, up to'),
     ),
     *_in(
-        "statistics/clipping.py",
+        "clipping.py",
         ("tests/statistics/test_fixed_point.py", "tests/statistics/test_statistics.py", "tests/network/test_adversaries.py"),
         ("lengths that overflow", "LARGEST = 1e150", "LARGEST = 1e300"),
     ),
     *_in(
-        "statistics/kernels.py",
+        "kernels.py",
         ("tests/statistics/test_nearest.py", "tests/conformance/test_engines.py"),
         ("compiled: labels by float32 alone", "return label if second < least else -1, float(least)", "return label, float(least)"),
     ),
     *_in(
-        "statistics/paper_sums.py",
+        "paper_sums.py",
         STATISTICS,
         ("counts of clients rounded up", "np.floor(counts * factor[:, None])", "np.ceil(counts * factor[:, None])"),
     ),
     *_in(
-        "statistics/arithmetic.py",
+        "arithmetic.py",
         STATISTICS,
         ("an empty client has its neighbour's points", "held = batch.sizes > 0\n", "held = batch.starts[:-1] < len(rows)\n"),
         (
@@ -382,7 +386,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/residual_sums.py",
+        "residual_sums.py",
         STATISTICS,
         ("sums of residuals that are not exact", "rows = max(1, int(2.0**53 / (max(", "rows = max(1 << 20, int(2.0**53 / (max("),
         (
@@ -398,12 +402,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/nearest.py",
+        "nearest.py",
         ("tests/statistics/test_nearest.py", *STATISTICS),
         ("labels a little unsure", "best - 2 * slack", "best - slack / 64"),
     ),
     *_in(
-        "statistics/norms.py",
+        "norms.py",
         STATISTICS,
         (
             "a point in two cells",
@@ -417,7 +421,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/base.py",
+        "base.py",
         (
             "tests/federation/test_local.py",
             "tests/conformance/test_federations.py",
@@ -434,7 +438,7 @@ MUTANTS = [
         ("queries told apart by their arguments alone", "parts = [statistic.name.encode()]", 'parts = [b""]'),
     ),
     *_in(
-        "silos/batches.py",
+        "batches.py",
         ("tests/federation/test_local.py", "tests/federation", "tests/audit"),
         (
             "a cohort that is kept",
@@ -453,7 +457,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/in_memory.py",
+        "in_memory.py",
         ("tests/federation/test_local.py", "tests/conformance/test_federations.py", "tests/silos/test_streaming.py"),
         (
             "groups in the order of the table",
@@ -462,7 +466,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/dask_clients.py",
+        "dask_clients.py",
         ("tests/test_raw_points.py", "tests/silos/test_dask_silo.py"),
         (
             "all partitions in every cohort",
@@ -471,7 +475,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/torch_clients.py",
+        "torch_clients.py",
         ("tests/test_raw_points.py", "tests/silos/gpu"),
         (
             "torch: no noise",
@@ -480,7 +484,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "silos/gpu/torch_statistics.py",
+        "torch_statistics.py",
         ("tests/silos/gpu",),
         (
             "torch: a larger ball",
@@ -495,7 +499,7 @@ MUTANTS = [
         ("torch: residuals not bounded", "/ lengths.clamp(min=bound)).floor()", "/ bound).floor()"),
     ),
     *_in(
-        "network/participant.py",
+        "participant.py",
         ("tests/network/test_participant.py", "tests/conformance/test_remote.py", "tests/federation", "tests/cli/test_crash.py"),
         (
             "a release masked again",
@@ -505,7 +509,7 @@ MUTANTS = [
         ("no lock at a client", 'with nullcontext() if kind == "describe" else self._runs.locked():', "with nullcontext():"),
     ),
     *_in(
-        "network/terms.py",
+        "terms.py",
         (
             "tests/network/test_terms.py",
             "tests/network/test_participant.py",
@@ -526,7 +530,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "network/remote.py",
+        "remote.py",
         ("tests/network/test_remote.py", "tests/network/test_adversaries.py", "tests/conformance/test_remote.py", "tests/federation"),
         ("fewer than the threshold", "if len(answers) < needed:", "if len(answers) < min(needed, 1):"),
         ("answers of any L1 length", " or sizes.sum() > l1 * _TO_SPARE:", ":"),
@@ -547,12 +551,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "network/secure_sum/masks.py",
+        "masks.py",
         ("tests/network/secure_sum",),
         ("a check that tells the mask", 'derive(seed, "self check", session', 'derive(seed, "self mask", session'),
     ),
     *_in(
-        "network/secure_sum/party.py",
+        "party.py",
         ("tests/network/secure_sum",),
         (
             "one pair of seeds for all rounds",
@@ -575,18 +579,18 @@ MUTANTS = [
         ("its own advert is not looked at", "self._check_own(adverts)\n        self._check_signatures", "self._check_signatures"),
     ),
     *_in(
-        "network/secure_sum/messages.py",
+        "messages.py",
         ("tests/network/secure_sum",),
         (
             "mask keys that are not signed",
-            "keys = wire.encode(*self.mask_keys), wire.encode(*self.self_checks)",
-            "keys = (wire.encode(*self.self_checks),)",
+            "keys = fields.encode(*self.mask_keys), fields.encode(*self.self_checks)",
+            "keys = (fields.encode(*self.self_checks),)",
         ),
         ("an encryption key that is not signed", "self.name, self.encryption_key, *keys)", "self.name, *keys)"),
         ("a view of names", "*(advert.content(terms) for advert in adverts))", "*(advert.name for advert in adverts))"),
     ),
     *_in(
-        "network/secure_sum/aggregator.py",
+        "aggregator.py",
         ("tests/network/secure_sum",),
         (
             "any share rebuilds a seed",
@@ -595,7 +599,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/clustering.py",
+        "clustering.py",
         ("tests/test_raw_points.py", "tests/algorithm/test_clustering.py", "tests/test_estimator.py", "tests/cli/test_main.py"),
         (
             "plans remembered without their settings",
@@ -610,7 +614,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "algorithm/methods/refined.py",
+        "refined.py",
         ("tests/test_raw_points.py", "tests/algorithm/test_clustering.py", "tests/audit"),
         (
             "the exact number of points",
@@ -619,14 +623,14 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "report/text.py",
+        "text.py",
         ("tests/report",),
         ("upper bounds rounded down", "math.ceil(share * 1000 - 1e-9) / 10", "math.floor(share * 1000) / 10"),
         ("quotes that are not escaped", "return escape(str(value), quote=True)", "return escape(str(value), quote=False)"),
         ("a chance smaller than it is", "math.floor(1 / found + 1e-6)", "math.ceil(1 / found + 0.5)"),
     ),
     *_in(
-        "report/guarantee.py",
+        "guarantee.py",
         ("tests/report",),
         ("a factor rounded down", "math.ceil(math.exp(epsilon) * 100) / 100", "math.floor(math.exp(epsilon) * 100) / 100"),
         ("a seed is private", 'return bool(result.get("secure")) and finite', "return finite"),
@@ -634,13 +638,13 @@ MUTANTS = [
         ("people with several rows forgotten", 'if result.get("privacy_unit") == "point":', 'if result.get("privacy_unit") == "row":'),
     ),
     *_in(
-        "report/result.py",
+        "result.py",
         ("tests/report", "tests/cli/test_main.py", "tests/cli/test_fit.py"),
         ("the seed is left out", '"seed": seed,', '"seed": None,'),
         ("secure whatever the noise", '"secure": privacy.secure,', '"secure": True,'),
     ),
     *_in(
-        "cli/budget.py",
+        "budget.py",
         ("tests/cli/test_fit.py", "tests/cli"),
         (
             "a run that is not private shown as one",
@@ -650,7 +654,7 @@ MUTANTS = [
         ("a simulated folder counted as private", '"secure": result["secure"],', '"secure": True,'),
     ),
     *_in(
-        "network/deployment/site.py",
+        "site.py",
         ("tests/network/deployment", "tests/cli/test_deploy.py"),
         ("simulations for every site", "allow_simulation=self.allow_simulation,", "allow_simulation=True,"),
         ("a site without its colluders", "            colluders=self.colluders,\n", ""),
@@ -659,7 +663,7 @@ MUTANTS = [
         ("a site of points", "PrivacyUnit.parse(self.unit),", "PrivacyUnit.POINT,"),
     ),
     *_in(
-        "tables/inputs.py",
+        "inputs.py",
         ("tests/tables/test_schema.py", "tests/cli/test_encode.py"),
         (
             "a schema of the clients",
@@ -668,7 +672,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "tables/columns.py",
+        "columns.py",
         ("tests/tables",),
         (
             "numbers beyond their range",
@@ -677,12 +681,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "studies:feddp_studies/rivals/outside.py",
+        "outside.py",
         ("studies/tests/rivals",),
         ("a rival without its caveat", "        caveat=caveat,\n    )", "    )"),
     ),
     *_in(
-        "cli/deploy.py",
+        "deploy.py",
         ("tests/cli/test_deploy.py",),
         ("a site of points whatever is asked", "        unit=unit,\n", ""),
         (
@@ -693,18 +697,18 @@ MUTANTS = [
         ("a join with the widest delta", "        delta=delta,\n        unit=unit", "        delta=max(delta, 1e-5),\n        unit=unit"),
     ),
     *_in(
-        "silos/threads.py",
+        "threads.py",
         ("tests/silos/test_threads.py",),
         ("a batch counted twice in threads", "waiting = deque([submit(first)])", "waiting = deque([submit(first), submit(first)])"),
         ("a batch lost to the threads", "following = next(batches, None)", "following = next(batches, None) and next(batches, None)"),
     ),
     *_in(
-        "privacy/noise.py",
+        "noise.py",
         ("tests/privacy/test_noise.py",),
         ("coarse acceptances", "probability = np.exp(-exponent)", "probability = np.round(np.exp(-exponent), 2)"),
     ),
     *_in(
-        "privacy/accounting.py",
+        "accounting.py",
         ("tests/privacy/test_accounting.py",),
         (
             "half of mu",
@@ -713,7 +717,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/totals.py",
+        "totals.py",
         ("tests/privacy/test_odometer.py",),
         (
             "only the last run",
@@ -738,7 +742,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/entry.py",
+        "entry.py",
         ("tests/privacy/test_odometer.py", "tests/privacy/test_marks.py"),
         ("a simulation is private", "return self.secure and math.isfinite", "return math.isfinite"),
         (
@@ -748,7 +752,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/odometer.py",
+        "odometer.py",
         ("tests/privacy/test_odometer.py", "tests/privacy/test_marks.py"),
         ("a run of another plan goes on", "elif booked is None or not booked.same_plan(entry):", "elif booked is None:"),
         ("limits look at points alone", "filter_for(entry.unit, [*before, entry]", "filter_for(type(entry.unit).POINT, [*before, entry]"),
@@ -756,7 +760,7 @@ MUTANTS = [
         ("the limit before this run", "[*before, entry], limit.delta)", "[*before], limit.delta)"),
     ),
     *_in(
-        "privacy/unit.py",
+        "unit.py",
         ("tests/privacy/test_plan.py", "tests/report"),
         (
             "clients are said to be protected",
@@ -765,18 +769,18 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/fixed_point.py",
+        "fixed_point.py",
         ("tests/statistics/test_fixed_point.py",),
         ("no least radius", "self.radius >= LEAST_RADIUS", "self.radius > 0"),
     ),
     *_in(
-        "statistics/sparse_points.py",
+        "sparse_points.py",
         ("tests/statistics/test_sparse_points.py",),
         ("sparse: a larger ball", "(encoded.squared_norms() <= RESOLUTION**2)", "(encoded.squared_norms() <= 2 * RESOLUTION**2)"),
         ("sparse: rows out of order", '*shortened], format="csr")[order]', '*shortened], format="csr")'),
     ),
     *_in(
-        "statistics/paper_sums.py",
+        "paper_sums.py",
         ("tests/statistics/test_statistics.py",),
         (
             "sums of clients bounded at twice the bound",
@@ -803,7 +807,7 @@ MUTANTS = [
         ("outer products up to twice the bound", "np.where(norms <= bound * SLACK, 1.0", "np.where(norms <= 2 * bound, 1.0"),
     ),
     *_in(
-        "statistics/residual_sums.py",
+        "residual_sums.py",
         ("tests/statistics/test_statistics.py",),
         (
             "residuals of points not bounded",
@@ -832,7 +836,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/norms.py",
+        "norms.py",
         ("tests/statistics/test_statistics.py",),
         (
             "a client's distances counted point by point",
@@ -841,7 +845,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/arithmetic.py",
+        "arithmetic.py",
         ("tests/statistics/test_statistics.py",),
         (
             "outer products of large clients understated",
@@ -850,7 +854,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/arguments.py",
+        "arguments.py",
         ("tests/adversary/test_attacks.py", "tests/statistics/test_statistics.py"),
         (
             "any projection",
@@ -861,7 +865,7 @@ MUTANTS = [
         ("edges in any order", 'Argument(("e",), ascending=True)', 'Argument(("e",))'),
     ),
     *_in(
-        "federation/base.py",
+        "base.py",
         ("tests/statistics/test_gate.py", "tests/network/test_identity.py", "tests/test_booking.py"),
         (
             "a release that is not booked",
@@ -878,7 +882,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/base.py",
+        "base.py",
         ("tests/network/test_participant.py",),
         (
             "queries told apart by their shapes alone",
@@ -887,12 +891,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/base.py",
+        "base.py",
         ("tests/statistics/test_statistics.py",),
         ("any bound", "if not 1 <= stated.l2 <= max(stated.l2, stated.l1 or 0.0) <= MAX_SCALE:", "if False:"),
     ),
     *_in(
-        "statistics/gate.py",
+        "gate.py",
         ("tests/statistics/test_gate.py",),
         ("tables of any shape", "    if not fits:\n", "    if False:\n"),
         (
@@ -902,7 +906,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/local.py",
+        "local.py",
         ("tests/federation/test_cohorts.py",),
         (
             "everybody in every cohort",
@@ -911,7 +915,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/dask_clients.py",
+        "dask_clients.py",
         ("tests/silos/test_dask_silo.py", "tests/test_raw_points.py"),
         (
             "a cluster without noise",
@@ -920,12 +924,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/torch_clients.py",
+        "torch_clients.py",
         ("tests/silos/gpu/test_federation.py",),
         ("torch: a client is a point", "if query.statistic.whole_clients:", "if False:"),
     ),
     *_in(
-        "network/participant.py",
+        "participant.py",
         ("tests/network/test_participant.py", "tests/network/test_noise_shares.py"),
         (
             "a query that changes",
@@ -951,7 +955,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "network/protocol.py",
+        "protocol.py",
         ("tests/network/test_remote.py",),
         (
             "a presence that can be replayed",
@@ -960,24 +964,24 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "network/replies.py",
+        "replies.py",
         ("tests/network/test_remote.py",),
         ("an old answer again", "if place is not None and place_of(told) != place:", "if False:"),
     ),
     *_in(
-        "network/terms.py",
+        "terms.py",
         ("tests/network/test_terms.py",),
         ("no limit over runs", 'run=terms.run), "", limit=limit)', 'run=terms.run), "", limit=None)'),
         ("any number of colluders", "if terms.colluders < (least := self.least_colluders(sites)):", "if False:"),
         ("booked as secure", "secure=terms.secure, run=terms.run)", "secure=True, run=terms.run)"),
     ),
     *_in(
-        "network/quorum.py",
+        "quorum.py",
         ("tests/network/test_quorum.py",),
         ("a threshold of half", "return (sites + colluders) // 2 + 1", "return max(1, (sites + colluders) // 2)"),
     ),
     *_in(
-        "federation/recorded.py",
+        "recorded.py",
         ("tests/federation/test_recorded.py", "tests/network/test_identity.py"),
         ("a lost release made again", "if kept is not None and not path.exists():", "if False:"),
         ("another query under an old label", 'if kept is not None and kept["query"] != query.digest:', "if False:"),
@@ -989,26 +993,26 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "network/secure_sum/masks.py",
+        "masks.py",
         ("tests/network/secure_sum/test_masks.py",),
         ("a pair mask for all rounds", '"pair mask", session, round_, query, *sorted', '"pair mask", session, query, *sorted'),
     ),
     *_in(
-        "network/secure_sum/party.py",
+        "party.py",
         ("tests/network/secure_sum/test_party.py", "tests/network/test_whole_run.py"),
         (
             "confirmations of another round",
-            'wire.statement("survivors", view, round_, self._query, *lists)',
-            'wire.statement("survivors", view, self._query, *lists)',
+            'fields.statement("survivors", view, round_, self._query, *lists)',
+            'fields.statement("survivors", view, self._query, *lists)',
         ),
         (
             "confirmations of another session",
-            'wire.statement("survivors", view, round_, self._query, *lists)',
-            'wire.statement("survivors", round_, self._query, *lists)',
+            'fields.statement("survivors", view, round_, self._query, *lists)',
+            'fields.statement("survivors", round_, self._query, *lists)',
         ),
     ),
     *_in(
-        "cli/fit.py",
+        "fit.py",
         ("tests/test_booking.py", "tests/cli/test_resume.py", "tests/cli/test_fit.py"),
         (
             "a run that is not booked",
@@ -1032,7 +1036,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "network/deployment/job.py",
+        "job.py",
         ("tests/network/deployment/test_site.py", "tests/test_booking.py"),
         (
             "a job without its limit",
@@ -1042,7 +1046,7 @@ MUTANTS = [
         ("a job that is not booked", "federation.book_runs(Odometer(Path(job.odometer)), limit, job.command)", "pass"),
     ),
     *_in(
-        "statistics/gate.py",
+        "gate.py",
         ("tests/statistics/test_gate.py",),
         ("whole numbers for floats", "if not isinstance(given, float):", "if not isinstance(given, int | float):"),
         ("numbers of any size", "if not argument.low <= given <= argument.high:", "if False:"),
@@ -1066,7 +1070,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "statistics/arguments.py",
+        "arguments.py",
         ("tests/adversary/test_attacks.py", "tests/statistics/test_statistics.py"),
         ("centers ten times as far", "FARTHEST = 2.0**24", "FARTHEST = 2.0**28"),
         ("radii that underflow", "Argument(low=LEAST_RADIUS)", "Argument(low=5e-324)"),
@@ -1074,12 +1078,12 @@ MUTANTS = [
         ("bounds of residuals near zero", '"bound": Argument(low=0.5, high=2.0**60)', '"bound": Argument(low=0.0, high=2.0**60)'),
     ),
     *_in(
-        "statistics/paper_sums.py",
+        "paper_sums.py",
         ("tests/adversary/test_attacks.py", "tests/statistics/test_statistics.py"),
         ("norms taken for exact", "SLACK = 1 - 2.0**-24", "SLACK = 1 + 2.0**-24"),
     ),
     *_in(
-        "federation/base.py",
+        "base.py",
         ("tests/statistics/test_gate.py",),
         ("arguments as they came", "MappingProxyType(parsed)", "MappingProxyType(dict(self.public))"),
         ("any number of values in a query", "if size > MOST_VALUES:", "if False:"),
@@ -1092,7 +1096,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/base.py",
+        "base.py",
         ("tests/federation/test_cohorts.py",),
         ("a rate squared", "np.uint64(int(rate * 2.0**64))", "np.uint64(int(rate**2 * 2.0**64))"),
         ("those left out take part", "cohort: BoolArray = bits < np", "cohort: BoolArray = bits > np"),
@@ -1103,12 +1107,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/in_memory.py",
+        "in_memory.py",
         ("tests/federation/test_cohorts.py", "tests/federation/test_local.py"),
         ("a table's clients in every cohort", "            if cohort is None:\n", "            if True:\n"),
     ),
     *_in(
-        "silos/batches.py",
+        "batches.py",
         ("tests/federation/test_cohorts.py", "tests/federation/test_local.py", "tests/silos/test_batches.py"),
         (
             "kept clients in every cohort",
@@ -1123,7 +1127,7 @@ MUTANTS = [
         ("sparse rows without end", "return max(1, min(EXACT_ROWS, _SPARSE_VALUES // dimension))", "return max(1, _SPARSE_VALUES)"),
     ),
     *_in(
-        "statistics/sparse_points.py",
+        "sparse_points.py",
         ("tests/statistics/test_sparse_points.py", "tests/statistics/test_sparse_statistics.py"),
         ("sparse: nothing is clipped", "inside = has_all_far & (encoded", "inside = np.ones(n, dtype=bool) | (encoded"),
         ("sparse: zeros beyond the ball pass", "inside = has_all_far & (encoded", "inside = (encoded"),
@@ -1133,7 +1137,7 @@ MUTANTS = [
         ("sparse: numbers of one place twice", "    if rows.has_canonical_format:", "    if True:"),
     ),
     *_in(
-        "privacy/noise.py",
+        "noise.py",
         ("tests/privacy/test_noise.py",),
         ("acceptances of one word", "    if tie.any():", "    if False:"),
         (
@@ -1143,13 +1147,13 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/accounting.py",
+        "accounting.py",
         ("tests/privacy/test_accounting.py",),
         ("a laplace mu that is its epsilon", "pure_mu(1 / r.noise_multiplier)", "1 / r.noise_multiplier"),
         ("repetitions are free in the filter", "sum(times * one**2 for one, times in mus)", "sum(one**2 for one, times in mus)"),
     ),
     *_in(
-        "privacy/totals.py",
+        "totals.py",
         ("tests/privacy/test_odometer.py", "tests/test_booking.py"),
         (
             "sampled runs are amplified in the filter",
@@ -1163,7 +1167,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "privacy/entry.py",
+        "entry.py",
         ("tests/privacy/test_marks.py", "tests/privacy/test_odometer.py", "tests/test_booking.py"),
         (
             "plans told apart by their releases alone",
@@ -1178,7 +1182,7 @@ MUTANTS = [
         ("no id is booked", "secure, plan.releases, run)", "secure, plan.releases)"),
     ),
     *_in(
-        "privacy/odometer.py",
+        "odometer.py",
         ("tests/privacy/test_marks.py", "tests/privacy/test_odometer.py"),
         ("the limit at the run's own delta", "[*before, entry], limit.delta)", "[*before, entry], entry.delta)"),
         ("a limit without a filter", "total = filter_for(entry.unit, [*before, entry]", "total = total_for(entry.unit, [*before, entry]"),
@@ -1202,7 +1206,7 @@ MUTANTS = [
         ("a run is booked twice", "if self._booked(entry.run) is not None:", "if False:"),
     ),
     *_in(
-        "federation/recorded.py",
+        "recorded.py",
         ("tests/network/test_identity.py", "tests/federation/test_recorded.py"),
         (
             "a record without a mark",
@@ -1216,12 +1220,12 @@ MUTANTS = [
         ("what nobody booked goes on", "        if self._odometer is not None:\n            try:", "        if False:\n            try:"),
     ),
     *_in(
-        "network/run_state.py",
+        "run_state.py",
         ("tests/network/test_run_state.py",),
         ("a site's backup answers", "self._odometer.check(run, _digest(content))", "pass"),
     ),
     *_in(
-        "network/participant.py",
+        "participant.py",
         ("tests/network/test_whole_run.py", "tests/network/test_participant.py", "tests/network/test_sequences.py"),
         ("a roster of any size", "if secure_sum and self._roster is not None:", "if False:"),
         ("parties that come later", "        if strangers:", "        if False:"),
@@ -1236,7 +1240,7 @@ MUTANTS = [
         ("masks that do not know the query", "query_bytes(asked.fields))", 'b"")'),
     ),
     *_in(
-        "network/participant.py",
+        "participant.py",
         ("tests/network/test_noise_shares.py",),
         (
             "noise from a number of the server's",
@@ -1247,7 +1251,7 @@ MUTANTS = [
         ("one noise for all sites", 'f"{self.name}/{_label(asked)}")', 'f"{_label(asked)}")'),
     ),
     *_in(
-        "network/participant.py",
+        "participant.py",
         ("tests/network/test_side_channels.py",),
         (
             "rows told to the server",
@@ -1256,20 +1260,20 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "network/untold.py",
+        "untold.py",
         ("tests/network/test_participant.py", "tests/test_marks.py"),
         ("our own errors are told", "    except Exception as error:\n", "    except (OSError, ArithmeticError) as error:\n"),
         ("a log that quotes", "return kind_and_place(error)", 'return f"{kind_and_place(error)}: {error}"'),
     ),
     *_in(
-        "network/protocol.py",
+        "protocol.py",
         ("tests/network/test_whole_run.py",),
         ("sessions of any plan", "terms.confirmed, terms.digest)", "terms.confirmed)"),
         ("queries without their arguments", " or name.startswith(PUBLIC)}", "}"),
         ("queries without their numbers", '("release", "number", "statistic")', '("release", "statistic")'),
     ),
     *_in(
-        "network/terms.py",
+        "terms.py",
         ("tests/network/test_terms.py",),
         ("a threshold of any size", "if terms.threshold < (least := self.least_threshold(sites, terms.colluders)):", "if False:"),
         (
@@ -1280,27 +1284,27 @@ MUTANTS = [
         ("any number of sites", "if sites < self.min_sites:\n            raise BudgetError", "if False:\n            raise BudgetError"),
     ),
     *_in(
-        "network/quorum.py",
+        "quorum.py",
         ("tests/network/test_quorum.py",),
         ("nobody colludes", "return max(1, sites // 10) if sites > 1 else 0", "return 0 * sites"),
     ),
     *_in(
-        "network/secure_sum/masks.py",
+        "masks.py",
         ("tests/network/secure_sum/test_masks.py", "tests/network/test_whole_run.py"),
         ("a pair mask for all queries", '"pair mask", session, round_, query, *sorted', '"pair mask", session, round_, *sorted'),
     ),
     *_in(
-        "network/secure_sum/session_terms.py",
+        "session_terms.py",
         ("tests/network/test_whole_run.py", "tests/network/secure_sum/test_party.py"),
         ("a session that does not know its run", "int(self.confirmed), self.run)", "int(self.confirmed))"),
     ),
     *_in(
-        "network/secure_sum/party.py",
+        "party.py",
         ("tests/network/secure_sum/test_party.py", "tests/network/test_whole_run.py"),
         (
             "confirmations of another query",
-            'wire.statement("survivors", view, round_, self._query, *lists)',
-            'wire.statement("survivors", view, round_, *lists)',
+            'fields.statement("survivors", view, round_, self._query, *lists)',
+            'fields.statement("survivors", view, round_, *lists)',
         ),
         (
             "confirmations where there are some",
@@ -1311,7 +1315,7 @@ MUTANTS = [
         ("another list than was confirmed", "if survivors != self._confirmed:", "if False:"),
     ),
     *_in(
-        "network/remote.py",
+        "remote.py",
         ("tests/network/test_journal.py",),
         (
             "sites are asked before it is written",
@@ -1320,25 +1324,25 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "network/journal.py",
+        "journal.py",
         ("tests/network/test_journal.py",),
         ("the pending sum of another query", 'if kept.get("query", bytes) != query_bytes(query):', "if False:"),
         ("the pending sum of another release", 'if kept is None or kept.get("label", str) != _label(query):', "if kept is None:"),
         ("the pending sum of another run", ' and kept.get("run", str) == self._run else None', " else None"),
     ),
     *_in(
-        "tables/csv_files.py",
+        "csv_files.py",
         ("tests/tables/test_one_row.py",),
         ("a quote that swallows the next line", """if b'"' in block or b"\\r" in block:""", "if False:"),
         ("types from the first rows", "column_types=dict.fromkeys(columns, pa.string()), ", ""),
     ),
     *_in(
-        "tables/lines.py",
+        "lines.py",
         ("tests/tables/test_one_row.py",),
         ("a long line that is cut", "if len(block[: max(0, block.find(newline))].removesuffix(carriage)) > MOST_LINE:", "if False:"),
     ),
     *_in(
-        "tables/cells.py",
+        "cells.py",
         ("tests/tables/test_one_row.py",),
         (
             "a cell that depends on its neighbours",
@@ -1347,7 +1351,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "tables/broken.py",
+        "broken.py",
         ("tests/test_marks.py",),
         (
             "a reader's own words",
@@ -1356,12 +1360,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "federation/in_memory.py",
+        "in_memory.py",
         ("tests/test_marks.py::test_no_table_in_memory_is_quoted",),
         ("a cell in a message", "got something else in column {column!r:.80}: ", "got {cells.tolist()!r} in column {column!r:.80}: "),
     ),
     *_in(
-        "network/deployment/child.py",
+        "child.py",
         ("tests/network/deployment/test_child.py",),
         (
             "whatever begins like a known route",
@@ -1381,7 +1385,7 @@ MUTANTS = [
         ("a proxy is believed", '"proxy_headers": False', '"proxy_headers": True'),
     ),
     *_in(
-        "network/deployment/children.py",
+        "children.py",
         ("tests/network/deployment/test_processes.py", "tests/network/deployment/test_superlink.py"),
         (
             "our whole environment",
@@ -1391,7 +1395,7 @@ MUTANTS = [
         ("a server without a gate", "if _status(port, _GUARDED, authority) != http.client.FORBIDDEN:", "if False:"),
     ),
     *_in(
-        "network/deployment/site.py",
+        "site.py",
         ("tests/network/deployment/test_site.py",),
         (
             "keys and no confirmations",

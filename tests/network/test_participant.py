@@ -25,7 +25,7 @@ from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.paper_sums import CLUSTER_COUNTS, CLUSTER_SUMS
 from feddp_kmeans.statistics.query import Query, query_digest
 from tests.network import loopback
-from tests.statistics.test_statistics import CLIENT_CASES, DIMENSION
+from tests.statistics.cases import CLIENT_CASES, DIMENSION
 
 RNG = np.random.default_rng(1)
 POINTS = RNG.standard_normal((60, 3))
