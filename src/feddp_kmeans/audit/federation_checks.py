@@ -124,7 +124,7 @@ def replay_findings(seed: int = 3) -> list[AuditFinding]:
     with _temporary() as folder:
         whole = answers(InMemoryFederation(clients), plan, asked, seed)
         first = RecordedFederation(InMemoryFederation(clients), folder / "run")
-        begun = answers(first, plan, asked[:2], seed)
+        begun = answers(first, plan, asked[:1], seed)
         later = RecordedFederation(InMemoryFederation(clients), folder / "run")
         gone_on = answers(later, plan, asked, seed)
         ledgers.append(later.ledger.rows())
@@ -134,12 +134,12 @@ def replay_findings(seed: int = 3) -> list[AuditFinding]:
         secret = RecordedFederation(InMemoryFederation(clients), folder / "secret")
         kept = answers(secret, plan, asked[:1], None)
         fresh = answers(RecordedFederation(InMemoryFederation(clients), folder / "secret"), plan, asked, None)
-    wrong += ["a release was made again"] * (not _all_equal(begun, gone_on[:2]) or not _all_equal(kept, fresh[:1]))
+    wrong += ["a release was made again"] * (not _all_equal(begun, gone_on[:1]) or not _all_equal(kept, fresh[:1]))
     wrong += ["the noise is another than without the stop"] * (not _all_equal(gone_on, whole))
     wrong += ["clients were asked for what is on record"] * (not _all_equal(replayed, gone_on))
     wrong += ["noise of one release is another's"] * any(np.array_equal(a, b) for a, b in combinations([*gone_on, *fresh], 2))
     wrong += ["the ledger is another"] * any(rows != plan.ledger_rows() for rows in ledgers)
-    told = f"{len(asked)} releases, stopped after 2; wrong: {', '.join(wrong) or 'nothing'}"
+    told = f"{len(asked)} releases, stopped after the first; wrong: {', '.join(wrong) or 'nothing'}"
     return [AuditFinding("a run on record goes on as it was", "kept on record", told, bool(wrong))]
 
 

@@ -6,9 +6,10 @@ Sums are whole numbers, so every place must give the same sum, bit by bit.
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import Engine, available, using
 from feddp_kmeans.statistics.query import Query
 
-_PIECES = 300
-"""Batches of a client in pieces: more than are added up before threads start."""
+_PIECES = 128
+"""Empty batches in front: as many as are added up before threads start."""
 
 
 @dataclass(frozen=True)
@@ -155,18 +156,16 @@ class _InPieces:
         return iter(self._clients)
 
     def points(self) -> Iterator[ClientBatch]:
-        """Yield each point by itself, and as many empty batches."""
-        for points in self._clients:
-            for start in range(max(len(points), _PIECES // len(self._clients))):
-                piece = points[start : start + 1]
-                yield finite_batch(piece, np.array([len(piece)]))
+        """Yield very many empty batches, then each point by itself."""
+        return self._after_many(point for points in self._clients for point in points[:, None])
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
-        """Yield each client by itself, and many empty ones before it."""
-        for index, points in enumerate(self._clients):
-            if cohort is None or cohort[index]:
-                for piece in (*([points[:0]] * (_PIECES // len(self._clients))), points):
-                    yield finite_batch(piece, np.array([len(piece)]))
+        """Yield very many empty batches, then each client by itself."""
+        return self._after_many(points for index, points in enumerate(self._clients) if cohort is None or cohort[index])
+
+    def _after_many(self, parts: Iterable[FloatArray]) -> Iterator[ClientBatch]:
+        for part in chain([np.empty((0, self.dimension))] * _PIECES, parts):
+            yield finite_batch(part, np.array([len(part)]))
 
 
 def _files(clients: Sequence[FloatArray]) -> Federation:

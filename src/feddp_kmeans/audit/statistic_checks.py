@@ -27,6 +27,8 @@ _SIZES = (7, 0, 1, 33, 4)
 """Points of the clients: none, one, few, and more than one power of two."""
 
 _FAR = 1e30
+_MIDDLE = 3
+"""Coordinates in which the ball's center is not zero."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,17 @@ class Shape:
     tight: float
     """The bound, in parts of what a point at the edge of the ball adds."""
 
+    outside: float = 0.5
+    """Part of the points that are outside the ball: only where they are few do sparse rows stay sparse."""
 
-SHAPES = (Shape(3, 2, None, 0.1, 0.7), Shape(5, 50, 2, 0.5, 0.4), Shape(24, 3, 4, 40.0, 1.0))
-"""Few centers; many, in a subspace, with a tight bound; many coordinates, far from the origin."""
+
+SHAPES = (
+    Shape(3, 2, None, 0.1, 0.7),
+    Shape(5, 50, 2, 0.5, 0.4),
+    Shape(24, 3, 4, 40.0, 1.0, outside=0.05),
+    Shape(24, 3, None, 0.5, 1.0, outside=0.05),
+)
+"""Few centers; many, in a subspace, with a tight bound; many coordinates of few points outside, far from the origin and near it."""
 
 
 def statistic_findings(names: Sequence[str] | None = None, shapes: Sequence[Shape] = SHAPES) -> list[AuditFinding]:
@@ -69,7 +79,7 @@ def arguments(statistic: Statistic, shape: Shape) -> dict[str, Any]:
     projections = [np.linalg.qr(rng.standard_normal((d, p)))[0] for _ in range(2)] if shape.columns else [None, None]
     inside = 0.8 * RESOLUTION / np.sqrt(p)
     made = {
-        "center": radius * shape.middle * np.sign(np.arange(d) % 2 - 0.5) / np.sqrt(d),
+        "center": np.where(np.arange(d) < _MIDDLE, radius * shape.middle / np.sqrt(_MIDDLE), 0.0),
         "radius": radius,
         "projection": projections[0],
         "residual_projection": projections[1],
@@ -106,11 +116,13 @@ def made_up_clients(shape: Shape) -> list[FloatArray]:
         directions[:, rng.random(shape.dimension) < 0.3] = 0.0
         directions[:, 0] += 0.1
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        reach = rng.choice([0.2, 0.7, 0.95, 1.4, 8.0, _FAR], (size, 1))
+        beyond = rng.random((size, 1)) < shape.outside
+        reach = np.where(beyond, rng.choice([1.4, 8.0, _FAR], (size, 1)), rng.choice([0.2, 0.7, 0.95], (size, 1)))
         points = center + radius * reach * directions
-        points[rng.random(points.shape) < 0.2] = 0.0
+        points[:, _MIDDLE:][rng.random((size, shape.dimension - _MIDDLE)) < 0.2] = 0.0
         clients.append(points.astype(np.float32).astype(np.float64))
-    clients[0][1] = 0.0
+    clients[0][1, _MIDDLE:] = 0.0
+    clients[3][7] = 0.0
     clients[0][2, -1] = np.nan
     clients[3][5, 0] = np.inf
     return clients
@@ -134,8 +146,8 @@ def _value(query: Query, shape: Shape) -> AuditFinding:
 def _bits(queries: Sequence[Query], shape: Shape) -> list[AuditFinding]:
     """Return, for every place, whether its sums have the same bits as those of plain arrays."""
     unit = queries[0].statistic.unit
-    spots = single_points(queries[-1].public, shape.dimension)
-    clients = [*made_up_clients(shape), spots[np.abs(spots).max(axis=1) < _FAR].astype(np.float32).astype(np.float64)]
+    spots = single_points(queries[-1].public, shape.dimension) if shape.outside == 0.5 else np.empty((0, shape.dimension))
+    clients = [*made_up_clients(shape), spots[np.abs(spots).max(axis=1, initial=0.0) < _FAR].astype(np.float32).astype(np.float64)]
     here, *others = (place for place in places() if unit in place.units and (place.quick or shape is SHAPES[1]))
     expected = exact_sums(here, clients, queries)
     return [_same_bits(place, clients, queries, expected, shape) for place in others]
