@@ -33,7 +33,7 @@ _RATES = (1.0, 0.2)
 
 def account_findings() -> list[AuditFinding]:
     """Return whether both accountants agree on plans of every kind."""
-    return [found for plan, about in _plans() for found in _one_plan(plan, about)] + [_naive(), *_units()]
+    return [found for plan, about in _plans() for found in _one_plan(plan, about)] + [_naive(), _sampler_error(), *_units()]
 
 
 def spent_by(plan: Plan, times: int = 1) -> float:
@@ -84,6 +84,17 @@ def _naive() -> AuditFinding:
     shares = [release.times * second_epsilon([(release, 1)], plan.delta / gaussians) for release in plan.releases]
     wrong = sum(shares) > plan.epsilon * (1 + _ROUNDING) or plan.composition is not Composition.PAPER_NAIVE
     return AuditFinding("naive shares add up to no more than was asked for", "books", f"{sum(shares):.4g} of {plan.epsilon:g}", wrong)
+
+
+def _sampler_error() -> AuditFinding:
+    """Return whether the samplers' own error is counted: 2**-40 of epsilon for each number drawn, as ``privacy.noise`` proves."""
+    few = Release("r", Mechanism.GAUSSIAN, 1.0, 1.0, 2.0, 1)
+    many = replace(few, values=1 << 28)
+    spent = [Plan(PrivacyUnit.POINT, 8.0, 1e-6, (release,)).epsilon_spent for release in (few, many)]
+    least = 2.0**-40 * many.values
+    return AuditFinding(
+        "the samplers' error is counted", "books", f"{spent[1] - spent[0]:.3g} of {least:.3g}", spent[1] - spent[0] < 0.99 * least
+    )
 
 
 def _units() -> Sequence[AuditFinding]:

@@ -16,13 +16,14 @@ from feddp_kmeans._typing import BoolArray, FloatArray
 from feddp_kmeans.audit.attack import AuditFinding
 from feddp_kmeans.audit.loopback import LoopbackFederation
 from feddp_kmeans.audit.noise_law import CHECKS, Noise, independence_finding, noise_findings
-from feddp_kmeans.audit.places import Place, answers, places, silent
+from feddp_kmeans.audit.places import Place, answers, answers_and_ledger, places, silent
 from feddp_kmeans.audit.reference import reference_sum
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.network.wire import unpack
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.odometer import Entry, Odometer
 from feddp_kmeans.privacy.plan import Plan
@@ -126,11 +127,11 @@ def replay_findings(seed: int = 3) -> list[AuditFinding]:
         first = RecordedFederation(InMemoryFederation(clients), folder / "run")
         begun = answers(first, plan, asked[:1], seed)
         later = RecordedFederation(InMemoryFederation(clients), folder / "run")
-        gone_on = answers(later, plan, asked, seed)
-        ledgers.append(later.ledger.rows())
+        gone_on, rows = answers_and_ledger(later, plan, asked, seed)
+        ledgers.append(rows)
         again = RecordedFederation(InMemoryFederation(nobody), folder / "run")
-        replayed = answers(again, plan, asked, seed)
-        ledgers.append(again.ledger.rows())
+        replayed, rows = answers_and_ledger(again, plan, asked, seed)
+        ledgers.append(rows)
         secret = RecordedFederation(InMemoryFederation(clients), folder / "secret")
         kept = answers(secret, plan, asked[:1], None)
         fresh = answers(RecordedFederation(InMemoryFederation(clients), folder / "secret"), plan, asked, None)
@@ -171,14 +172,14 @@ def _noise_of(federation: Federation, about: str, answered: int, chance: float, 
     plan, asked = _plan(secure_sum=secure_sum)
     more = math.sqrt(answered / _SHARES) if secure_sum else 1.0
     exact = reference_sum(asked[0][0], _scattered()[:answered] if secure_sum else _scattered())
-    released = answers(federation, plan, asked, None)
+    released, rows = answers_and_ledger(federation, plan, asked, None)
     drawn = [Noise(release, values[None], exact[None], more) for (_, release), values in zip(asked, released, strict=True)]
     findings = [
         found for index, noise in enumerate(drawn) for found in noise_findings(noise, f"{about}, {noise.release.name} {index}", chance)
     ]
     columns = [(f"{noise.release.name} {index}", noise.normal.T) for index, noise in enumerate(drawn)]
     told = sorted(str(release.to_dict()) for release in plan.releases)
-    booked = sorted(str(row) for row in federation.ledger.rows())
+    booked = sorted(str(row) for row in rows)
     ledger = AuditFinding("the ledger holds what was asked", about, f"{len(booked)} rows", told != booked)
     return [*findings, independence_finding(columns, about, chance), ledger]
 
@@ -210,7 +211,7 @@ def _with_odometer(place: Place, path: Path) -> tuple[Federation, list[Odometer]
     federation = place.make(_scattered(), PrivacyUnit.POINT)
     if isinstance(federation, LoopbackFederation):
         return federation, federation.odometers
-    federation.book_runs(Odometer(path))
+    federation.books = Books(Odometer(path))
     return federation, [Odometer(path)]
 
 

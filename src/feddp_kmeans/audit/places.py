@@ -90,8 +90,16 @@ def exact_sums(place: Place, clients: Sequence[FloatArray], queries: Sequence[Qu
 
 def answers(federation: Federation, plan: Plan, asked: Sequence[tuple[Query, Release]], seed: int | None) -> list[FloatArray]:
     """Return what a federation answers in one run under this plan."""
-    federation.begin(plan, seed)
-    return [federation.noisy_sum(query.statistic, release, **query.public) for query, release in asked]
+    return answers_and_ledger(federation, plan, asked, seed)[0]
+
+
+def answers_and_ledger(
+    federation: Federation, plan: Plan, asked: Sequence[tuple[Query, Release]], seed: int | None
+) -> tuple[list[FloatArray], list[dict[str, Any]]]:
+    """Return what a federation answers in one run under this plan, and the rows of its ledger."""
+    with federation.open(plan, seed) as run:
+        values = [run.noisy_sum(query.statistic, release, **query.public) for query, release in asked]
+        return values, run.ledger.rows()
 
 
 def silent(query: Query, name: str, times: int = 1) -> Release:

@@ -24,6 +24,7 @@ from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.wire import pack, unpack
 from feddp_kmeans.privacy.accounting import check_budget
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import RandomStream, SeededStream, SystemStream
 from feddp_kmeans.privacy.odometer import Limit, Odometer
@@ -88,7 +89,7 @@ def _beyond_limits(folder: Path, plan: Plan) -> Iterator[tuple[str, Callable[[],
     def run(limit: float, times: int, name: str) -> None:
         for _ in range(times):
             federation = InMemoryFederation(_POINTS)
-            federation.book_runs(Odometer(folder / name), Limit(limit))
+            federation.books = Books(Odometer(folder / name), Limit(limit))
             answers(federation, plan, asked, None)
 
     spent = plan.epsilon_spent
@@ -103,7 +104,7 @@ def _records(folder: Path, plan: Plan) -> Iterator[tuple[str, Callable[[], Any]]
 
     def recorded(name: str, plan: Plan = plan, seed: int = 1, asked: Any = asked) -> None:
         federation = RecordedFederation(InMemoryFederation(_POINTS), folder / name)
-        federation.book_runs(Odometer(folder / f"{name}.jsonl"))
+        federation.books = Books(Odometer(folder / f"{name}.jsonl"))
         answers(federation, plan, asked, seed)
 
     for name in ("plan", "seed", "lost", "changed", "once more", "query", "copy"):
@@ -199,7 +200,7 @@ def _booked_first() -> AuditFinding:
             odometer = Odometer(Path(name) / f"{kind}.jsonl")
             federation: Federation = FileFederation([_Unreadable()])
             federation = federation if kind == "plain" else RecordedFederation(federation, Path(name) / kind)
-            federation.book_runs(odometer)
+            federation.books = Books(odometer)
             try:
                 answers(federation, plan, [(_COUNT, release)], None)
             except FedDPError:

@@ -11,8 +11,9 @@ from typing import Any
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.network.quorum import assumed_colluders, safe_threshold
 from feddp_kmeans.privacy.accounting import accounting_work
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry, Limit, Odometer
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.plan import Composition, Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -204,7 +205,7 @@ class Policy:
         One that is booked already must be this very plan, and have answered nothing.
         """
         limit = None if math.isinf(self.epsilon) else Limit(self.epsilon, self.delta)
-        odometer.begin(Entry.of(terms.plan, f"run {terms.run}", secure=terms.secure, run=terms.run), "", limit=limit)
+        Books(odometer, limit, f"run {terms.run}").book(terms.plan, terms.run, secure=terms.secure, state="")
 
 
 def _plan(given: Mapping[str, Any]) -> Plan:
