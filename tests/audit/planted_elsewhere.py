@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feddp_kmeans.algorithm import clustering, prepare
+from feddp_kmeans.algorithm import prepare
 from feddp_kmeans.algorithm.methods import paper
-from feddp_kmeans.federation import base, recorded
+from feddp_kmeans.federation import run
 from feddp_kmeans.network import participant, remote, terms
 from feddp_kmeans.network.secure_sum import party
 from feddp_kmeans.network.terms import Terms
-from feddp_kmeans.privacy import accounting, entry, ledger, mechanism, noise, odometer, plan, totals
+from feddp_kmeans.privacy import accounting, booking, entry, ledger, mechanism, noise, odometer, plan, totals
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.report import result
 from feddp_kmeans.silos import batches, threads
@@ -22,7 +22,7 @@ ELSEWHERE = {}
 
 @dataclass(frozen=True)
 class PlantedElsewhere:
-    """A bug, and the part of the product whose audit must see it."""
+    """A bug, and the part of the product whose audit must see it; or "statistic SHAPE: NAME", one statistic with made-up arguments."""
 
     plant: object
     part: str
@@ -47,17 +47,17 @@ def changed(patch, where, name, made_of):
 # Statistics in their other forms.
 
 
-@planted("statistics: point 3")
+@planted("statistic 3: cluster-sums")
 def sparse_rows_outside_the_ball_are_not_shortened(patch):
     changed(patch, sparse_points.SparsePoints, "squared_norms", lambda squares, *_: np.minimum(squares, fixed_point.RESOLUTION**2))
 
 
-@planted("statistics: point 3")
+@planted("statistic 3: cluster-counts")
 def zeros_of_sparse_rows_are_forgotten(patch):
     changed(patch, sparse_points.SparsePoints, "__matmul__", lambda product, points, matrix: points.differences @ matrix)
 
 
-@planted("statistics: point 0")
+@planted("statistic 0: cluster-sums")
 def numbers_stored_twice_count_once(patch):
     def kept(rows):
         rows = rows.copy()
@@ -68,21 +68,21 @@ def numbers_stored_twice_count_once(patch):
     patch.setattr(batches, "without_duplicates", lambda rows: rows if rows.has_canonical_format else kept(rows))
 
 
-@planted("statistics: point 1")
+@planted("statistic 1: cluster-counts")
 def a_kernel_forgets_the_last_center(patch):
     from feddp_kmeans.statistics import kernels
 
     changed(patch, kernels, "nearest_narrow", lambda labels, *_: np.minimum(labels, labels.max() - 1))
 
 
-@planted("statistics: point 0")
+@planted("statistic 0: point-residuals")
 def a_kernel_adds_weights_in_float32(patch):
     from feddp_kmeans.statistics import kernels
 
     changed(patch, kernels, "weighted_sums", lambda sums, *_: sums.astype(np.float32).astype(np.float64))
 
 
-@planted("statistics: point 1")
+@planted("statistic 1: point-count")
 def a_batch_on_threads_is_lost(patch):
     honest = threads._add_in_threads
 
@@ -93,35 +93,34 @@ def a_batch_on_threads_is_lost(patch):
     patch.setattr(threads, "_add_in_threads", add)
 
 
-@planted("statistics: point 0")
+@planted("statistic 0: point-count")
 def the_last_row_of_a_file_is_left_out(patch):
     honest = point_files.PointFile._read
     patch.setattr(point_files.PointFile, "_read", lambda self, *given: (piece[:-1] for piece in honest(self, *given)))
 
 
-@planted("statistics: client 0")
-def means_are_divided_by_one_more(patch):
-    patch.setattr(paper_sums, "MEAN_STEPS", paper_sums.MEAN_STEPS)
+@planted("statistic 2: client-cluster-means")
+def means_are_of_doubled_sums(patch):
     honest = paper_sums._sums_by_client
     patch.setattr(paper_sums, "_sums_by_client", lambda batch, found: honest(batch, found) * 2)
 
 
-@planted("statistics: client 0")
+@planted("statistic 2: client-distances")
 def shares_of_a_client_add_up_to_more_than_one(patch):
     patch.setattr(norms, "SHARE_STEPS", norms.SHARE_STEPS + (norms.SHARE_STEPS >> 3))
 
 
-@planted("statistics: client 0")
+@planted("statistic 2: client-second-moment")
 def a_trace_weighs_twice(patch):
     patch.setattr(residual_sums, "second_moment_norms", lambda encoded, batch: 2 * [arithmetic.outer_product_norms(encoded, batch) / 2])
 
 
-@planted("statistics: point 0")
+@planted("statistic 3: point-residuals")
 def counts_of_residuals_are_not_bounded(patch):
     changed(patch, residual_sums, "squared_norms", lambda squares, *_: squares * 0.25)
 
 
-@planted("statistics: client 1")
+@planted("statistic 2: client-sizes")
 def rows_without_a_value_are_kept(patch):
     patch.setattr(batches, "finite_rows", lambda points: np.ones(points.shape[0], dtype=bool))
 
@@ -151,40 +150,37 @@ def sites_send_their_parts_without_masks(patch):
 
 
 @planted("federation: sites, aggregator")
-def the_server_halves_the_noise_of_sites(patch):
-    honest = remote.RemoteFederation._plain_sum
-    patch.setattr(remote.RemoteFederation, "_plain_sum", lambda self, *given: honest(self, *given))
-    patch.setattr(mechanism, "rounded_laplace", lambda stream, scale, size: noise.rounded_laplace(stream, scale, size) // 2)
-
-
-@planted("federation: sites, aggregator")
 def sites_outside_the_cohort_are_asked(patch):
-    honest = remote.RemoteFederation._plain_sum
-    patch.setattr(remote.RemoteFederation, "_plain_sum", lambda self, session, query, release, asked, _: honest(self, session, query, release, asked, None))
+    honest = remote.RemoteAdder._plain_sum
+    patch.setattr(
+        remote.RemoteAdder,
+        "_plain_sum",
+        lambda self, session, query, release, asked, _: honest(self, session, query, release, asked, None),
+    )
 
 
 @planted("federation: a Dask cluster")
 def tasks_draw_one_cohort_for_each_name(patch):
-    honest = base.Federation._cohort
+    honest = run.Run._cohort
     kept = {}
-    patch.setattr(base.Federation, "_cohort", lambda self, label, rate: kept.setdefault((id(self._streams), label), honest(self, label, rate)))
+    patch.setattr(run.Run, "_cohort", lambda self, label: kept.setdefault((self.id, label), honest(self, label)))
 
 
 @planted("federation: kept on record")
 def a_record_books_without_its_times(patch):
-    changed(patch, recorded.Entry, "of", lambda made, *_: replace(made, releases=tuple(replace(r, times=1) for r in made.releases)))
+    changed(patch, booking.Entry, "of", lambda made, *_: replace(made, releases=tuple(replace(r, times=1) for r in made.releases)))
 
 
 @planted("federation: files")
 def a_run_is_booked_once_a_federation(patch):
-    honest = base.Federation._book
+    honest, booked = booking.Books.book, []
 
-    def book(self):
-        if not getattr(self, "_once", False):
-            self._once = True
-            honest(self)
+    def book(self, *given, **named):
+        if self not in booked:
+            booked.append(self)
+            honest(self, *given, **named)
 
-    patch.setattr(base.Federation, "_book", book)
+    patch.setattr(booking.Books, "book", book)
 
 
 @planted("federation: sites, secure sum")
@@ -194,12 +190,14 @@ def a_site_does_not_book(patch):
 
 @planted("records")
 def noise_starts_anew_after_a_stop(patch):
-    patch.setattr(base.Federation, "replay", lambda self, release: self.ledger.book(release))
+    honest = run.Run.noisy_sum
 
+    def noisy_sum(self, statistic, release, **public):
+        made = honest(self, statistic, release, **public)
+        self.streams = noise.StreamFactory(self.seed)
+        return made
 
-@planted("records")
-def replayed_releases_are_not_booked(patch):
-    patch.setattr(base.Federation, "replay", lambda self, release: self._streams.stream(release.name))
+    patch.setattr(run.Run, "noisy_sum", noisy_sum)
 
 
 # Accounts and books.
@@ -208,9 +206,7 @@ def replayed_releases_are_not_booked(patch):
 @planted("accounts")
 def sampling_counts_twice(patch):
     honest = accounting._pld_epsilon
-    patch.setattr(
-        accounting, "_pld_epsilon", lambda rows, *rest: honest(tuple(((m, s, rate**2), n) for (m, s, rate), n in rows), *rest)
-    )
+    patch.setattr(accounting, "_pld_epsilon", lambda rows, *rest: honest(tuple(((m, s, rate**2), n) for (m, s, rate), n in rows), *rest))
 
 
 @planted("accounts")
@@ -246,7 +242,7 @@ def a_plan_may_be_exceeded(patch):
 
 @planted("refusals")
 def queries_are_not_checked(patch):
-    patch.setattr(base, "check_query", lambda *given: None)
+    patch.setattr(run, "check_query", lambda *given: None)
     patch.setattr(participant, "check_query", lambda *given: None)
 
 
@@ -257,20 +253,16 @@ def a_forked_process_draws_the_same_bits(patch):
 
 @planted("refusals")
 def a_run_is_booked_after_its_first_release(patch):
-    honest = base.Federation._noisy_sum
-
-    def late(self, query, release, cohort):
-        values = self._late(query, release, cohort)
-        self._now()
-        return values
-
-    del honest, late
-    patch.setattr(base.Federation, "_book", lambda self: None)
+    patch.setattr(run.Run, "book", lambda self, state=None: None)
 
 
 @planted("books: paper, naive composition")
 def the_report_says_tight(patch):
-    patch.setattr(prepare, "calibrated_plan", lambda *given, **named: replace(plan.calibrated_plan(*given, **named), composition=plan.Composition.TIGHT))
+    patch.setattr(
+        prepare,
+        "calibrated_plan",
+        lambda *given, **named: replace(plan.calibrated_plan(*given, **named), composition=plan.Composition.TIGHT),
+    )
 
 
 @planted("books: paper, clients, Gaussian counts")
@@ -291,4 +283,4 @@ def sampled_runs_are_booked_at_half_the_rate(patch):
 
 @planted("books: sites, secure sum")
 def a_secure_sum_run_says_it_is_secret(patch):
-    patch.setattr(clustering, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))
+    patch.setattr(run, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))

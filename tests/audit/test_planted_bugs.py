@@ -8,9 +8,10 @@ from feddp_kmeans.algorithm import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import AuditCase
-from feddp_kmeans.audit.cohorts import cohort_findings
+from feddp_kmeans.audit.federation_checks import cohorts_of
 from feddp_kmeans.audit.neighbours import worst_for_all
 from feddp_kmeans.audit.noise_law import law_findings
+from feddp_kmeans.audit.places import places
 from feddp_kmeans.audit.releases import audit_release
 from feddp_kmeans.audit.whole_audit import audit
 from feddp_kmeans.audit.whole_runs import judge, whole_runs
@@ -52,11 +53,11 @@ def findings(case, part, runs):
     if part == "law":
         return law_findings(CHANCE, case.seed)
     if part == "cohorts":
-        return cohort_findings(case, worst_for_all(case), CHANCE)
+        return cohorts_of(places()[0], CHANCE)
     if part == "whole":
         return judge(case, whole_runs(case, worst_for_all(case), range(runs)), CHANCE)[1]
     if part == "audit":
-        return audit(case, runs=20).findings
+        return audit(case, runs=20, parts=()).findings
     return audit_release(case, part, runs=100, chance=CHANCE).findings
 
 
@@ -70,7 +71,7 @@ def test_a_planted_bug_is_refuted(name, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "sampled points"])
 def test_the_code_as_it_is_passes(name):
-    found = audit(CASES[name](), runs=20)
+    found = audit(CASES[name](), runs=20, parts=())
     assert [finding for finding in found.findings if finding.refuted] == []
     assert found.failure_chance <= 1e-4
     reached = [finding.told for finding in found.findings if finding.check.startswith("no unit moves")]

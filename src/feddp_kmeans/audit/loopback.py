@@ -61,6 +61,7 @@ class LoopbackFederation(RemoteFederation):
         sites = [self._site(points, odometer, policy) for points, odometer in zip(clients, self.odometers, strict=True)]
         self.loopback = LoopbackTransport(sites)
         super().__init__(self.loopback, trust=trust, **more)
+        self.connect()
 
     @staticmethod
     def _site(points: Any, odometer: Odometer, policy: Policy) -> Participant:

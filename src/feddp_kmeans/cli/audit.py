@@ -20,11 +20,13 @@ _SHOWN = 12
 """Refuting findings that are printed; all are in the file."""
 
 
-def run_audit(case: AuditCase, folder: Path, *, runs: int, names: Sequence[str], jobs: int, console: Console) -> tuple[Audit, list[Path]]:
+def run_audit(
+    case: AuditCase, folder: Path, *, runs: int, names: Sequence[str], parts: Sequence[str] | None, jobs: int, console: Console
+) -> tuple[Audit, list[Path]]:
     """Audit, write audit.json and roc.svg, and return what was found and the files."""
     check_folder(folder, force=True)
     with _progress(console) as on_part:
-        found = audit(case, runs=runs, names=names, jobs=jobs, on_part=on_part)
+        found = audit(case, runs=runs, names=names, parts=parts, jobs=jobs, on_part=on_part)
     folder.mkdir(parents=True, exist_ok=True)
     told = found.to_dict()
     files = {folder / "audit.json": json.dumps(told, indent=2) + "\n", folder / "roc.svg": roc_chart(told)}

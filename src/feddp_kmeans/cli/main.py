@@ -220,6 +220,7 @@ def audit(
     dimension: Annotated[int, typer.Option("--dimension", help="Number of coordinates of the made-up points.")] = 3,
     without_server: Annotated[bool, typer.Option("--without-server", help="Audit the method without server data.")] = False,
     release: Annotated[list[str] | None, typer.Option("--release", help="Attack this release only; may be given again.")] = None,
+    settings_only: Annotated[bool, typer.Option("--settings-only", help="Do not audit all else that a run can reach.")] = False,
     runs: Annotated[int, typer.Option("--runs", help="Runs with the worst unit, and as many without it.")] = 1000,
     processes: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 2,
     seed: Annotated[int | None, typer.Option("--seed", help="Reproducible noise. (default: cryptographic noise, as in real runs)")] = None,
@@ -239,7 +240,9 @@ def audit(
     from feddp_kmeans.cli.audit import run_audit, show_audit
 
     case = AuditCase(settings, dimension, not without_server, seed)
-    found, written = run_audit(case, folder, runs=runs, names=release or (), jobs=processes, console=err)
+    found, written = run_audit(
+        case, folder, runs=runs, names=release or (), parts=() if settings_only else None, jobs=processes, console=err
+    )
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2))
     else:
