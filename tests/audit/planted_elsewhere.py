@@ -120,7 +120,7 @@ def counts_of_residuals_are_not_bounded(patch):
     changed(patch, residual_sums, "squared_norms", lambda squares, *_: squares * 0.25)
 
 
-@planted("statistic 2: client-sizes")
+@planted("statistic 2: client-cluster-sums")
 def rows_without_a_value_are_kept(patch):
     patch.setattr(batches, "finite_rows", lambda points: np.ones(points.shape[0], dtype=bool))
 
