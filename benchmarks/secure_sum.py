@@ -14,7 +14,7 @@ import numpy as np
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.identity import new_identity
 from feddp_kmeans.network.secure_sum.party import Party
-from feddp_kmeans.network.secure_sum.session_terms import Terms
+from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 
 CASES = [
     (5, 10**6, 0),
@@ -50,7 +50,7 @@ def json_bytes(rows):
 def measure(n, size, dropouts, *, confirmed=False):
     """The row of a case: clients' mean CPU and bytes sent and received, the server's CPU."""
     client, server = Clock(), Clock()
-    terms = Terms(os.urandom(32), 1, -(-4 * n // 5), 0, confirmed)
+    terms = SessionTerms(os.urandom(32), 1, -(-4 * n // 5), 0, confirmed)
     identities = {f"site-{i:03d}": new_identity() for i in range(n)}
     roster = {name: identity.public_key() for name, identity in identities.items()}
     parties = {name: client(Party.new, name, terms) for name in identities}

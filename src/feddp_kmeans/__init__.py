@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from feddp_kmeans.errors import BudgetError, FedDPError
     from feddp_kmeans.estimator import FedDPKMeans
     from feddp_kmeans.federation.base import Federation
+    from feddp_kmeans.federation.files import FileFederation
     from feddp_kmeans.federation.in_memory import InMemoryFederation
     from feddp_kmeans.privacy.ledger import PrivacyReport
     from feddp_kmeans.privacy.plan import Plan
@@ -23,6 +24,7 @@ _HOMES = {
     "FedDPError": "errors",
     "FedDPKMeans": "estimator",
     "Federation": "federation.base",
+    "FileFederation": "federation.files",
     "InMemoryFederation": "federation.in_memory",
     "Plan": "privacy.plan",
     "PrivacyReport": "privacy.ledger",
@@ -34,6 +36,7 @@ __all__ = [
     "FedDPError",
     "FedDPKMeans",
     "Federation",
+    "FileFederation",
     "InMemoryFederation",
     "Plan",
     "PrivacyReport",

@@ -89,7 +89,7 @@ def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
 )
 def test_a_site_insists_on_what_its_options_say(feddp, tmp_path, monkeypatch, asked, policy):
     stayed = []
-    monkeypatch.setattr(join, "join", lambda connection, handle, tell: stayed.append(handle.__self__))
+    monkeypatch.setattr(join, "join", lambda connection, handle: stayed.append(handle.__self__))
     (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,4\n")
     status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2, "--odometer", "books.jsonl", *asked)
     assert status == 0, said

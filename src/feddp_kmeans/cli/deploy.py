@@ -1,7 +1,7 @@
 """``feddp keys``, ``serve``, ``join`` and ``simulate``: federations between machines, and the same on one."""
 
+import logging
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +16,9 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 if TYPE_CHECKING:
-    from feddp_kmeans.network.deployment.job import Job
+    from feddp_kmeans.network.deployment.run_request import RunRequest
 
+_LOG = logging.getLogger(__name__)
 _PORT = 9443
 _STATE = ".feddp-runs"
 _TRIAL = "No TLS and no keys: for trials on one machine only."
@@ -106,6 +107,7 @@ def serve(
     from feddp_kmeans.network.deployment.superlink import Listening
     from feddp_kmeans.report.result import check_folder
 
+    _show_log(quiet)
     check_folder(folder, force=force)
     if insecure == (federation is not None):
         raise FedDPError("feddp serve must be given either a federation folder or --insecure.")
@@ -130,7 +132,7 @@ def serve(
         _note(_TRIAL)
     listening = Listening("127.0.0.1", port) if opened is None else listening_of(opened)
     with ended_by_signals():
-        serve_job(job, listening, kit, _teller(quiet))
+        serve_job(job, listening, kit)
     if not quiet:
         _show_run(folder)
 
@@ -178,7 +180,7 @@ def join(
     from feddp_kmeans.network.deployment.site import Site
     from feddp_kmeans.network.secure_sum.identity import load_identity
 
-    tell = _teller(quiet)
+    _show_log(quiet)
     known = None
     if insecure is not None:
         if kit is not None or key is not None:
@@ -215,11 +217,11 @@ def join(
     if known is not None:
         site.policy.check_federation(len(known.sites()))
     columns = site.read(_note).columns
-    tell(f"{called}: {len(columns)} columns; all runs together may spend epsilon {limit:g}.")
+    _LOG.info("%s: %d columns; all runs together may spend epsilon %g.", called, len(columns), limit)
     if known is not None:
-        tell(f"{called}: {site.policy.floor(len(known.sites()))}.")
+        _LOG.info("%s: %s.", called, site.policy.floor(len(known.sites())))
     with ended_by_signals():
-        stay(connection, site.participant(tell).handle, tell)
+        stay(connection, site.participant().handle)
 
 
 @options.takes_settings()
@@ -253,6 +255,7 @@ def simulate(
     from feddp_kmeans.tables.client_files import client_paths
     from feddp_kmeans.tables.inputs import open_inputs
 
+    _show_log(quiet)
     options.limit_of(limit, limit_delta)
     check_folder(folder, force=force)
     paths = client_paths(clients)
@@ -273,16 +276,16 @@ def simulate(
         limit_delta=limit_delta,
     )
     with ended_by_signals():
-        simulate_job(job, paths, _teller(quiet), columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
+        simulate_job(job, paths, columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
     if not quiet:
         _show_run(folder)
 
 
-def _job(settings: Settings, folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any) -> "Job":
+def _job(settings: Settings, folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any) -> "RunRequest":
     """Return a new run with these options, its paths as any process of this machine reads them."""
-    from feddp_kmeans.network.deployment.job import Job
+    from feddp_kmeans.network.deployment.run_request import RunRequest
 
-    return Job(
+    return RunRequest(
         run=secrets.token_hex(16),
         settings=settings,
         out=str(folder.resolve()),
@@ -312,8 +315,16 @@ def _say(line: str) -> None:
     out.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _teller(quiet: bool) -> Callable[[str], None]:
-    return (lambda _: None) if quiet else _note
+class _Lines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        _note(self.format(record))
+
+
+def _show_log(quiet: bool) -> None:
+    """Show this package's log on stderr."""
+    package = logging.getLogger("feddp_kmeans")
+    package.handlers = [] if quiet else [_Lines()]
+    package.setLevel(logging.INFO)
 
 
 def _note(line: str) -> None:

@@ -80,7 +80,7 @@ def demo(
     check_folder(folder, force=True)
     err.print("Making up 100 clients with 1,000 points each ...", highlight=False)
     data = gaussian_mixture(seed)
-    prepared = prepare(Settings(10, epsilon, method=method), data.server_points, len(data.clients))
+    prepared = prepare(Settings(10, epsilon, method=MethodName.parse(method)), data.server_points, len(data.clients))
     with progress(prepared) as on_release:
         found = run(InMemoryFederation(data.clients), prepared, on_release=on_release)
     columns = [f"x{i}" for i in range(data.server_points.shape[1])]
@@ -107,12 +107,10 @@ def plan(
       feddp plan -k 10 --server public.csv --unit client --client-size 50 --clients 2000 --json
 
     """
-    from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
+    from feddp_kmeans.algorithm.prepare import prepare
 
-    if server is None and dimension is not None and dimension > 0 and settings.method == MethodName.REFINED:
-        prepared = prepare_serverless(settings, dimension, n_clients)
-    else:
-        prepared = prepare(settings, _server_or_stand_in(server, dimension, settings), n_clients)
+    points = _server_or_stand_in(server, dimension, settings)
+    prepared = prepare(settings, points, n_clients, dimension if points is None else None)
     if as_json:
         typer.echo(json.dumps(prepared.plan.to_dict(), indent=2))
         return
@@ -257,14 +255,16 @@ for _name in plugins.names(plugins.COMMANDS):
     app.command(_name)(plugins.load(plugins.COMMANDS, _name))
 
 
-def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray:
-    """Return the server data; without them, made-up points on a sphere of the given radius (1 by default)."""
+def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray | None:
+    """Return the server data; without them None, or made-up points on a sphere of radius 1 for the paper's method."""
     if server is not None:
         from feddp_kmeans.tables.inputs import read_server
 
         return read_server(server)
     if dimension is None or dimension < 1:
         raise FedDPError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
+    if settings.method is MethodName.REFINED:
+        return None
     points = np.random.default_rng(0).standard_normal((30 * settings.largest_k, dimension))
     err.print("No server data: made-up points stand in, so what depends on server data is only an example.", highlight=False)
     stand_in: FloatArray = (settings.radius or 1.0) * points / np.linalg.norm(points, axis=1, keepdims=True)

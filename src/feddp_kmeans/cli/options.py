@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.odometer import Limit
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 out = Console()
 err = Console(stderr=True)
@@ -88,8 +89,8 @@ def _settings(
         _number(clusters),
         epsilon,
         delta,
-        privacy_unit=unit,
-        method=method,
+        privacy_unit=PrivacyUnit.parse(unit),
+        method=MethodName.parse(method),
         lloyd_steps=_number(lloyd_steps),
         radius=radius,
         box=None if box is None else _box(box),

@@ -19,6 +19,7 @@ from scipy import sparse
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.silos.memory import ArraySource
+from feddp_kmeans.silos.silo import numbered_columns
 from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION
 from feddp_kmeans.tables.cells import listed
 from feddp_kmeans.tables.lines import Count, line_blocks, silent
@@ -37,7 +38,7 @@ def array_columns(path: Path) -> tuple[str, ...]:
     """Return names for the columns of a file without any."""
     if path.suffix.lower() in SVMLIGHT:
         return _svm_columns(path)
-    return tuple(f"x{i}" for i in range(_load(path).shape[1]))
+    return numbered_columns(_load(path).shape[1])
 
 
 def array_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count = silent) -> Iterator[FloatArray]:

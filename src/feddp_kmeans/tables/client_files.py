@@ -15,7 +15,7 @@ from feddp_kmeans.tables.broken import UnreadableFileError, named_errors
 from feddp_kmeans.tables.cells import as_text, is_text, listed
 from feddp_kmeans.tables.formats import check_file, has_names, is_svmlight, read_schema, read_tables
 from feddp_kmeans.tables.lines import silent
-from feddp_kmeans.tables.point_files import PIECE, NoPoints, PointFile, Source, TableFile, Tell, check_numeric
+from feddp_kmeans.tables.point_files import PIECE, NoPoints, PointFile, TableFile, Tell, check_numeric
 
 LABELS = ".labels"
 """How the stem of a file of labels ends."""
@@ -52,7 +52,7 @@ def client_paths(where: str) -> list[Path]:
 
 def open_clients(
     where: str, *, ignore: Collection[str] = (), like: Sequence[str] | None = None, skip_broken: bool = False, tell: Tell = silent
-) -> list[Source]:
+) -> list[PointFile]:
     """Return one table per client, each read once. Columns may stand in any order; ``like`` gives the order, else the first client's."""
     paths = client_paths(where)
     if like is None and is_svmlight(paths[0]):
@@ -82,7 +82,7 @@ def open_all(
     columns: Sequence[str] | None,
     skip_broken: bool,
     tell: Tell,
-) -> list[Source]:
+) -> list[PointFile]:
     """Return each file opened and read once. With ``skip_broken`` one that cannot be read is a client without data.
 
     ``columns`` are the coordinates that such a client has; the other files' where it is None.
@@ -101,7 +101,7 @@ def open_all(
     known = columns or next((source.columns for source in opened if source is not None), None)
     if known is None:
         raise FedDPError("clients must have at least one file that can be read, got none.")
-    return [source or NoPoints(tuple(known)) for source in opened]
+    return [source or NoPoints(path, tuple(known)) for path, source in zip(paths, opened, strict=True)]
 
 
 def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.files import FileFederation
@@ -97,13 +97,10 @@ def read_server(path: Path) -> FloatArray:
 
 
 def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
-    """Return the plan for these public facts: a schema's radius is public, and there may be no server data."""
+    """Return the plan for these public facts: a schema's radius is public."""
     if schema is not None and settings.radius is None and settings.box is None:
         settings = replace(settings, radius=schema.radius)
-    if server_points is None:
-        return prepare_serverless(settings, dimension, n_clients)
-    settings.check_server(server_points, dimension)
-    return prepare(settings, server_points, n_clients)
+    return prepare(settings, server_points, n_clients, dimension)
 
 
 def open_points(path: Path, columns: tuple[str, ...], schema: Schema | None) -> TableFile | EncodedFile:

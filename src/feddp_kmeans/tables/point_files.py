@@ -7,7 +7,6 @@ is left out by itself.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +40,12 @@ class PointFile:
         return len(self.columns)
 
     @property
+    def size(self) -> int:
+        """Return about how many numbers there are: a number of 8 bytes."""
+        with named_errors(self.path):
+            return self.path.stat().st_size // 8
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Return the columns of the file that are read."""
         raise NotImplementedError
@@ -55,18 +60,13 @@ class PointFile:
         raise NotImplementedError
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the points as float64 or float32 arrays, at most ``rows`` at a time; one empty array for an empty file."""
-        yielded = False
+        """Yield the points as float64 or float32 arrays, at most ``rows`` at a time."""
         with named_errors(self.path):
-            for piece in self._read(rows, silent, silent):
-                yielded = True
-                yield piece
-        if not yielded:
-            yield np.empty((0, self.dimension))
+            yield from self._read(rows, silent, silent)
 
     def read(self) -> FloatArray:
         """Return all points as float64."""
-        return np.concatenate(list(self.pieces(PIECE)), dtype=np.float64)
+        return np.concatenate([np.empty((0, self.dimension)), *self.pieces(PIECE)])
 
     def check(self, tell: Tell = silent) -> None:
         """Read the whole file once: refuse one that is broken or of the wrong kind, and say how many rows are left out.
@@ -135,45 +135,16 @@ class TableFile(PointFile):
 
 
 @dataclass(frozen=True)
-class NoPoints:
+class NoPoints(TableFile):
     """A client without data: a file that cannot be read, where the user allows that."""
 
-    columns: tuple[str, ...]
-
     @property
-    def dimension(self) -> int:
-        """Return the number of coordinates."""
-        return len(self.columns)
+    def size(self) -> int:
+        """Return how many numbers there are: none."""
+        return 0
 
-    def pieces(self, rows: int) -> Iterator[FloatArray]:  # noqa: ARG002 - there are none
-        """Yield one empty array."""
-        yield self.read()
-
-    def read(self) -> FloatArray:
-        """Return an empty array."""
-        return np.empty((0, self.dimension))
-
-
-class Source(Protocol):
-    """One client's points on disk."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the names of the coordinates."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of coordinates."""
-        ...
-
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the points, at most ``rows`` at a time."""
-        ...
-
-    def read(self) -> FloatArray:
-        """Return all points."""
-        ...
+    def _read(self, rows: int, left_out: Count, look: Callable[[pa.Table], object]) -> Iterator[FloatArray]:  # noqa: ARG002 - it is not read
+        return iter(())
 
 
 def check_numeric(found: pa.Schema, columns: Collection[str], path: Path) -> None:

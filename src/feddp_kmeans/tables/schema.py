@@ -21,7 +21,7 @@ from feddp_kmeans.tables.client_files import client_paths, open_all
 from feddp_kmeans.tables.columns import CategoryColumn, Column, Described, NumberColumn
 from feddp_kmeans.tables.formats import check_file, is_svmlight, read_schema
 from feddp_kmeans.tables.lines import Count, silent
-from feddp_kmeans.tables.point_files import PointFile, Source, Tell
+from feddp_kmeans.tables.point_files import PointFile, Tell
 
 FORMAT, VERSION = "feddp-schema", 1
 _MOST_ROWS = 1 << 16
@@ -171,7 +171,7 @@ def open_encoded(path: Path, schema: Schema) -> EncodedFile:
     return EncodedFile(path, schema)
 
 
-def open_encoded_clients(where: str, schema: Schema, *, skip_broken: bool = False, tell: Tell = silent) -> list[Source]:
+def open_encoded_clients(where: str, schema: Schema, *, skip_broken: bool = False, tell: Tell = silent) -> list[PointFile]:
     """Return one encoded table per client, each read once."""
     paths = client_paths(where)
     return open_all(paths, lambda path: open_encoded(path, schema), columns=schema.columns, skip_broken=skip_broken, tell=tell)

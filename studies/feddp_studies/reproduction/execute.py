@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.clustering import Clustering, choose_k
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.server import kmeans_cost
-from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_studies.reproduction import published_code
 from feddp_studies.reproduction.problems import CENTRAL, FROM_TABLES, Problem, load_problem
 from feddp_studies.reproduction.spec import Job
@@ -71,8 +71,8 @@ def _cluster(job: Job, problem: Problem, best: FloatArray) -> Clustering:
     settings = Settings(
         problem.k,
         job.epsilon,
-        privacy_unit=problem.unit.value,
-        method=config.method if config.method in OURS else "refined",
+        privacy_unit=problem.unit,
+        method=MethodName(config.method) if config.method in OURS else MethodName.REFINED,
         lloyd_steps=AUTO if config.lloyd_steps is None else config.lloyd_steps,
         shares=config.shares,
         client_size=problem.client_size,
@@ -119,7 +119,7 @@ def _uniform(problem: Problem, seed: int) -> FloatArray:
 def _elbow(name: str, seed: int, method: str, epsilon: float) -> tuple[float, ...]:
     """Return the costs for 1 to k' clusters, from steps 1 and 2 of a run of which epsilon is the whole budget."""
     problem = _problem(name, seed, None)
-    settings = Settings(AUTO, epsilon, method=method, max_clusters=LARGEST_K)
+    settings = Settings(AUTO, epsilon, method=MethodName(method), max_clusters=LARGEST_K)
     prepared = prepare(settings, problem.data.server_points, len(problem.data.clients))
     return choose_k(problem.federation, prepared, seed=seed).costs
 

@@ -13,6 +13,7 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.mixture import gaussian_mixture
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.engine import Engine, available, using
 from feddp_studies.speed.machine import machine_facts, peak_megabytes
 from feddp_studies.speed.pass_speed import Pass, measure_passes
@@ -131,7 +132,9 @@ def growth(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _settings(case: Case, method: str) -> Settings:
-    return Settings(case.k, 1.0, method=method, privacy_unit=case.unit, client_size=case.client_size if case.unit == "client" else None)
+    unit = PrivacyUnit(case.unit)
+    size = case.client_size if unit is PrivacyUnit.CLIENT else None
+    return Settings(case.k, 1.0, method=MethodName(method), privacy_unit=unit, client_size=size)
 
 
 def _private_run(case: Case, method: str) -> None:

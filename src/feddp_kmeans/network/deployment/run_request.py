@@ -1,9 +1,9 @@
-"""A run as the server's operator asks for it, and its course: wait for clients, plan, ask, write the result."""
+"""A run as the server's operator asks for it, and its course: wait for sites, plan, ask, write the result."""
 
 import json
+import logging
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -25,21 +25,21 @@ from feddp_kmeans.tables.client_files import open_table
 from feddp_kmeans.tables.inputs import prepared_for, read_or_learn
 from feddp_kmeans.tables.schema import Schema, open_encoded
 
-JOB, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "releases"
-"""Files of a run folder: what was asked for, the lines told, how it ended, and every release on record."""
+logger = logging.getLogger(__name__)
+
+REQUEST, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "releases"
+"""Files of a run folder: what was asked for, the lines of its log, how it ended, and every release on record."""
 
 PENDING = "pending"
-"""File beside the releases: the sum that sites are being asked to open."""
+"""File next to the releases: the sum that sites are being asked to open."""
 
 _LOOK = 0.5
 _FEWEST = 2
 """Sites to wait for where no kit says how many there are."""
 
-Tell = Callable[[str], None]
-
 
 @dataclass(frozen=True)
-class Job:
+class RunRequest:
     """One run on a federation of machines; every field is public. Paths are as seen from the server."""
 
     run: str
@@ -72,35 +72,39 @@ class Job:
         Trust.parse(self.trust)
 
 
-def read_job(path: Path) -> Job:
-    """Return the job in a file; refuse anything else."""
+def read_request(path: Path) -> RunRequest:
+    """Return the request in a file; refuse anything else."""
     try:
         given = parse_json(path.read_bytes())
         asked = given["settings"]
         settings = Settings(**asked | {"box": None if asked["box"] is None else tuple(asked["box"])})
-        job = Job(**given | {"settings": settings, "ignore": tuple(given["ignore"])})
-        check_fields(job, path.name)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise FedDPError(f"{path.name} must state a job of feddp serve, got {type(error).__name__}.") from None
-    return job
+        request = RunRequest(**given | {"settings": settings, "ignore": tuple(given["ignore"])})
+        check_fields(request, path.name)
+    except OSError as error:
+        raise FedDPError(f"{path.name} must state a run of feddp serve: {without_text(error)}.") from None
+    except FedDPError as error:
+        raise FedDPError(f"{path.name} must state a run of feddp serve: {error}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise FedDPError(f"{path.name} must state a run of feddp serve, got {type(error).__name__}: {error}.") from None
+    return request
 
 
-def opened(job: Job) -> Job:
-    """Write the job into its folder and return it, under the name of the run that the folder holds unfinished: no release is paid twice.
+def opened(request: RunRequest) -> RunRequest:
+    """Write the request into its folder and return it, under the name of an unfinished run that is there: no release is paid twice.
 
     Public data that cannot be read are refused here. A folder with a finished run, which may be replaced, is cleared first.
     """
-    _public_inputs(job)
-    out = Path(job.out)
+    _public_inputs(request)
+    out = Path(request.out)
     out.mkdir(parents=True, exist_ok=True)
     if (out / "result.json").exists():
         shutil.rmtree(out / RELEASES, ignore_errors=True)
-        for name in (JOB, "result.json"):
+        for name in (REQUEST, "result.json"):
             (out / name).unlink(missing_ok=True)
     tidy(out)
-    job = _going_on(job, out / JOB)
-    write_whole(out / JOB, (json.dumps(asdict(job), indent=2) + "\n").encode())
-    return job
+    request = _going_on(request, out / REQUEST)
+    write_whole(out / REQUEST, (json.dumps(asdict(request), indent=2) + "\n").encode())
+    return request
 
 
 def tidy(out: Path) -> None:
@@ -109,53 +113,57 @@ def tidy(out: Path) -> None:
         (out / name).unlink(missing_ok=True)
 
 
-def _going_on(job: Job, path: Path) -> Job:
+def _going_on(request: RunRequest, path: Path) -> RunRequest:
     if not path.exists():
-        return job
-    before = read_job(path)
-    if replace(before, run=job.run, command=job.command) != job:
+        return request
+    before = read_request(path)
+    if replace(before, run=request.run, command=request.command) != request:
         raise FedDPError(
-            f"--out holds an unfinished run with other options, got {job.out!r}: finish it with the same, or use another folder."
+            f"--out holds an unfinished run with other options, got {request.out!r}: finish it with the same, or use another folder."
         )
-    return replace(job, run=before.run)
+    return replace(request, run=before.run)
 
 
-def run_job(transport: Transport, job: Job, tell: Tell) -> None:
-    """Run the job to its end: the result is in the run folder afterwards."""
-    out = Path(job.out)
-    public = _public_inputs(job)
-    roster = None if job.kit is None else read_kit(Path(job.kit)).sites()
-    needed = job.min_sites or (_FEWEST if roster is None else len(roster))
-    _wait_for_sites(transport, needed, job.wait, tell)
+def carry_out(transport: Transport, request: RunRequest) -> None:
+    """Run the request to its end: the result is in the run folder afterwards."""
+    out = Path(request.out)
+    public = _public_inputs(request)
+    roster = None if request.kit is None else read_kit(Path(request.kit)).sites()
+    needed = request.min_sites or (_FEWEST if roster is None else len(roster))
+    _wait_for_sites(transport, needed, request.wait)
     remote = RemoteFederation(
         transport,
-        trust=Trust.parse(job.trust),
-        threshold=job.threshold,
-        colluders=job.colluders,
+        trust=Trust.parse(request.trust),
+        threshold=request.threshold,
+        colluders=request.colluders,
         columns=public.columns,
-        confirmed=job.confirmed,
+        confirmed=request.confirmed,
         roster=roster,
         journal=out / RELEASES / PENDING,
-        timeout=job.round_timeout,
-        tell=tell,
+        timeout=request.round_timeout,
     ).connect()
     if remote.n_clients < needed:
         raise FedDPError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
-    prepared = prepared_for(_shareable(job), public.points, public.schema, remote.dimension, remote.n_clients)
-    federation = RecordedFederation(remote, out / RELEASES, run=job.run)
-    _book(job, federation)
-    found = clustering.run(federation, prepared, seed=job.seed, on_release=lambda name: tell(f"release: {name}"))
+    prepared = prepared_for(_shareable(request), public.points, public.schema, remote.dimension, remote.n_clients)
+    federation = RecordedFederation(remote, out / RELEASES, run=request.run)
+    _book(request, federation)
+    found = clustering.run(federation, prepared, seed=request.seed, on_release=lambda name: logger.info("release: %s", name))
     result = result_dict(
-        found, columns=remote.columns, seed=job.seed, server_points=prepared.server_points, command=job.command, schema=public.schema
+        found,
+        columns=remote.columns,
+        seed=request.seed,
+        server_points=prepared.server_points,
+        command=request.command,
+        schema=public.schema,
     )
     write_result(out, result)
 
 
-def run_and_report(transport: Transport, job: Job, tell: Tell) -> None:
-    """Run the job; how it ended goes to a file of the run folder, in one line where it failed."""
+def run_and_report(transport: Transport, request: RunRequest) -> None:
+    """Run the request; how it ended goes to a file of the run folder, in one line where it failed."""
     error = "the server's program ended"
     try:
-        run_job(transport, job, tell)
+        carry_out(transport, request)
         error = ""
     except (FedDPError, BudgetError) as refused:
         error = str(refused)
@@ -163,21 +171,21 @@ def run_and_report(transport: Transport, job: Job, tell: Tell) -> None:
         error = f"the server's program failed: {without_text(failed)}"
         raise
     finally:
-        write_whole(Path(job.out) / DONE, json.dumps({"error": error}).encode())
+        write_whole(Path(request.out) / DONE, json.dumps({"error": error}).encode())
 
 
-def _shareable(job: Job) -> Settings:
-    """Return the job's settings; where clients each add a share of the noise it is Gaussian alone."""
-    if Trust.parse(job.trust) is Trust.SECURE_SUM:
-        return replace(job.settings, noise=NoiseName.GAUSSIAN.value)
-    return job.settings
+def _shareable(request: RunRequest) -> Settings:
+    """Return the request's settings; where clients each add a share of the noise it must be Gaussian."""
+    if Trust.parse(request.trust) is Trust.SECURE_SUM:
+        return replace(request.settings, noise=NoiseName.GAUSSIAN)
+    return request.settings
 
 
-def _book(job: Job, federation: RecordedFederation) -> None:
+def _book(request: RunRequest, federation: RecordedFederation) -> None:
     """Have a run booked whose clients have no odometers of their own; one that goes on must be booked already."""
-    if job.odometer is not None:
-        limit = None if job.limit is None else Limit(job.limit, job.limit_delta)
-        federation.books = Books(Odometer(Path(job.odometer)), limit, job.command)
+    if request.odometer is not None:
+        limit = None if request.limit is None else Limit(request.limit, request.limit_delta)
+        federation.books = Books(Odometer(Path(request.odometer)), limit, request.command)
 
 
 @dataclass(frozen=True)
@@ -189,23 +197,23 @@ class _Public:
     schema: Schema | None
 
 
-def _public_inputs(job: Job) -> _Public:
-    server = None if job.server is None else Path(job.server)
-    schema = read_or_learn(server, None if job.schema is None else Path(job.schema), job.ignore)
+def _public_inputs(request: RunRequest) -> _Public:
+    server = None if request.server is None else Path(request.server)
+    schema = read_or_learn(server, None if request.schema is None else Path(request.schema), request.ignore)
     if schema is not None:
         return _Public(schema.columns, None if server is None else open_encoded(server, schema).read(), schema)
     if server is None:
         return _Public(None, None, None)
-    table = open_table(server, ignore=job.ignore)
+    table = open_table(server, ignore=request.ignore)
     return _Public(table.columns, table.read(), None)
 
 
-def _wait_for_sites(transport: Transport, needed: int, wait: float, tell: Tell) -> None:
-    end, told = time.monotonic() + wait, -1
+def _wait_for_sites(transport: Transport, needed: int, wait: float) -> None:
+    end, logged = time.monotonic() + wait, -1
     while (there := len(transport.nodes())) < needed:
-        if there != told:
-            tell(f"{there} of {needed} sites are connected")
-            told = there
+        if there != logged:
+            logger.info("%d of %d sites are connected", there, needed)
+            logged = there
         if time.monotonic() > end:
             raise FedDPError(f"sites must be at least {needed} within {wait:g} s, got {there}.")
         time.sleep(_LOOK)

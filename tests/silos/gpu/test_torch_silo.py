@@ -14,9 +14,11 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.federation.torch_clients import TorchFederation
+from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.silos.gpu.chunks import LARGEST_ADDED
+from feddp_kmeans.silos.gpu.torch_silo import TorchSilo
 from feddp_kmeans.silos.gpu.torch_statistics import STATISTICS, total_of
+from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.norms import POINT_COUNT
@@ -74,17 +76,29 @@ def test_a_run_gives_the_same_centers_and_the_same_noise(method, epsilon, device
     server = 1.2 * (rng.standard_normal((40, 3)) + 6 * rng.integers(0, 2, (40, 1)))
     prepared = prepare(Settings(2, epsilon, method=method, radius=40.0), server, 3)
     tensors = [torch.as_tensor(client, device=device) for client in clients]
-    found = run(TorchFederation(tensors), prepared, seed=0)
+    found = run(LocalFederation(TorchSilo(tensors)), prepared, seed=0)
     assert np.array_equal(found.centers, run(InMemoryFederation(clients), prepared, seed=0).centers)
     assert found.privacy.trust == "aggregator"
 
 
 def test_what_does_not_run_in_torch_is_refused_in_a_line(rng):
     points = torch.as_tensor(rng.standard_normal((9, 3)))
+    prepared = prepare(Settings(2, 1.0, privacy_unit="client"), np.ones((9, 3)) * np.arange(9)[:, None], 1)
     with pytest.raises(FedDPError, match="privacy_unit must be 'point' on a GPU, got 'client'"):
-        run(TorchFederation([points]), prepare(Settings(2, 1.0, privacy_unit="client"), np.ones((9, 3)) * np.arange(9)[:, None], 1))
+        run(LocalFederation(TorchSilo([points])), prepared)
     with pytest.raises(FedDPError, match="statistic must be one that runs in torch"):
         total_of(Query(POINT_COUNT, {}, 3), points)
     for clients in ([], [points, points[:, :2]], [points[0]]):
         with pytest.raises(FedDPError, match="clients must be"):
-            TorchFederation(clients)
+            TorchSilo(clients)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_site_with_a_gpu_adds_up_what_one_in_memory_does(device, rng):
+    clients = [rng.standard_normal((n, 3)) for n in (40, 0, 7)]
+    clients[0][3] = np.inf
+    silo = TorchSilo([torch.as_tensor(client, device=device) for client in clients]).as_one_client()
+    query = Query(REGISTRY["outer-product"], {"center": np.zeros(3), "radius": 2.0}, 3)
+    assert (silo.n_clients, silo.columns) == (1, ("x0", "x1", "x2"))
+    assert np.array_equal(silo.exact_sum(query), ArraySilo(clients).as_one_client().exact_sum(query))
+    assert [len(rows) for rows in silo.nonprivate_clients()] == [39, 0, 7]
