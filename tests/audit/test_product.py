@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm import prepare
 from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.places import exact_sums, places
 from feddp_kmeans.audit.product import STATISTICAL_CHECKS, product_findings, product_parts
@@ -22,10 +21,8 @@ QUICK = ("records", "books: refined, clients", "books: no server data, clients",
 
 
 @pytest.fixture(autouse=True)
-def _nothing_remembered(monkeypatch):
+def _nothing_remembered():
     """What is remembered from before a bug was planted would hide it."""
-    if hasattr(prepare, "_PREPARED"):
-        monkeypatch.setattr(prepare, "_PREPARED", {})
     accounting._pld_epsilon.cache_clear()
     yield
     accounting._pld_epsilon.cache_clear()

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from feddp_kmeans.algorithm.prepare import prepare
-from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.audit.attack import AuditFinding
 from feddp_kmeans.audit.claim import second_epsilon
 from feddp_kmeans.privacy.ledger import Ledger
@@ -78,7 +78,7 @@ def _is_spent(found: float, asked: float) -> bool:
 def _naive() -> AuditFinding:
     """Return whether naive composition holds: each release meets its own share, and the shares add up to what was asked for."""
     points = np.random.default_rng(0).standard_normal((12, 3))
-    settings = Settings(3, 2.0, method="paper", lloyd_steps=2, composition="paper-naive")
+    settings = Settings(3, 2.0, method=MethodName.PAPER, lloyd_steps=2, composition=Composition.PAPER_NAIVE)
     plan = prepare(settings, points, 5).plan
     gaussians = sum(release.times for release in plan.releases if release.mechanism is Mechanism.GAUSSIAN)
     shares = [release.times * second_epsilon([(release, 1)], plan.delta / gaussians) for release in plan.releases]

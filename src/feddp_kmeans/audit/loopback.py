@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans.network.participant import Participant, SiteData
+from feddp_kmeans.network.participant import Participant
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.terms import Policy, Trust
 from feddp_kmeans.network.transport import Lost
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.silos.memory import ArraySource
+from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
 
 
@@ -65,6 +65,6 @@ class LoopbackFederation(RemoteFederation):
 
     @staticmethod
     def _site(points: Any, odometer: Odometer, policy: Policy) -> Participant:
-        data = SiteData([ArraySource(points)], tuple(f"x{column}" for column in range(points.shape[1])))
+        data = ArraySilo([points])
         name = f"site{odometer.path.stem}"
         return Participant(name, lambda: data, registry=REGISTRY, policy=policy, odometer=odometer, state=odometer.path.with_suffix(""))

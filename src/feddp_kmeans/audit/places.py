@@ -27,7 +27,9 @@ from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos.batched import BatchedSilo
 from feddp_kmeans.silos.batches import finite_batch
+from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import Engine, available, using
 from feddp_kmeans.statistics.query import Query
@@ -150,17 +152,19 @@ def _sparse(points: FloatArray) -> Any:
     return sparse.csr_matrix((data[order], where[1][order], starts), shape=points.shape)
 
 
-class _InPieces:
+class _InPieces(BatchedSilo):
     """Clients whose points come in very many small batches, as those of a large table do."""
 
     def __init__(self, clients: Sequence[FloatArray]) -> None:
         self._clients = clients
-        self.dimension = int(clients[0].shape[1])
+        self.n_clients, self.dimension, self.size = len(clients), int(clients[0].shape[1]), 1
 
-    def __len__(self) -> int:
-        return len(self._clients)
+    def as_one_client(self) -> Silo:
+        """Return the points as those of one client."""
+        return _InPieces([np.concatenate(self._clients)])
 
-    def __iter__(self) -> Iterator[Any]:
+    def nonprivate_clients(self) -> Iterator[Any]:
+        """Yield each client's points."""
         return iter(self._clients)
 
     def points(self) -> Iterator[ClientBatch]:
@@ -207,16 +211,14 @@ def _dask_place() -> Place | None:
     try:
         from dask import config
         from dask.delayed import delayed
-
-        from feddp_kmeans.federation.dask_clients import ClusterFederation
-        from feddp_kmeans.silos.dask_silo import ClusterData
-    except (ImportError, FedDPError):
+    except ImportError:
         return None
+    from feddp_kmeans.silos.dask_silo import DaskSilo
 
     def make(clients: Sequence[FloatArray], _: PrivacyUnit) -> Federation:
         config.set(scheduler="synchronous")
         names = tuple(f"x{column}" for column in range(clients[0].shape[1]))
-        return ClusterFederation(ClusterData([delayed(points) for points in clients], names))
+        return LocalFederation(DaskSilo([delayed(points) for points in clients], names))
 
     return Place("a Dask cluster", make)
 
@@ -225,11 +227,11 @@ def _torch_place() -> Place | None:
     try:
         import torch
 
-        from feddp_kmeans.federation.torch_clients import TorchFederation
+        from feddp_kmeans.silos.gpu.torch_silo import TorchSilo
     except (ImportError, FedDPError):
         return None
 
     def make(clients: Sequence[FloatArray], _: PrivacyUnit) -> Federation:
-        return TorchFederation([torch.tensor(points) for points in clients])
+        return LocalFederation(TorchSilo([torch.tensor(points) for points in clients]))
 
     return Place("tensors", make, units=(PrivacyUnit.POINT,), samples=False)

@@ -1,5 +1,6 @@
 """The product at large: all that a run can reach, whatever settings are audited. A list of parts that can be done side by side."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 
@@ -39,8 +40,16 @@ def product_parts(chance: float) -> dict[str, Part]:
 
 
 def product_findings(name: str, chance: float) -> list[AuditFinding]:
-    """Return the findings of one part. One that fails is refuted as well: it asks for nothing that must be refused."""
+    """Return the findings of one part. One that fails is refuted as well: it asks for nothing that must be refused.
+
+    What sites log of their refusals is kept back: they are asked for it.
+    """
+    sites = logging.getLogger("feddp_kmeans.network")
+    level = sites.level
+    sites.setLevel(logging.CRITICAL)
     try:
         return product_parts(chance)[name]()
     except (FedDPError, BudgetError, ArithmeticError, ValueError, TypeError, IndexError, KeyError, AttributeError, OSError) as error:
         return [AuditFinding("what is allowed does not fail", name, f"{type(error).__name__}: {error}", refuted=True)]
+    finally:
+        sites.setLevel(level)

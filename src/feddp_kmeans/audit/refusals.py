@@ -178,7 +178,9 @@ def _ask(plan: Plan, asked: list[tuple[Query, Release]]) -> list[FloatArray]:
 class _Unreadable:
     """A client whose points cannot be read."""
 
+    columns = ("x0", "x1")
     dimension = 2
+    size = 1
 
     def read(self) -> FloatArray:
         """Fail, as a broken disk does."""

@@ -163,7 +163,7 @@ def _same_bits(place: Place, clients: list[FloatArray], queries: Sequence[Query]
 def _sensitivity(query: Query) -> list[AuditFinding]:
     """Return whether any unit moves the sum farther than the statistic states, in each norm that it states."""
     statistic, stated = query.statistic, query.sensitivity
-    case = AuditCase(Settings(2, 8.0, privacy_unit=statistic.unit.value, lloyd_steps=0), query.dimension)
+    case = AuditCase(Settings(2, 8.0, privacy_unit=statistic.unit, lloyd_steps=0), query.dimension)
     findings = []
     for mechanism, bound in ((Mechanism.GAUSSIAN, stated.l2), (Mechanism.LAPLACE, stated.l1)):
         if bound is not None:
