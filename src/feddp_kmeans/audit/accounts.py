@@ -108,8 +108,10 @@ def _units() -> Sequence[AuditFinding]:
     )
     unbounded = [total_for(PrivacyUnit.CLIENT, [point, client], 1e-6), total_for(PrivacyUnit.POINT, [point, open_run], 1e-6)]
     unbounded += [filter_for(PrivacyUnit.CLIENT, [point], 1e-6), filter_for(PrivacyUnit.POINT, [open_run], 1e-6)]
+    silent = replace(plan, releases=(replace(release, noise_multiplier=0.0),))
+    unbounded += [total_for(PrivacyUnit.POINT, [Entry.of(silent, "audit", secure=True, run="d")], 1e-6)]
     both = total_for(PrivacyUnit.POINT, [point, client], 1e-6).epsilon
     least = second_epsilon([(release, 2)], 1e-6)
-    wrong = any(np.isfinite(total.epsilon) for total in unbounded) or both < least * (1 - _ROUNDING)
+    wrong = any(np.isfinite(total.epsilon) for total in unbounded) or np.isfinite(silent.epsilon_spent) or both < least * (1 - _ROUNDING)
     told = f"points {both:.4g} of {least:.4g}; unbounded for others: {[not np.isfinite(total.epsilon) for total in unbounded]}"
-    return [AuditFinding("runs count for every unit that they touch", "books", told, wrong)]
+    return [AuditFinding("runs count for every unit that they touch", "books", told, bool(wrong))]

@@ -71,6 +71,11 @@ def _written(case: AuditCase, found: Clustering) -> AuditFinding:
     asked |= {"secure": case.seed is None, "seed": case.seed_of(0), "trust": found.privacy.trust}
     asked |= {"ledger": [dict(row) for row in found.privacy.ledger]}
     wrong = [name for name, value in asked.items() if result[name] != value]
+    sentence = replace(found.privacy, secure=True).sentence()
+    said = (f"e^{case.settings.epsilon:g},", f"delta = {case.settings.delta:g}", case.settings.unit.hidden)
+    wrong += ["guarantee"] * (
+        not all(part in sentence for part in said) or ("NOT PRIVATE" in result["guarantee"]) != (case.seed is not None)
+    )
     wrong += ["plan"] * (result["plan"]["releases"] != found.plan.ledger_rows())
     spent = second_epsilon([(r, r.times) for r in found.plan.releases], found.plan.delta, _rate(case))
     wrong += ["epsilon_spent"] * (result["plan"]["epsilon_spent"] < spent * (1 - 2 * _ROUNDING))

@@ -107,7 +107,11 @@ def bookings(place: Place) -> list[AuditFinding]:
         answers(federation, plan, asked, None)
         once = [odometer.entries() for odometer in odometers]
         wrong = [why for entries in once for why in _wrong_entry(entries, plan, secure=True)]
-        if not isinstance(federation, RecordedFederation | LoopbackFederation):
+        if isinstance(federation, LoopbackFederation):
+            seeded, odometers = _with_odometer(place, folder / "seeded.jsonl")
+            answers(seeded, plan, asked[:1], 7)
+            wrong += [why for odometer in odometers for why in _wrong_entry(odometer.entries(), plan, secure=False)]
+        elif not isinstance(federation, RecordedFederation):
             answers(federation, plan, asked[:1], 7)
             twice = odometers[0].entries()
             wrong += _wrong_entry(twice[1:], plan, secure=False)

@@ -76,6 +76,9 @@ def _attempts(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"epsilon {epsilon:g} and delta {delta:g}", partial(check_budget, epsilon, delta)
     yield "public arguments that are not numbers", lambda: Query(REGISTRY["cluster-sums"], _SUMS | {"radius": math.nan}, 2)
     yield "centers beyond exact arithmetic", lambda: Query(REGISTRY["cluster-sums"], _SUMS | {"centers": np.full((2, 2), 1e12)}, 2)
+    for bound in (1e-30, 1e30):
+        public = _SUMS | {"bound": bound}
+        yield f"a bound of {bound:g}", partial(Query, REGISTRY["client-cluster-sums"], public, 2)
     yield "a projection that stretches", lambda: Query(REGISTRY["cluster-sums"], _SUMS | {"projection": 2 * np.eye(2)}, 2)
     yield "shares of Laplace noise", lambda: laplace.with_noise(np.zeros(1, dtype=np.int64), SeededStream(0), 3)
     yield from _beyond_limits(folder, plan)
