@@ -93,8 +93,10 @@ def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> AuditFinding:
 
 
 def _adds_up(case: AuditCase, watch: Watch) -> AuditFinding:
-    """Return what a second accountant makes of all that was seen; sampling counts only where the unit is a client."""
-    spent = second_epsilon(list(Counter(a.query.release for a in watch.seen).items()), case.settings.delta, _rate(case))
+    """Return what a second accountant makes of all that was planned, and of all that was seen; points are never sampled."""
+    planned = [(release, release.times) for release in case.plan.releases]
+    seen = list(Counter(answered.query.release for answered in watch.seen).items())
+    spent = max(second_epsilon(rows, case.settings.delta, _rate(case)) for rows in (planned, seen))
     over = spent > case.settings.epsilon * (1 + _ROUNDING)
     return AuditFinding("a second accountant finds no more", "books", f"epsilon {spent:.4g} of {case.settings.epsilon:g}", over)
 
