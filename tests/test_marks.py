@@ -24,6 +24,7 @@ from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.schema import Schema
 from tests.cli.command import feddp
+from tests.logs import logged
 from tests.marks import BREAKS, FORMATS, NUMBER, WORD, caught, marked, search, write
 from tests.network.loopback import Loopback
 
@@ -63,7 +64,8 @@ def ways(suffix):
 def opened(place, more, told, **options):
     more = {name: place / value if name in {"schema_file", "server"} else value for name, value in more.items()}
     server = more.pop("server", None)
-    return open_inputs(str(place / "clients"), server, tell=told.append, **more | options)
+    with logged(told):
+        return open_inputs(str(place / "clients"), server, **more | options)
 
 
 @pytest.mark.parametrize("how", sorted(BREAKS))
@@ -80,7 +82,8 @@ def test_no_reader_quotes_a_cell(place, suffix, how):
             caught(lambda inputs=inputs: list(inputs.federation.nonprivate_clients()) and None, seen)
         for options in ({}, {"skip_broken": True}):
             caught(lambda more=more, options=options: opened(place, more, seen, **options) and None, seen)
-        caught(lambda path=path: open_inputs(str(path), None, client_column="w", tell=seen.append) and None, seen)
+        with logged(seen):
+            caught(lambda path=path: open_inputs(str(path), None, client_column="w") and None, seen)
     assert not search(seen, place, [place / "clients"])
     assert seen
 

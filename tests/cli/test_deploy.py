@@ -11,6 +11,7 @@ pytest.importorskip("Crypto")
 from feddp_kmeans.cli.main import main
 from feddp_kmeans.network.deployment import join, serve
 from feddp_kmeans.network.terms import Policy
+from feddp_kmeans.network.wire import pack
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 
@@ -82,6 +83,7 @@ def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
     [
         ([], Policy(PrivacyUnit.POINT, 2.0, min_sites=2)),
         (["--unit", "client", "--delta", "1e-7"], Policy(PrivacyUnit.CLIENT, 2.0, 1e-7, min_sites=2)),
+        (["--limit-delta", "1e-7"], Policy(PrivacyUnit.POINT, 2.0, 1e-7, min_sites=2)),
         (["--colluders", 3, "--confirmed"], Policy(PrivacyUnit.POINT, 2.0, min_sites=2, colluders=3, confirmed=True)),
         (["--min-sites", 5, "--threshold", 4], Policy(PrivacyUnit.POINT, 2.0, min_sites=5, threshold=4)),
         (["--allow-aggregator"], Policy(PrivacyUnit.POINT, 2.0, min_sites=2, allow_aggregator=True)),
@@ -140,3 +142,11 @@ def test_options_speak_of_sites(feddp):
         assert status == 0
         assert "--min-clients" not in said
         assert all(option in said for option in ("--threshold", "--colluders"))
+
+
+def test_a_site_reads_its_data_once_and_says_once_what_is_left_out(feddp, tmp_path, monkeypatch):
+    monkeypatch.setattr(join, "join", lambda connection, handle: handle(pack("describe", nonce=b"1")))
+    (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,\n")
+    status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2)
+    assert status == 0, said
+    assert said.count("1 of 2 rows are left out") == 1

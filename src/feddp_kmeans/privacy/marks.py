@@ -49,9 +49,8 @@ class Marks:
             given: Any = parse_json(self._path.read_bytes())
             marks = {run: Mark(**row) for run, row in given["runs"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise FedDPError(
-                f"{self._path.name} must hold the marks of runs, got {type(error).__name__}; without it no run that was stopped goes on."
-            ) from None
+            why = str(error) if isinstance(error, FedDPError) else "something else is there."
+            raise FedDPError(f"{self._path.name} must hold the marks of runs: {why} Without it no run that was stopped goes on.") from None
         check_format(given, FORMAT, self._path.name)
         for mark in marks.values():
             check_fields(mark, self._path.name)

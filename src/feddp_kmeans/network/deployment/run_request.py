@@ -23,7 +23,7 @@ from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.tables.client_files import open_table
 from feddp_kmeans.tables.inputs import prepared_for, read_or_learn
-from feddp_kmeans.tables.schema import Schema, open_encoded
+from feddp_kmeans.tables.schema import Schema
 
 logger = logging.getLogger(__name__)
 
@@ -200,12 +200,10 @@ class _Public:
 def _public_inputs(request: RunRequest) -> _Public:
     server = None if request.server is None else Path(request.server)
     schema = read_or_learn(server, None if request.schema is None else Path(request.schema), request.ignore)
-    if schema is not None:
-        return _Public(schema.columns, None if server is None else open_encoded(server, schema).read(), schema)
     if server is None:
-        return _Public(None, None, None)
-    table = open_table(server, ignore=request.ignore)
-    return _Public(table.columns, table.read(), None)
+        return _Public(None if schema is None else schema.columns, None, schema)
+    table = open_table(server, schema, ignore=request.ignore)
+    return _Public(table.columns, table.read(), schema)
 
 
 def _wait_for_sites(transport: Transport, needed: int, wait: float) -> None:

@@ -1,6 +1,5 @@
 """A site as its holder describes it: which data, which limits, which key. It is the site's own, and nothing a server sends changes it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -18,8 +17,7 @@ from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
-from feddp_kmeans.tables.lines import silent
-from feddp_kmeans.tables.schema import Schema, open_encoded_clients
+from feddp_kmeans.tables.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -87,17 +85,10 @@ class Site:
             confirmed=self.kit is not None if self.confirmed is None else self.confirmed,
         )
 
-    def read(self, tell: Callable[[str], None] = silent) -> Silo:
-        """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered.
-
-        ``tell`` takes how many rows and files are left out, for this site's own terminal.
-        """
-        if self.schema is None:
-            files = open_clients(self.data, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken, tell=tell)
-        else:
-            schema = Schema.read(Path(self.schema)).without(self.ignore)
-            files = open_encoded_clients(self.data, schema, skip_broken=self.skip_broken, tell=tell)
-        return SourceSilo(files)
+    def read(self) -> Silo:
+        """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered."""
+        schema = None if self.schema is None else Schema.read(Path(self.schema)).without(self.ignore)
+        return SourceSilo(open_clients(self.data, schema, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken))
 
 
 def read_site(path: Path) -> Site:
