@@ -407,7 +407,7 @@ def one_cohort_for_all_releases(patch):
     patch.setattr(run.Run, "_cohort", cohort)
 
 
-@planted("sampled clients", "cohorts", "clients are drawn no more often than stated")
+@planted("sampled clients", "cohorts", "clients take part as often as stated")
 def clients_are_drawn_twice(patch):
     honest = run.Run._cohort
 
@@ -418,6 +418,6 @@ def clients_are_drawn_twice(patch):
     patch.setattr(run.Run, "_cohort", cohort)
 
 
-@planted("sampled clients", "cohorts", "clients are drawn no more often than stated")
+@planted("sampled clients", "cohorts", "clients take part as often as stated")
 def everybody_takes_part(patch):
     patch.setattr(run.Run, "_cohort", lambda self, label: None)

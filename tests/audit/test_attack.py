@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.audit.attack import likelihood_score, sampled_score, verdict_on
-from feddp_kmeans.audit.claim import Claim, claim_of, second_epsilon
+from feddp_kmeans.audit.claim import PrivacyClaim, claim_of, second_epsilon
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import gaussian_epsilon
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -25,7 +25,7 @@ def test_the_bound_holds_and_is_near_for_randomised_response(rng):
         keep = rng.random(20_000) < np.e / (1 + np.e)
         return np.where(keep, bit, 1 - bit).astype(float)
 
-    found = verdict_on(Claim(1.0, 0.0, ((1.0, 0.0),)), respond(1), respond(0))
+    found = verdict_on(PrivacyClaim(1.0, 0.0, ((1.0, 0.0),)), respond(1), respond(0))
     assert 0.8 < found.epsilon_lower_bound < 1.0
     assert not found.refuted
 

@@ -7,7 +7,7 @@ import pytest
 from feddp_kmeans.privacy import mechanism, noise
 from tests.cli.command import feddp, feddp_process
 
-SMALL = ("audit", "--method", "paper", "--runs", "20", "--seed", "1")
+SMALL = ("audit", "--method", "paper", "--runs", "20", "--seed", "1", "--settings-only")
 
 
 def test_an_audit_in_two_processes_writes_verdict_and_picture(tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.claim import Claim
+from feddp_kmeans.audit.claim import PrivacyClaim
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import gaussian_epsilon
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -28,7 +28,7 @@ _CHOOSING = 4
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """What one check found. ``failure_chance`` is that of refuting code that is right: zero where no chance is involved."""
 
     check: str
@@ -59,10 +59,10 @@ class RocPoint:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AttackVerdict:
     """What an attacker achieved, against the claim."""
 
-    claim: Claim
+    claim: PrivacyClaim
     epsilon_lower_bound: float
     """Holds whatever the mechanism is."""
     epsilon_if_gaussian: float
@@ -79,7 +79,7 @@ class Verdict:
         """Return whether the claim is refuted."""
         return self.epsilon_lower_bound > self.claim.epsilon or self.excess > 0
 
-    def finding(self, about: str) -> Finding:
+    def finding(self, about: str) -> AuditFinding:
         """Return the verdict in one line."""
         told = (
             f"epsilon is at least {max(self.epsilon_lower_bound, 0.0):.2f} ({self.epsilon_if_gaussian:.2f} as Gaussian noise), "
@@ -87,7 +87,7 @@ class Verdict:
         )
         if self.excess > 0:
             told += f"; the attacker hits {100 * self.excess:.1f} % more often than the claimed curve allows"
-        return Finding(f"attack by {self.score}", about, told, self.refuted, self.failure_chance)
+        return AuditFinding(f"attack by {self.score}", about, told, self.refuted, self.failure_chance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
@@ -107,8 +107,13 @@ class Verdict:
 
 
 def verdict_on(
-    claim: Claim, scores_with: FloatArray, scores_without: FloatArray, *, score: str = "score", failure_chance: float = FAILURE_CHANCE
-) -> Verdict:
+    claim: PrivacyClaim,
+    scores_with: FloatArray,
+    scores_without: FloatArray,
+    *,
+    score: str = "score",
+    failure_chance: float = FAILURE_CHANCE,
+) -> AttackVerdict:
     """Return the verdict on a claim, from scores of runs with and without the unit; it is wrong with ``failure_chance`` at most.
 
     An attacker says "with" above a threshold. Thresholds are chosen on the first scores; on the others the attacker's true and false
@@ -126,7 +131,7 @@ def verdict_on(
     chosen = [int(np.argmax(bound)) for bound in (_epsilons(low, high, claim.delta), low - claim.largest_tpr(high), _shifts(low, high))]
     low, high = _rates(*trying, thresholds[chosen], chance)
     shift = float(_shifts(low, high)[2])
-    return Verdict(
+    return AttackVerdict(
         claim=claim,
         epsilon_lower_bound=float(_epsilons(low, high, claim.delta)[0]),
         epsilon_if_gaussian=gaussian_epsilon(shift, claim.delta) if shift > 0 else 0.0,

@@ -28,7 +28,7 @@ Clients = list[FloatArray]
 
 
 @dataclass(frozen=True)
-class Case:
+class AuditCase:
     """Settings on a made-up problem, whose points only their number and places matter of: the guarantee must hold for any."""
 
     settings: Settings
@@ -99,8 +99,8 @@ class Case:
         return [*others, own]
 
     def known(self, clients: Sequence[FloatArray]) -> Known:
-        """Return the exact sums of these clients."""
-        return Known(self.federation(clients), self.plan)
+        """Return the exact sums of these clients: of arrays, wherever their points live in the runs."""
+        return Known(InMemoryFederation(clients), self.settings.unit)
 
     def run(self, clients: Sequence[FloatArray], number: int = 0) -> tuple[Watch, Clustering]:
         """Return one real run on these clients, and what was seen of it; every number has its own noise."""

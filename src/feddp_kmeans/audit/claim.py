@@ -25,7 +25,7 @@ _FINEST, _COARSEST = 1e-4, 1e-2
 
 
 @dataclass(frozen=True)
-class Claim:
+class PrivacyClaim:
     """(epsilon, delta), and all the other pairs that hold because the noise is what it is said to be."""
 
     epsilon: float
@@ -51,7 +51,7 @@ class Claim:
         return [[0.0, self.delta], *([float(x), float(y)] for x, y in zip(fpr, self.largest_tpr(fpr), strict=True))]
 
 
-def claim_of(made: Sequence[tuple[Release, int]], delta: float, sampling_rate: float = 1.0, epsilon: float | None = None) -> Claim:
+def claim_of(made: Sequence[tuple[Release, int]], delta: float, sampling_rate: float = 1.0, epsilon: float | None = None) -> PrivacyClaim:
     """Return the claim that releases imply, each made so many times; ``epsilon`` is the one that was promised, if it is not theirs."""
     rows = tuple((release.mechanism, release.noise_multiplier, times) for release, times in made)
     if not rows or any(multiplier == 0 for _, multiplier, _ in rows):
@@ -62,7 +62,7 @@ def claim_of(made: Sequence[tuple[Release, int]], delta: float, sampling_rate: f
     epsilons = np.linspace(0.0, _REACH * max(own, promised, 0.1), _POINTS)
     deltas = np.asarray(loss.get_delta_for_epsilon(epsilons))
     curve = tuple((float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True))
-    return Claim(promised, delta, (*curve, (promised, delta)))
+    return PrivacyClaim(promised, delta, (*curve, (promised, delta)))
 
 
 def second_epsilon(made: Sequence[tuple[Release, int]], delta: float, sampling_rate: float = 1.0) -> float:

@@ -4,15 +4,15 @@ One moved farther than the release's noise is made for refutes the release by it
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.attack import Finding
-from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.attack import AuditFinding
+from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.watch import Known, Watched
 from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -54,14 +54,14 @@ class Worst:
     reach: float
     """How far it moves the exact sum, in parts of what the release's noise is made for: above 1 the release is refuted."""
 
-    def finding(self, about: str) -> Finding:
+    def finding(self, about: str) -> AuditFinding:
         """Return what the search found."""
         n_rows = len(self.unit)
         what = f"a unit of {n_rows} point{'s' * (n_rows != 1)} moves the exact sum by {self.reach:.9g} of the stated sensitivity"
-        return Finding("no unit moves the sum beyond its sensitivity", about, what, self.reach > 1 + _TOLERANCE)
+        return AuditFinding("no unit moves the sum beyond its sensitivity", about, what, self.reach > 1 + _TOLERANCE)
 
 
-def worst_unit(case: Case, query: Watched) -> Worst:
+def worst_unit(case: AuditCase, query: Watched) -> Worst:
     """Return the unit that moves the query's sum most, alone or in company.
 
     Where no unit comes near the stated sensitivity because the query's bound is larger than any client, the query is tried with a bound
@@ -80,7 +80,7 @@ def _use(found: Worst) -> tuple[bool, bool, int]:
     return found.reach > 1 + _TOLERANCE, found.reach >= _NEAR, -len(found.unit)
 
 
-def _search(case: Case, query: Watched) -> Worst:
+def _search(case: AuditCase, query: Watched) -> Worst:
     best = Worst(query, np.zeros((1, case.dimension)), -1.0)
     tried = list(units(case, query))
     small = [unit for unit in tried if len(unit) < _REPEATS[-1]][::_IN_COMPANY]
@@ -90,24 +90,10 @@ def _search(case: Case, query: Watched) -> Worst:
             reach = _reach(query, case.known(case.clients(others, unit)), before)
             if reach > best.reach and (reach > 1 + _TOLERANCE or reach > best.reach + _WORTH or len(unit) <= len(best.unit)):
                 best = Worst(query, unit, reach)
-    return max(best, _search_sparse(case, query), key=lambda found: found.reach)
+    return best
 
 
-def _search_sparse(case: Case, query: Watched) -> Worst:
-    """Return the worst of a few units whose clients hold sparse matrices: they have code of their own."""
-    from scipy import sparse
-
-    before = case.known(case.clients(case.nobody, None)).total(query)
-    found = Worst(query, np.zeros((1, case.dimension)), -1.0)
-    center, radius = _ball(query.public, case.dimension)
-    for reach, times in ((1.0, 1), (3.0, 1), (3.0, 30)):
-        unit = np.repeat(center + radius * reach * np.eye(case.dimension)[:1], 1 if case.is_point_level else times, axis=0)
-        known = case.known([sparse.csr_matrix(points) for points in case.clients(case.nobody, unit)])
-        found = max(found, Worst(query, unit, _reach(query, known, before)), key=lambda one: one.reach)
-    return found
-
-
-def worst_for_all(case: Case) -> FloatArray:
+def worst_for_all(case: AuditCase) -> FloatArray:
     """Return the unit that an attacker on a whole run learns most of: noise multipliers and times counted, releases added up."""
 
     def told(unit: FloatArray) -> float:
@@ -118,9 +104,9 @@ def worst_for_all(case: Case) -> FloatArray:
     return max(_whole_run_units(case, case.queries[0]), key=told)
 
 
-def units(case: Case, query: Watched) -> Iterator[FloatArray]:
+def units(case: AuditCase, query: Watched) -> Iterator[FloatArray]:
     """Yield units that may move this query most: at the edge, far out, on axes and diagonals, at centers, repeated and spread out."""
-    spots = _spots(query, case.dimension)
+    spots = single_points(query.public, case.dimension)
     center, radius = _ball(query.public, case.dimension)
     edge = center + radius * np.eye(case.dimension)[:1]
     middle = _at_a_center(query, center)
@@ -130,14 +116,14 @@ def units(case: Case, query: Watched) -> Iterator[FloatArray]:
         yield from (spot[None] for spot in spots)
         return
     yield from (np.repeat(spot[None], times, axis=0) for spot in spots for times in _REPEATS[:-1])
-    places = _lifted(query)
+    places = _lifted(query.public)
     yield from (np.repeat(spot, times, axis=0) for spot in (edge, middle) for times in _MORE_REPEATS)
     for spread in (spots, *((places,) if places is not None else ())):
         yield from (np.tile(spread, (times, 1)) for times in (1, 30))
     yield from (np.repeat(edge, times, axis=0) for times in (_REPEATS[-1], _TOO_MANY))
 
 
-def _whole_run_units(case: Case, query: Watched) -> Iterator[FloatArray]:
+def _whole_run_units(case: AuditCase, query: Watched) -> Iterator[FloatArray]:
     center, radius = _ball(query.public, case.dimension)
     for direction in (np.eye(case.dimension)[0], -np.eye(case.dimension)[-1]):
         spot = center + 1.0000001 * radius * direction
@@ -151,22 +137,22 @@ def _reach(query: Watched, known: Known, before: FloatArray) -> float:
     return float(norm / release.integer_sensitivity) if np.isfinite(norm) else math.inf
 
 
-def _spots(query: Watched, dimension: int) -> FloatArray:
-    """Return single points worth trying for a query."""
+def single_points(public: Mapping[str, Any], dimension: int) -> FloatArray:
+    """Return single points worth trying for a query with these public arguments."""
     rng = np.random.default_rng(2)
-    center, radius = _ball(query.public, dimension)
+    center, radius = _ball(public, dimension)
     axes = np.eye(dimension)
     directions = np.concatenate([axes, -axes[:1], np.ones((1, dimension)) / math.sqrt(dimension)])
     drawn = rng.standard_normal((_RANDOM, dimension))
     spots = [center + radius * reach * direction for reach in _REACHES for direction in directions]
     spots += [center + radius * row / np.linalg.norm(row) for row in drawn]
-    places = _lifted(query)
+    places = _lifted(public)
     if places is not None:
         spots += [*places[:8], *(places[:4] + radius * axes[0])]
     return np.array(spots)
 
 
-def _ball(public: dict[str, Any], dimension: int) -> tuple[FloatArray, float]:
+def _ball(public: Mapping[str, Any], dimension: int) -> tuple[FloatArray, float]:
     """Return the ball that a query clips to; for a query without one, a ball that its edges or its box span."""
     if "low" in public:
         low, high = np.asarray(public["low"]), np.asarray(public["high"])
@@ -179,13 +165,12 @@ def _ball(public: dict[str, Any], dimension: int) -> tuple[FloatArray, float]:
 
 def _at_a_center(query: Watched, otherwise: FloatArray) -> FloatArray:
     """Return the place of the query's first cluster, as one row; the given one where it has none."""
-    places = _lifted(query)
+    places = _lifted(query.public)
     return otherwise[None] if places is None else places[:1]
 
 
-def _lifted(query: Watched) -> FloatArray | None:
+def _lifted(public: Mapping[str, Any]) -> FloatArray | None:
     """Return the query's cluster centers as points of the data's own space; None where it has none."""
-    public = query.public
     if "centers" not in public or "radius" not in public:
         return None
     centers, projection = np.asarray(public["centers"], dtype=np.float64), public.get("projection")

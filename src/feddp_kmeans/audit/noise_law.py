@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.audit.attack import Finding
+from feddp_kmeans.audit.attack import AuditFinding
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import StreamFactory
 
@@ -41,20 +41,22 @@ class Noise:
     release: Release
     released: FloatArray
     exact: FloatArray
+    more: float = 1.0
+    """How many times the release's own scale the noise must have: more than 1 where it is added in shares that outnumber the needed."""
 
     @property
     def normal(self) -> FloatArray:
         """Return the noise, turned into what would be standard normal draws if its law is the stated one."""
         from scipy import special
 
-        scaled = (self.released - self.exact) / self.release.scale
+        scaled = (self.released - self.exact) / (self.more * self.release.scale)
         if self.release.mechanism is Mechanism.GAUSSIAN:
             return np.asarray(scaled)
         tails = np.minimum(0.5 * np.exp(-np.abs(scaled)), 0.5)
         return np.asarray(-np.sign(scaled) * special.ndtri(np.maximum(tails, 1e-300)))
 
 
-def noise_findings(noise: Noise, about: str, chance: float) -> list[Finding]:
+def noise_findings(noise: Noise, about: str, chance: float) -> list[AuditFinding]:
     """Return what the noise of one release shows; each check refutes right code with ``chance`` at most."""
     normal = noise.normal
     grid = [_on_grid(noise, about), _low_bits(noise, about, chance)] if np.abs(_steps(noise)).max() < _MOST_STEPS else []
@@ -68,7 +70,7 @@ def noise_findings(noise: Noise, about: str, chance: float) -> list[Finding]:
     ]
 
 
-def independence_finding(columns: Sequence[tuple[str, FloatArray]], about: str, chance: float) -> Finding:
+def independence_finding(columns: Sequence[tuple[str, FloatArray]], about: str, chance: float) -> AuditFinding:
     """Return whether normal noise of several releases, a run a row, goes together: each column must tell nothing of any other."""
     names = [name for name, values in columns for _ in range(values.shape[1])]
     table = np.concatenate([values for _, values in columns], axis=1)
@@ -79,10 +81,10 @@ def independence_finding(columns: Sequence[tuple[str, FloatArray]], about: str, 
     worst = float(scored[place])
     refuted = worst > _normal_limit(chance / max(pairs, 1))
     told = f"the most alike are {names[place[0]]!r} and {names[place[1]]!r}: {worst:.1f} standard deviations from independence"
-    return Finding("noise is independent", about, told, refuted, chance)
+    return AuditFinding("noise is independent", about, told, refuted, chance)
 
 
-def law_findings(chance: float, seed: int | None = None) -> list[Finding]:
+def law_findings(chance: float, seed: int | None = None) -> list[AuditFinding]:
     """Return whether the samplers keep to their laws by themselves: at small, ordinary and huge scales, whole and in shares."""
     streams = StreamFactory(seed)
     findings, pooled = [], []
@@ -108,24 +110,24 @@ def _steps(noise: Noise) -> FloatArray:
     return np.asarray(noise.released / noise.release.fine_step)
 
 
-def _every_number(noise: Noise, about: str, chance: float) -> Finding:
+def _every_number(noise: Noise, about: str, chance: float) -> AuditFinding:
     """Return whether numbers came out exact: noise has at least 2**27 steps a scale, so hardly any can."""
     from scipy import stats
 
     exact = int((noise.released == noise.exact).sum())
     likely = 0.5 * noise.release.fine_step / noise.release.scale
     refuted = exact > 0 and float(stats.binom.sf(exact - 1, noise.released.size, likely)) < chance
-    return Finding("every number has noise", about, f"{exact} of {noise.released.size} numbers came out exact", refuted, chance)
+    return AuditFinding("every number has noise", about, f"{exact} of {noise.released.size} numbers came out exact", refuted, chance)
 
 
-def _on_grid(noise: Noise, about: str) -> Finding:
+def _on_grid(noise: Noise, about: str) -> AuditFinding:
     steps = _steps(noise)
     beside = int((np.abs(steps - np.rint(steps)) > _OFF_GRID).sum())
     told = f"{beside} of {steps.size} numbers lie beside the grid of whole steps"
-    return Finding("noise is whole steps on whole sums", about, told, beside > 0)
+    return AuditFinding("noise is whole steps on whole sums", about, told, beside > 0)
 
 
-def _low_bits(noise: Noise, about: str, chance: float) -> Finding:
+def _low_bits(noise: Noise, about: str, chance: float) -> AuditFinding:
     """Return whether the lowest bits of the noise are uniform: else those of the exact sum would shine through."""
     from scipy import stats
 
@@ -133,10 +135,10 @@ def _low_bits(noise: Noise, about: str, chance: float) -> Finding:
     counts = np.bincount(low.ravel(), minlength=1 << _LOW_BITS)
     refuted = low.size >= 10 << _LOW_BITS and float(stats.chisquare(counts).pvalue) < chance
     told = f"the commonest of {1 << _LOW_BITS} endings has {100 * counts.max() / low.size:.0f} % of the draws"
-    return Finding("lowest bits are uniform", about, told, refuted, chance)
+    return AuditFinding("lowest bits are uniform", about, told, refuted, chance)
 
 
-def _each_place(normal: FloatArray, about: str, chance: float) -> Finding:
+def _each_place(normal: FloatArray, about: str, chance: float) -> AuditFinding:
     """Return whether every number by itself has the stated noise: one that has less would be lost among the others."""
     from scipy import stats
 
@@ -145,10 +147,10 @@ def _each_place(normal: FloatArray, about: str, chance: float) -> Finding:
     least = int(np.argmin(squares))
     refuted = float(stats.chi2.cdf(squares[least], runs)) < chance / places
     told = f"number {least} of {places} has the least noise: {np.sqrt(squares[least] / runs):.2f} of what is stated"
-    return Finding("each number has the stated noise", about, told, refuted, chance)
+    return AuditFinding("each number has the stated noise", about, told, refuted, chance)
 
 
-def _law(normal: FloatArray, about: str, chance: float) -> Finding:
+def _law(normal: FloatArray, about: str, chance: float) -> AuditFinding:
     """Return whether the draws have the stated law, and its variance: a law that is only too narrow shows there first."""
     from scipy import stats
 
@@ -157,26 +159,26 @@ def _law(normal: FloatArray, about: str, chance: float) -> Finding:
     narrow = min(stats.chi2.cdf(square, values.size), stats.chi2.sf(square, values.size))
     shape = stats.kstest(values, "norm", method="asymp").pvalue
     told = f"{np.sqrt(square / values.size):.3f} of the stated deviation in {values.size} draws"
-    return Finding("noise has the stated law", about, told, bool(shape < chance / 2 or narrow < chance / 4), chance)
+    return AuditFinding("noise has the stated law", about, told, bool(shape < chance / 2 or narrow < chance / 4), chance)
 
 
-def _tails(normal: FloatArray, about: str, chance: float, beyond: float = _TAIL) -> Finding:
+def _tails(normal: FloatArray, about: str, chance: float, beyond: float = _TAIL) -> AuditFinding:
     from scipy import stats
 
     found, likely = int((np.abs(normal) > beyond).sum()), 2 * float(stats.norm.sf(beyond))
     refuted = float(stats.binom.cdf(found, normal.size, likely)) < chance
     told = f"{found} of {normal.size} draws are beyond {beyond:g} deviations, {likely * normal.size:.0f} were expected"
-    return Finding("noise is not cut off", about, told, refuted, chance)
+    return AuditFinding("noise is not cut off", about, told, refuted, chance)
 
 
-def _runs_differ(normal: FloatArray, about: str, chance: float) -> Finding:
+def _runs_differ(normal: FloatArray, about: str, chance: float) -> AuditFinding:
     """Return whether the noise of one run tells nothing of the next one's."""
     if len(normal) < 2:
-        return Finding("runs differ", about, "one run", refuted=False)
+        return AuditFinding("runs differ", about, "one run", refuted=False)
     products = (normal[:-1] * normal[1:]).sum() / np.sqrt(normal[1:].size)
     refuted = abs(float(products)) > _normal_limit(chance)
     told = f"noise of successive runs is {abs(float(products)):.1f} standard deviations from independence"
-    return Finding("runs differ", about, told, refuted, chance)
+    return AuditFinding("runs differ", about, told, refuted, chance)
 
 
 def _correlation_scores(table: FloatArray) -> FloatArray:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.attack import Finding, Verdict, likelihood_score, sampled_score, verdict_on
-from feddp_kmeans.audit.case import Case, Clients
-from feddp_kmeans.audit.claim import Claim, claim_of
+from feddp_kmeans.audit.attack import AttackVerdict, AuditFinding, likelihood_score, sampled_score, verdict_on
+from feddp_kmeans.audit.case import AuditCase, Clients
+from feddp_kmeans.audit.claim import PrivacyClaim, claim_of
 from feddp_kmeans.audit.neighbours import Worst, worst_unit
 from feddp_kmeans.audit.noise_law import CHECKS, Noise, noise_findings
 from feddp_kmeans.audit.watch import Watched
@@ -21,9 +21,9 @@ class ReleaseAudit:
     """What the audit of one release found."""
 
     name: str
-    verdict: Verdict
+    verdict: AttackVerdict
     """Of the sharper attack."""
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Drawn:
     exact: FloatArray
 
 
-def audit_release(case: Case, name: str, *, runs: int, chance: float) -> ReleaseAudit:
+def audit_release(case: AuditCase, name: str, *, runs: int, chance: float) -> ReleaseAudit:
     """Return the audit of the release of this name; every statistical check refutes right code with ``chance`` at most."""
     asked = [query for query in case.queries if query.release.name == name]
     worst = max((worst_unit(case, query) for query in asked[:1] + asked[1:][-1:]), key=lambda found: found.reach)
@@ -50,7 +50,9 @@ def audit_release(case: Case, name: str, *, runs: int, chance: float) -> Release
     return ReleaseAudit(name, sharpest, tuple(findings))
 
 
-def _attack(case: Case, worst: Worst, others: Clients, claim: Claim, runs: int, chance: float) -> tuple[list[Verdict], list[Noise]]:
+def _attack(
+    case: AuditCase, worst: Worst, others: Clients, claim: PrivacyClaim, runs: int, chance: float
+) -> tuple[list[AttackVerdict], list[Noise]]:
     query, release, rate = worst.query, worst.query.release, case.plan.sampling_rate
     clients = [case.clients(others, unit) for unit in (worst.unit, None)]
     both = [_draw(case, query, some, runs, first) for some, first in zip(clients, (0, runs), strict=True)]
@@ -74,7 +76,7 @@ def _attack(case: Case, worst: Worst, others: Clients, claim: Claim, runs: int, 
     return verdicts, [Noise(release, drawn.released, drawn.exact[None]) for drawn in known]
 
 
-def _draw(case: Case, query: Watched, clients: Clients, runs: int, first: int) -> _Drawn:
+def _draw(case: AuditCase, query: Watched, clients: Clients, runs: int, first: int) -> _Drawn:
     federation = case.federation(clients)
     released = []
     for number in range(first, first + runs):

@@ -1,5 +1,6 @@
 """Federations for the auditor: one that notes what is asked and answered, one that gives old answers, and exact sums of known points."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,12 +15,15 @@ from feddp_kmeans.federation.run import Run, Watcher
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream, StreamFactory
 from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.query import Query, Statistic
 
 MakeFederation = Callable[[Sequence[Any]], Federation]
 """A federation of these clients, an array of points each."""
 
-_MANY = 1 << 40
+_DELTA = 1e-6
+"""Of a plan without noise: it means nothing there."""
+
 _WORDS = 4
 """Random words by which a stream is known again."""
 
@@ -158,14 +162,15 @@ class _ReplayingAdder(Adder):
 class Known:
     """Points that the auditor knows: their exact sums, made by the same code as noisy ones, with all noise at zero."""
 
-    def __init__(self, federation: Federation, plan: Plan) -> None:
-        silent = tuple(replace(release, noise_multiplier=0.0, times=_MANY) for release in plan.releases)
-        self._run = federation.open(replace(plan, releases=silent, sampling_rate=1.0), seed=0)
+    def __init__(self, federation: Federation, unit: PrivacyUnit) -> None:
+        self._federation = federation
+        self._unit = unit
 
     def total(self, query: Watched) -> FloatArray:
         """Return the exact sum, in the data's own units."""
-        silent = replace(query.release, noise_multiplier=0.0, times=_MANY)
-        return self._run.noisy_sum(query.statistic, silent, **query.public)
+        silent = replace(query.release, noise_multiplier=0.0, times=1)
+        with self._federation.open(Plan(self._unit, math.inf, _DELTA, (silent,)), seed=0) as run:
+            return run.noisy_sum(query.statistic, silent, **query.public)
 
 
 class _WatchedStreams(StreamFactory):

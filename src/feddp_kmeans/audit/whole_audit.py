@@ -1,4 +1,4 @@
-"""The whole audit: books, samplers, every release by itself, and whole runs, side by side in several processes."""
+"""The whole audit: the product at large, the books of a case, its releases one by one, and whole runs; in several processes."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,12 +7,11 @@ from typing import Any
 
 from feddp_kmeans._processes import side_by_side
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit import cohorts, releases
-from feddp_kmeans.audit.attack import FAILURE_CHANCE, Finding, Verdict
+from feddp_kmeans.audit import product, releases
+from feddp_kmeans.audit.attack import FAILURE_CHANCE, AttackVerdict, AuditFinding
 from feddp_kmeans.audit.books import book_findings
-from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.neighbours import worst_for_all
-from feddp_kmeans.audit.noise_law import law_checks, law_findings
 from feddp_kmeans.audit.whole_runs import WHOLE, WholeRuns, judge, statistical_checks, whole_runs
 from feddp_kmeans.errors import BudgetError, FedDPError
 
@@ -30,9 +29,9 @@ _CHUNK = 50
 class Audit:
     """All that an audit found."""
 
-    case: Case
-    findings: tuple[Finding, ...]
-    verdicts: dict[str, Verdict] = field(repr=False)
+    case: AuditCase
+    findings: tuple[AuditFinding, ...]
+    verdicts: dict[str, AttackVerdict] = field(repr=False)
     """On every release that was attacked, and on whole runs."""
 
     @property
@@ -66,25 +65,29 @@ class Audit:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of the audit that can be done by itself: whole runs from one number to another, or one release."""
+    """A part of the audit that can be done by itself: whole runs from one number to another, one release, or a part of the product."""
 
+    product: str | None = None
     release: str | None = None
     first: int = 0
     end: int = 0
 
 
 def audit(
-    case: Case,
+    case: AuditCase,
     *,
     runs: int = RUNS,
     names: Sequence[str] = (),
+    parts: Sequence[str] | None = None,
     jobs: int = 1,
     failure_chance: float = FAILURE_CHANCE,
     on_part: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Audit:
-    """Return the audit of a case. With ``names``, only these releases are attacked, and no whole runs.
+    """Return the audit of a case and of the product at large.
 
-    Code that cannot be audited because it fails on some data is refuted as well: an error that depends on the points tells about them.
+    With ``names``, only these releases are attacked, and no whole runs. ``parts`` are those of the product (``product_parts``): by default
+    all, and none where ``names`` are given. Code that cannot be audited because it fails on some data is refuted as well: an error that
+    depends on the points tells about them.
     """
     if runs < 20:
         raise FedDPError(f"runs must be at least 20, got {runs}.")
@@ -92,46 +95,44 @@ def audit(
     for name in names:
         if name not in planned:
             raise FedDPError(f"release must be one of {planned}, got {name!r}.")
+    chance = failure_chance / _statistical_checks(case)
+    at_large = list(product.product_parts(chance)) if parts is None and not names else list(parts or ())
+    tasks = [_Part(product=name) for name in at_large]
+    findings: list[AuditFinding] = []
     try:
         made = {query.release.name for query in case.queries}
-        return _audit(case, runs, [name for name in names or planned if name in made], jobs, failure_chance, on_part, whole_too=not names)
+        attacked = [name for name in names or planned if name in made]
+        unit = worst_for_all(case)
+        findings += book_findings(case)
+        tasks += [_Part(release=name) for name in attacked]
+        tasks += [] if names else [_Part(first=first, end=min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
+        together, verdicts = WholeRuns(), {}
+        on_part(0, len(tasks))
+        for done, found in enumerate(side_by_side(_do, [(case, part, unit, runs, chance) for part in tasks], jobs), 1):
+            if isinstance(found, WholeRuns):
+                together.add(found)
+            elif isinstance(found, releases.ReleaseAudit):
+                verdicts[found.name] = found.verdict
+                findings += found.findings
+            else:
+                findings += found
+            on_part(done, len(tasks))
+        if not names:
+            verdicts[WHOLE], judged = judge(case, together, chance)
+            findings += judged
     except (FedDPError, BudgetError, ArithmeticError, ValueError, TypeError, IndexError) as error:
         told = f"{type(error).__name__}: {error}"
-        return Audit(case, (Finding("runs do not fail, whatever the points are", WHOLE, told, refuted=True),), {})
+        return Audit(case, (*findings, AuditFinding("runs do not fail, whatever the points are", WHOLE, told, refuted=True)), {})
+    return Audit(case, tuple(findings), {name: verdicts[name] for name in (*attacked, WHOLE) if name in verdicts})
 
 
-def _audit(
-    case: Case, runs: int, names: list[str], jobs: int, failure_chance: float, on_part: Callable[[int, int], None], *, whole_too: bool
-) -> Audit:
-    chance = failure_chance / _statistical_checks(case)
-    findings = [*book_findings(case), *law_findings(chance, case.seed)]
-    verdicts: dict[str, Verdict] = {}
-    unit = worst_for_all(case)
-    findings += cohorts.cohort_findings(case, unit, chance)
-    parts = [_Part(release=name) for name in names]
-    if whole_too:
-        parts += [_Part(first=first, end=min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
-    together = WholeRuns()
-    on_part(0, len(parts))
-    for done, found in enumerate(side_by_side(_do, [(case, part, unit, runs, chance) for part in parts], jobs), 1):
-        if isinstance(found, WholeRuns):
-            together.add(found)
-        else:
-            verdicts[found.name] = found.verdict
-            findings += found.findings
-        on_part(done, len(parts))
-    if whole_too:
-        verdicts[WHOLE], judged = judge(case, together, chance)
-        findings += judged
-    ordered = {name: verdicts[name] for name in (*names, WHOLE) if name in verdicts}
-    return Audit(case, tuple(findings), ordered)
+def _statistical_checks(case: AuditCase) -> int:
+    return len(case.plan.releases) * releases.STATISTICAL_CHECKS + statistical_checks(case) + product.STATISTICAL_CHECKS
 
 
-def _statistical_checks(case: Case) -> int:
-    return len(case.plan.releases) * releases.STATISTICAL_CHECKS + statistical_checks(case) + cohorts.STATISTICAL_CHECKS + law_checks()
-
-
-def _do(case: Case, part: _Part, unit: FloatArray, runs: int, chance: float) -> WholeRuns | releases.ReleaseAudit:
+def _do(case: AuditCase, part: _Part, unit: FloatArray, runs: int, chance: float) -> WholeRuns | releases.ReleaseAudit | list[AuditFinding]:
+    if part.product is not None:
+        return product.product_findings(part.product, chance)
     if part.release is not None:
         return releases.audit_release(case, part.release, runs=_FOR_ONE * runs, chance=chance)
     return whole_runs(case, unit, range(part.first, part.end))

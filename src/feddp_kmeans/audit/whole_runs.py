@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.attack import Finding, Verdict, likelihood_score, sampled_score, verdict_on
-from feddp_kmeans.audit.case import Case
+from feddp_kmeans.audit.attack import AttackVerdict, AuditFinding, likelihood_score, sampled_score, verdict_on
+from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.claim import claim_of
 from feddp_kmeans.audit.noise_law import CHECKS, Noise, independence_finding, noise_findings
 from feddp_kmeans.privacy.mechanism import Release
@@ -45,7 +45,7 @@ class WholeRuns:
         self.drawn += other.drawn
 
 
-def whole_runs(case: Case, unit: FloatArray, numbers: Iterable[int]) -> WholeRuns:
+def whole_runs(case: AuditCase, unit: FloatArray, numbers: Iterable[int]) -> WholeRuns:
     """Return what runs of these numbers give, each once with the unit and once without it."""
     others = case.company if case.plan.sampling_rate == 1 else case.nobody
     pair = [case.clients(others, unit), case.clients(others, None)]
@@ -68,12 +68,12 @@ def whole_runs(case: Case, unit: FloatArray, numbers: Iterable[int]) -> WholeRun
     return found
 
 
-def statistical_checks(case: Case) -> int:
+def statistical_checks(case: AuditCase) -> int:
     """Return how many statistical checks ``judge`` makes at most."""
     return 2 + CHECKS * sum(release.times for release in case.plan.releases)
 
 
-def judge(case: Case, runs: WholeRuns, chance: float) -> tuple[Verdict, list[Finding]]:
+def judge(case: AuditCase, runs: WholeRuns, chance: float) -> tuple[AttackVerdict, list[AuditFinding]]:
     """Return the verdict on the whole claim, and what noise and random bits show."""
     made: dict[Release, int] = {}
     for query in case.queries:
@@ -84,7 +84,7 @@ def judge(case: Case, runs: WholeRuns, chance: float) -> tuple[Verdict, list[Fin
     return verdict, findings + (_noise(runs, chance) if runs.noise else [])
 
 
-def _fresh_bits(drawn: list[tuple[str, bytes]]) -> Finding:
+def _fresh_bits(drawn: list[tuple[str, bytes]]) -> AuditFinding:
     """Two streams that begin alike are the same stream: noise of one release would tell that of another."""
     first: dict[bytes, str] = {}
     twice = ""
@@ -93,10 +93,10 @@ def _fresh_bits(drawn: list[tuple[str, bytes]]) -> Finding:
             twice = f": {first[words]!r} and {label!r} had the same"
         first.setdefault(words, label)
     told = f"{len(drawn)} streams of random bits, {len(first)} different ones{twice}"
-    return Finding("every release draws fresh random bits", WHOLE, told, len(first) < len(drawn))
+    return AuditFinding("every release draws fresh random bits", WHOLE, told, len(first) < len(drawn))
 
 
-def _noise(runs: WholeRuns, chance: float) -> list[Finding]:
+def _noise(runs: WholeRuns, chance: float) -> list[AuditFinding]:
     """Return what the noise of each release shows, every one of its times by itself: it may come in another turn from run to run."""
     by_name: dict[str, list[tuple[Release, FloatArray, FloatArray]]] = {}
     for run in runs.noise:

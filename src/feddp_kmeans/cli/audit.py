@@ -28,6 +28,7 @@ def audit(
     dimension: Annotated[int, typer.Option("--dimension", help="Number of coordinates of the made-up points.")] = 3,
     without_server: Annotated[bool, typer.Option("--without-server", help="Audit the method without server data.")] = False,
     release: Annotated[list[str] | None, typer.Option("--release", help="Attack this release only; may be given again.")] = None,
+    settings_only: Annotated[bool, typer.Option("--settings-only", help="Do not audit all else that a run can reach.")] = False,
     runs: Annotated[int, typer.Option("--runs", help="Runs with the worst unit, and as many without it.")] = 1000,
     processes: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 2,
     seed: Annotated[int | None, typer.Option("--seed", help="Reproducible noise. (default: cryptographic noise, as in real runs)")] = None,
@@ -44,14 +45,15 @@ def audit(
 
     """
     from feddp_kmeans.audit import whole_audit
-    from feddp_kmeans.audit.case import Case
+    from feddp_kmeans.audit.case import AuditCase
     from feddp_kmeans.report.result import check_folder
     from feddp_kmeans.report.roc import roc_chart
 
-    case = Case(settings, dimension, not without_server, seed)
+    case = AuditCase(settings, dimension, not without_server, seed)
     check_folder(folder, force=True)
     with _progress() as on_part:
-        found = whole_audit.audit(case, runs=runs, names=release or (), jobs=processes, on_part=on_part)
+        parts = () if settings_only else None
+        found = whole_audit.audit(case, runs=runs, names=release or (), parts=parts, jobs=processes, on_part=on_part)
     folder.mkdir(parents=True, exist_ok=True)
     told = found.to_dict()
     files = {folder / "audit.json": json.dumps(told, indent=2) + "\n", folder / "roc.svg": roc_chart(told)}
