@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,12 @@ def test_the_architecture_page_explains_the_words_and_finds_twenty_behaviours():
 def test_the_api_page_lists_what_is_public():
     listed = re.findall(r"^::: feddp_kmeans\.(\S+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
     assert sorted([*listed, "__version__"]) == sorted(feddp_kmeans.__all__)
+
+
+def test_one_version_is_stated_everywhere():
+    product, studies = (tomllib.loads((ROOT / place / "pyproject.toml").read_text())["project"] for place in (".", "studies"))
+    version = product["version"]
+    assert studies["version"] == version
+    assert f"feddp-kmeans=={version}" in studies["dependencies"]
+    assert re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert f"\n## {version}\n" in (ROOT / "CHANGELOG.md").read_text()

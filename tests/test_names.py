@@ -1,9 +1,10 @@
-"""One name, one thing: no two classes and no two files of one name in the product and the studies."""
+"""One name, one thing: no two classes and no two files of one name in the product and the studies, and no long file."""
 
 import ast
 from collections import defaultdict
 from pathlib import Path
 
+LONGEST = 300
 ROOT = Path(__file__).parents[1]
 SOURCES = [path for folder in ("src", "studies/feddp_studies", "studies/benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
 
@@ -33,3 +34,8 @@ def test_no_two_classes_have_one_name():
             if isinstance(node, ast.ClassDef):
                 named[node.name].append(path)
     assert not twice(named)
+
+
+def test_no_file_is_long():
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES}
+    assert not {name: length for name, length in lengths.items() if length > LONGEST}
