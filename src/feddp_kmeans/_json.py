@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from feddp_kmeans.errors import FedDPError
 
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 _LARGEST = 1 << 1023
 
 
@@ -68,10 +68,13 @@ def field_of(given: Any, name: str, kind: type, what: str) -> Any:
     if not isinstance(given, dict):
         raise FedDPError(f"{what} must be an object with named fields, got a {type(given).__name__}.")
     value = given.get(name)
+    if type(value) is kind:
+        return value
     if issubclass(kind, StrEnum):
-        if not isinstance(value, str) or value not in list(kind):
-            raise FedDPError(f"{name} of {what} must be one of {[*map(str, kind)]}, got {value!r:.80}.")
-        return kind(value)
+        try:
+            return kind(str(value))
+        except ValueError:
+            raise FedDPError(f"{name} of {what} must be one of {[*map(str, kind)]}, got {value!r:.80}.") from None
     if kind is float and value == "inf":
         return math.inf
     if not _fits(value, kind):
