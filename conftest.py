@@ -1,6 +1,13 @@
-"""Modules that need an extra which is not installed are not looked at for examples."""
+"""Shared by all tests, of the product and of the studies."""
 
 from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
 
 _NEEDED = {
     "src/feddp_kmeans/federation/torch_clients.py": "torch",
@@ -9,3 +16,9 @@ _NEEDED = {
 }
 
 collect_ignore_glob = [modules for modules, package in _NEEDED.items() if not find_spec(package)]
+"""Modules that need an extra which is not installed are not looked at for examples."""
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20250711)

@@ -5,6 +5,8 @@ import json
 
 from hypothesis import strategies as st
 
+from feddp_kmeans.errors import FedDPError
+
 NASTY = [
     *(None, True, 0, -1, 1 << 60, 1 << 64, 10**400, 1e308, 5e-324, -0.0, float("nan"), float("inf"), -float("inf")),
     *("", "a", "nan", "1e999", "x" * 300, "\x00", "\n", "\ud800", "<script>alert(1)</script>", "0.5"),
@@ -84,3 +86,17 @@ def spoilt_json(tree):
     content = json.dumps(tree).encode()
     trees = spoilt_tree(tree).map(lambda spoilt: json.dumps(spoilt).encode())
     return st.one_of(trees, trees, spoilt_bytes(content), st.sampled_from(HOSTILE))
+
+
+def refused_or_right(read):
+    try:
+        return read()
+    except FedDPError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+        assert len(str(error)) < 2000  # noqa: PT017
+
+
+def written(path, content):
+    path.unlink(missing_ok=True)  # a file that is still mapped must not change under its reader
+    path.write_bytes(content)
+    return path

@@ -10,7 +10,7 @@ import pytest
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.estimator import FedDPKMeans
-from feddp_kmeans.federation.local import LocalFederation
+from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.network.deployment.job import Job, opened, run_and_report
 from feddp_kmeans.network.deployment.simulate import _site
 from feddp_kmeans.network.deployment.site import Site
@@ -166,7 +166,7 @@ def booked_before(monkeypatch):
         monkeypatch.setattr(owner, name, noted)
         return noted
 
-    watches = [watched(LocalFederation, "_noisy_sum"), watched(SiteData, "total")]
+    watches = [watched(ExactAdder, "noisy_sum"), watched(SiteData, "total")]
 
     def of(path):
         for watch in watches:

@@ -11,8 +11,8 @@ from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.network.participant import SiteData
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.terms import Trust
@@ -151,7 +151,7 @@ def test_no_site_sends_a_cell(place, how, trust, monkeypatch):
     server = np.random.default_rng(0).random((20, 2))
 
     def cluster():
-        remote = RemoteFederation(transport, trust=trust, tell=told.append)
+        remote = RemoteFederation(transport, trust=trust, tell=told.append).connect()
         return run(remote, prepare(Settings(2, 5.0, box=(0, 1), lloyd_steps=1), server, 3)) and None
 
     caught(cluster, told)
@@ -165,7 +165,7 @@ def run_commands(place, suffix, how, at):
     path = clients(place, suffix)
     more = {"csv": ("--ignore", "w"), "parquet": ("--schema", place / "schema.json")}.get(suffix, ())
     data = place / "clients"
-    made, noisy_sum = [], LocalFederation._noisy_sum
+    made, noisy_sum = [], ExactAdder.noisy_sum
 
     def breaking(self, *arguments):
         made.append(1)
@@ -182,7 +182,7 @@ def run_commands(place, suffix, how, at):
     options = ("-k", 2, "--epsilon", 5, "--lloyd-steps", 1, *more)
     box = () if suffix == "parquet" else ("--box", "0,1")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalFederation, "_noisy_sum", breaking)
+        patch.setattr(ExactAdder, "noisy_sum", breaking)
         fresh()
         yield feddp("fit", data, *options, *box, "--out", place / "run", cwd=place)
         fresh()
@@ -260,7 +260,7 @@ def test_an_unforeseen_error_is_one_line_without_its_text(place, monkeypatch):
     def fail(*_):
         raise KeyError(WORD)
 
-    monkeypatch.setattr(LocalFederation, "_noisy_sum", fail)
+    monkeypatch.setattr(ExactAdder, "noisy_sum", fail)
     clients(place, "csv")
     done = feddp("fit", place / "clients", "-k", 2, "--epsilon", 1, "--box", "0,1", "--ignore", "w", "--out", place / "run", cwd=place)
     assert done.returncode == 70

@@ -20,13 +20,16 @@ ALLOWED = {
 }
 """Whatever hands out raw points or exact sums, and the files that may name it."""
 
-FEDERATION = {"begin", "book_runs", "columns", "dimension", "ledger", "n_clients", "noisy_sum", "secure", "server_seed", "trust"}
-"""What the algorithm may ask of a federation: the one verb, and public facts."""
+FEDERATION = {"books", "columns", "dimension", "n_clients", "open", "trust"}
+"""What the algorithm may ask of a federation: a run, and public facts."""
+
+RUN = {"dimension", "ledger", "n_clients", "noisy_sum", "plan", "report", "server_seed"}
+"""What it may ask of a run: the one verb, and public facts."""
 
 INSIDE = ("audit/", "federation/", "network/deployment/serve.py")
 """Federations themselves, those that watch them, and where the word means a folder."""
 
-ADDS_NOISE = ("federation/local.py", "federation/dask_clients.py", "federation/torch_clients.py")
+EXACT = ("federation/local.py", "federation/dask_clients.py", "federation/torch_clients.py")
 """Federations that add up exact sums in this process."""
 
 
@@ -59,21 +62,36 @@ def test_raw_points_and_exact_sums_are_named_where_they_are_due_alone(name):
 def test_a_federation_is_asked_for_noisy_sums_and_public_facts_alone(path):
     if "nonprivate_clients" in path.read_text(encoding="utf-8"):
         return
-    asked = {
+    assert asked_of(path, {"federation", "_federation"}) <= FEDERATION | {"federation"}
+
+
+@pytest.mark.parametrize("path", files("algorithm"), ids=place)
+def test_a_run_is_asked_for_noisy_sums_and_public_facts_alone(path):
+    assert asked_of(path, {"run", "_run", "opened"}) <= RUN
+
+
+def asked_of(path, names):
+    return {
         node.attr
         for node in ast.walk(tree(path))
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value).rpartition(".")[2] in {"federation", "_federation"}
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).rpartition(".")[2] in names
     }
-    assert asked <= FEDERATION | {"federation"}
 
 
-@pytest.mark.parametrize("path", ADDS_NOISE)
-def test_a_sum_leaves_a_federation_with_the_noise_of_its_release_and_bits_of_its_own(path):
-    made = [node for node in ast.walk(tree(SOURCE / path)) if isinstance(node, ast.FunctionDef) and node.name == "_noisy_sum"]
+def returned(function):
+    return [ast.unparse(node.value) for node in ast.walk(function) if isinstance(node, ast.Return)]
+
+
+@pytest.mark.parametrize("path", EXACT)
+def test_an_exact_sum_is_handed_to_what_adds_the_noise(path):
+    made = [node for node in ast.walk(tree(SOURCE / path)) if isinstance(node, ast.FunctionDef) and node.name == "_adder"]
     assert made
-    for function in made:
-        returned = [ast.unparse(node.value) for node in ast.walk(function) if isinstance(node, ast.Return)]
-        assert returned
-        for value in returned:
-            assert value.startswith("release.noisy(")
-            assert value.endswith("self._streams.stream(release.name))")
+    assert all(value.startswith("ExactAdder(") for function in made for value in returned(function))
+
+
+def test_a_sum_leaves_with_the_noise_of_its_release_and_bits_of_its_own():
+    (adder,) = (n for n in ast.walk(tree(SOURCE / "federation/adder.py")) if isinstance(n, ast.ClassDef) and n.name == "ExactAdder")
+    (made,) = (node for node in adder.body if isinstance(node, ast.FunctionDef) and node.name == "noisy_sum")
+    assert returned(made) == ["asked.release.noisy(self._total(asked.query, asked.cohort), asked.stream)"]
+    (run,) = (n for n in ast.walk(tree(SOURCE / "federation/run.py")) if isinstance(n, ast.FunctionDef) and n.name == "noisy_sum")
+    assert "self.streams.stream(release.name)" in returned(run)[0]

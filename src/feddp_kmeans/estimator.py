@@ -19,6 +19,7 @@ from feddp_kmeans.algorithm.settings import FEDDP, Box, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.silos.batches import finite_rows
 from feddp_kmeans.silos.memory import as_points, refuse_words
@@ -139,7 +140,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         federation = self._federation(X, groups)
         limit = None if self.limit is None else Limit(self.limit, self.limit_delta)
         if self.odometer is not None:
-            federation.book_runs(Odometer(Path(self.odometer)), limit)
+            federation.books = Books(Odometer(Path(self.odometer)), limit)
         elif limit is not None:
             raise FedDPError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
         found = self._cluster(federation, settings, server_data, seed)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.federation.adder import Asked
 from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.wire import pack, unpack
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -73,24 +74,24 @@ class Server:
         self.clients = [*where.clients, *[np.empty((0, where.ball.dimension))] * parties][:parties]
         fewer = np.delete(self.clients[0], slice(None) if unit is PrivacyUnit.CLIENT else slice(0, 1), axis=0)
         plan = Plan(unit, math.inf, 1e-6, (self.release,))
-        self.federations = []
+        self.runs = []
         for label, first in (("all", self.clients[0]), ("fewer", fewer)):
             (folder / label).mkdir()
             made, _ = loopback.federation([first, *self.clients[1:]], folder / label, trust=trust, site={"unit": unit})
-            made.begin(plan)
-            self.federations.append(made)
+            self.runs.append(made.open(plan))
 
     def ask(self, name, public):
         """The two answers: arrays of whole numbers, or why there are none."""
         query = parsed(name, public, self.clients[0].shape[1])
         size = 1 if query is None else query.size
         forged = Forged(REGISTRY[name], public, size, None if query is None else query.sensitivity)
-        return query, [self._answer(federation, forged) for federation in self.federations]
+        return query, [self._answer(run, forged) for run in self.runs]
 
-    def _answer(self, federation, forged):
-        federation.ledger.book(self.release)
+    def _answer(self, run, forged):
+        run.ledger.book(self.release)
+        number = run.ledger.rows()[0]["times"] - 1
         try:
-            return np.rint(federation._noisy_sum(forged, self.release, None) / self.release.grid)
+            return np.rint(run._adder.noisy_sum(Asked(forged, self.release, number, None, run.streams.stream("x"))) / self.release.grid)
         except FedDPError as error:
             assert "its data or its program failed" not in str(error), (forged, error)  # noqa: PT017
             return str(error)

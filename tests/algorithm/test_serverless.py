@@ -116,8 +116,7 @@ def test_a_private_domain_is_found_at_any_scale_and_place(scale, offset):
     points = scale * (made_up(20_000) + offset)
     plan = prepare_serverless(Settings(3, 2.0), 5, 1).plan
     federation = InMemoryFederation([points])
-    federation.begin(plan, seed=0)
-    domain = find_domain(Looks(federation, plan, PrivacyUnit.POINT), None, 5)
+    domain = find_domain(Looks(federation.open(plan, seed=0), PrivacyUnit.POINT), None, 5)
     assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 3 * scale
     assert 2 * scale < domain.ball.radius < 40 * scale
     assert domain.n_points == pytest.approx(20_000, rel=0.3)

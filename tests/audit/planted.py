@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feddp_kmeans.algorithm import clustering, prepare
+from feddp_kmeans.algorithm import prepare
 from feddp_kmeans.algorithm.methods import paper, refined
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation import base, local
+from feddp_kmeans.federation import adder, local, run
 from feddp_kmeans.privacy import accounting, entry, ledger, mechanism, noise, plan
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.silos import batches
@@ -227,13 +227,13 @@ def laplace_noise_of_half_the_scale(patch):
 
 @planted("refined point", "sums", LAW)
 def noise_of_the_first_release_for_all(patch):
-    honest = local.LocalFederation._noisy_sum
+    honest = adder.ExactAdder.noisy_sum
 
-    def noisy_sum(self, query, release, cohort):
-        quiet = 0.3 * release.noise_multiplier * (release.noise_multiplier > 0)
-        return honest(self, query, replace(release, noise_multiplier=quiet), cohort)
+    def noisy_sum(self, asked):
+        quiet = 0.3 * asked.release.noise_multiplier * (asked.release.noise_multiplier > 0)
+        return honest(self, replace(asked, release=replace(asked.release, noise_multiplier=quiet)))
 
-    patch.setattr(local.LocalFederation, "_noisy_sum", noisy_sum)
+    patch.setattr(adder.ExactAdder, "noisy_sum", noisy_sum)
 
 
 @planted("refined point", "whole", "noise is independent")
@@ -353,13 +353,13 @@ def a_release_that_is_not_booked(patch):
     patch.setattr(ledger.Ledger, "book", lambda self, release: self._booked.__setitem__(release, release.times))
 
 
-@planted("paper point", "audit", "runs do not fail, whatever the points are")
+@planted("paper point", "books", "ledger, plan and what was seen agree")
 def a_release_beside_the_ledger(patch):
     def around(self, name, **public):
         aggregate = self._method.aggregates[name]
         where = {"center": self._ball.center, "radius": self._ball.radius}
-        query = Query(aggregate.statistic, where | public, self._federation.dimension)
-        return self._federation._noisy_sum(query, self._plan[name], None)
+        query = Query(aggregate.statistic, where | public, self._run.dimension)
+        return self._run._adder.noisy_sum(adder.Asked(query, self._plan[name], 0, None, self._run.streams.stream(name)))
 
     patch.setattr(paper.PaperRun, "_noisy_sum", around)
 
@@ -391,7 +391,7 @@ def exact_counts_beside_the_noisy_ones(patch):
 
 @planted("refined point", "books", "the report promises what was asked for")
 def a_seeded_run_that_says_it_is_secret(patch):
-    patch.setattr(clustering, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))
+    patch.setattr(run, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))
 
 
 @planted("refined point", "books", "the odometer books what is spent")
@@ -402,22 +402,22 @@ def an_odometer_that_forgets_times(patch):
 
 @planted("sampled clients", "cohorts", "each release draws its own clients")
 def one_cohort_for_all_releases(patch):
-    honest = base.Federation._cohort
+    honest = run.Run._cohort
 
-    def cohort(self, label, rate):
-        if getattr(self, "_first", None) is not self._streams:
-            self._first, self._same = self._streams, honest(self, label, rate)
+    def cohort(self, label):
+        if not hasattr(self, "_same"):
+            self._same = honest(self, label)
         return self._same
 
-    patch.setattr(base.Federation, "_cohort", cohort)
+    patch.setattr(run.Run, "_cohort", cohort)
 
 
 @planted("sampled clients", "cohorts", "clients are drawn no more often than stated")
 def clients_are_drawn_twice_as_often(patch):
-    honest = base.Federation._cohort
-    patch.setattr(base.Federation, "_cohort", lambda self, label, rate: honest(self, label, min(1.0, 2 * rate)))
+    honest = run.Run._cohort
+    patch.setattr(run.Run, "_cohort", lambda self, label: honest(self, label) | honest(self, label))
 
 
 @planted("sampled clients", "cohorts", "clients are drawn no more often than stated")
 def everybody_takes_part(patch):
-    patch.setattr(base.Federation, "_cohort", lambda self, label, rate: None)
+    patch.setattr(run.Run, "_cohort", lambda self, label: None)

@@ -6,8 +6,7 @@ import shutil
 
 import pytest
 
-from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.federation.local import LocalFederation
+from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.privacy.odometer import Odometer, total_for
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.cli.command import feddp, with_data
@@ -27,8 +26,7 @@ def asked(monkeypatch):
     class Asked:
         count, stop_at, error = 0, 10**9, KeyboardInterrupt
 
-    assert issubclass(InMemoryFederation, LocalFederation)
-    made = LocalFederation._noisy_sum
+    made = ExactAdder.noisy_sum
 
     def counted(*given, **more):
         if Asked.count >= Asked.stop_at:
@@ -36,7 +34,7 @@ def asked(monkeypatch):
         Asked.count += 1
         return made(*given, **more)
 
-    monkeypatch.setattr(LocalFederation, "_noisy_sum", counted)
+    monkeypatch.setattr(ExactAdder, "noisy_sum", counted)
     return Asked
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from feddp_kmeans.statistics.engine import Engine, using
 from feddp_kmeans.statistics.fixed_point import Ball
-from tests.statistics.test_statistics import ALL_CASES, names
+from tests.statistics.cases import ALL_CASES, names
 from tests.strategies import batches
 
 pytest.importorskip("numba", reason="numba is an extra")

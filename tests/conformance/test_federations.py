@@ -17,6 +17,7 @@ from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -90,23 +91,24 @@ def test_the_same_clients_give_the_same_bits(federation, unit, epsilon):
     assert np.array_equal(found.counts, expected.counts)
 
 
-def test_nothing_is_released_before_a_plan_or_beyond_it(federation):
+def test_nothing_is_released_beyond_the_plan_or_after_the_run(federation):
     plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
     public = {"center": np.zeros(4), "radius": 9.0}
-    with pytest.raises(BudgetError, match="a plan must be begun"):
-        federation.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
-    federation.begin(plan, seed=0)
-    federation.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
-    with pytest.raises(BudgetError, match="was made 1 times already"):
-        federation.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
+    with federation.open(plan, seed=0) as opened:
+        opened.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
+        with pytest.raises(BudgetError, match="was made 1 times already"):
+            opened.noisy_sum(OUTER_PRODUCT, plan["outer product"], **public)
+    with pytest.raises(BudgetError, match="a run must be open to release anything, got 'weights' for one that is closed"):
+        opened.noisy_sum(CLUSTER_COUNTS, plan["weights"], **SUMS)
+    assert opened.ledger.not_made() == {"weights": 1, "sums": 1, "counts": 1}
 
 
 def test_arguments_that_are_refused_are_not_booked(federation):
     plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
-    federation.begin(plan, seed=0)
+    opened = federation.open(plan, seed=0)
     with pytest.raises(FedDPError, match="public argument 'center' must be given, got none"):
-        federation.noisy_sum(CLUSTER_COUNTS, plan["weights"])
-    assert federation.ledger.rows() == []
+        opened.noisy_sum(CLUSTER_COUNTS, plan["weights"])
+    assert opened.ledger.rows() == []
 
 
 def test_a_release_that_fails_is_booked_all_the_same():
@@ -114,11 +116,10 @@ def test_a_release_that_fails_is_booked_all_the_same():
         raise ZeroDivisionError
 
     plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
-    federation = InMemoryFederation(CLIENTS)
-    federation.begin(plan, seed=0)
+    opened = InMemoryFederation(CLIENTS).open(plan, seed=0)
     with pytest.raises(ZeroDivisionError):
-        federation.noisy_sum(replace(CLUSTER_COUNTS, compute=broken), plan["weights"], **SUMS)
-    assert [row["release"] for row in federation.ledger.rows()] == ["weights"]
+        opened.noisy_sum(replace(CLUSTER_COUNTS, compute=broken), plan["weights"], **SUMS)
+    assert [row["release"] for row in opened.ledger.rows()] == ["weights"]
 
 
 def planned(unit="point", **release):
@@ -132,8 +133,7 @@ SUMS = {"center": np.zeros(4), "radius": 9.0, "centers": np.zeros((2, 4))}
 
 def test_noise_that_is_just_enough_for_the_statistic_is_answered(federation):
     plan = planned(integer_sensitivity=RESOLUTION * (1 - 1e-13))
-    federation.begin(plan)
-    assert federation.noisy_sum(CLUSTER_SUMS, plan["r"], **SUMS).shape == (8,)
+    assert federation.open(plan).noisy_sum(CLUSTER_SUMS, plan["r"], **SUMS).shape == (8,)
 
 
 @pytest.mark.parametrize(
@@ -164,23 +164,37 @@ def test_noise_that_is_just_enough_for_the_statistic_is_answered(federation):
     ],
 )
 def test_a_query_that_its_release_does_not_cover_is_booked_and_refused(federation, plan, statistic, public, message):
-    federation.begin(plan)
+    opened = federation.open(plan)
     with pytest.raises(BudgetError, match=message):
-        federation.noisy_sum(statistic, plan["r"], **public)
-    assert [row["release"] for row in federation.ledger.rows()] == ["r"]
+        opened.noisy_sum(statistic, plan["r"], **public)
+    assert [row["release"] for row in opened.ledger.rows()] == ["r"]
 
 
 def test_points_are_not_sampled_with_their_clients():
     plan = replace(planned(), sampling_rate=0.5)
-    federation = InMemoryFederation(CLIENTS)
-    federation.begin(plan)
+    opened = InMemoryFederation(CLIENTS).open(plan)
     with pytest.raises(FedDPError, match=r"sampling_rate must be 1 for the statistic 'cluster-sums' of points, got 0\.5"):
-        federation.noisy_sum(CLUSTER_SUMS, plan["r"], **SUMS)
+        opened.noisy_sum(CLUSTER_SUMS, plan["r"], **SUMS)
 
 
-def test_a_federation_has_one_verb():
+def test_a_federation_opens_runs_and_a_run_has_one_verb():
     public = {name for name in vars(Federation) if not name.startswith("_")}
-    assert public == {"begin", "book_runs", "dimension", "kept", "ledger", "n_clients", "noisy_sum", "replay", "secure", "server_seed"}
+    assert public == {"books", "dimension", "n_clients", "open", "run_id"}
+    verbs = {name for name in vars(Run) if not name.startswith("_")}
+    assert verbs == {"begin", "book", "close", "go_on", "noisy_sum", "report", "secure"}
+
+
+def test_runs_on_one_federation_know_nothing_of_each_other(federation):
+    """One after the other, and in turns: the same seed gives the same bits, and each has its own ledger."""
+    plan = prepare(Settings(2, 1.0, method="paper"), SERVER, 5).plan
+    with federation.open(plan, seed=0) as one:
+        first = one.noisy_sum(CLUSTER_COUNTS, plan["weights"], **SUMS)
+    assert one.ledger.not_made() == {"outer product": 1, "sums": 1, "counts": 1}
+    with federation.open(plan, seed=0) as two, federation.open(plan, seed=0) as three:
+        for run_ in (two, three):
+            assert np.array_equal(run_.noisy_sum(CLUSTER_COUNTS, plan["weights"], **SUMS), first)
+            assert [row["release"] for row in run_.ledger.rows()] == ["weights"]
+    assert one.server_seed == two.server_seed == three.server_seed
 
 
 def test_progress_is_made_of_release_names(federation):

@@ -70,13 +70,11 @@ def test_shares_of_noise_add_up_to_the_noise_of_the_plan(tmp_path, threshold, co
     release = Release("sums", Mechanism.GAUSSIAN, 1.0, 2.0**16, 1.0, k * dimension)
     plan = Plan(PrivacyUnit.POINT, 8.0, 1e-6, (release,))
     federation, _ = loopback.federation(CLIENTS, tmp_path, threshold=threshold, colluders=colluders)
-    federation.begin(plan)
     centers = np.random.default_rng(0).standard_normal((k, dimension)) * 1e4
     public = {"center": np.zeros(dimension), "radius": 9.0, "centers": centers}
-    values = federation.noisy_sum(CLUSTER_SUMS, release, **public)
+    values = federation.open(plan).noisy_sum(CLUSTER_SUMS, release, **public)
     open_plan = Plan(PrivacyUnit.POINT, math.inf, 1e-6, (Release("sums", Mechanism.GAUSSIAN, 1.0, 2.0**16, 0.0, k * dimension),))
-    exact = InMemoryFederation(CLIENTS)
-    exact.begin(open_plan)
+    exact = InMemoryFederation(CLIENTS).open(open_plan)
     noise = values - exact.noisy_sum(CLUSTER_SUMS, open_plan["sums"], **public)
     # All five answer, so there is a little more noise than planned: five shares of which threshold - colluders would do.
     expected = math.sqrt(len(CLIENTS) / (threshold - colluders))

@@ -29,7 +29,7 @@ from feddp_kmeans.statistics.query import Query
 from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
 from feddp_kmeans.tables.client_files import open_clients
 from tests.network import loopback
-from tests.statistics.test_statistics import CLIENT_CASES, DIMENSION, names
+from tests.statistics.cases import CLIENT_CASES, DIMENSION, names
 
 FALSE_ALARM = 1e-9
 """Chance that one side of one check of the law fails for right cohorts: streams are not seeded."""
@@ -47,9 +47,9 @@ def plan_of(rate, *, times=1, releases=("first", "second"), values=N):
     return Plan(PrivacyUnit.CLIENT, math.inf, 1e-6, tuple(made), sampling_rate=rate)
 
 
-def who(federation, plan, name="first"):
+def who(run, plan, name="first"):
     """Which clients took part in a release."""
-    counts = federation.noisy_sum(CLIENT_CLUSTER_COUNTS, plan[name], **WHO)
+    counts = run.noisy_sum(CLIENT_CLUSTER_COUNTS, plan[name], **WHO)
     shown = np.rint(counts / plan[name].fine_step / COUNT_STEPS).astype(int)
     assert set(shown.tolist()) <= {0, 1}
     return np.flatnonzero(shown).tolist()
@@ -95,7 +95,7 @@ def remote(points, folder):
     """Sites that come in another order than that of their names, by which cohorts go."""
     order = np.random.default_rng(2).permutation(N)
     parties = [loopback.participant(f"site{index:02d}", points[index], folder, unit=PrivacyUnit.CLIENT) for index in order]
-    return RemoteFederation(loopback.Loopback(parties), trust=Trust.AGGREGATOR)
+    return RemoteFederation(loopback.Loopback(parties), trust=Trust.AGGREGATOR).connect()
 
 
 def on_cluster(points, folder):
@@ -133,6 +133,13 @@ class Scripted(StreamFactory):
         super().__init__(0)
         self.rows, self.labels = [list(row) for row in rows], []
 
+    def streams(self, _):
+        """The streams of a run that this is the watcher of."""
+        return self
+
+    def adder(self, adder):
+        return adder
+
     def stream(self, label):
         if not label.startswith("cohort/"):
             return super().stream(label)
@@ -152,11 +159,8 @@ class _Numbers:
 
 
 def begun(federation, plan, streams):
-    """The federation at the start of a run with these streams, and the one that draws cohorts."""
-    federation.begin(plan, seed=0)
-    drawing = federation._inner if isinstance(federation, RecordedFederation) else federation
-    drawing._streams = streams
-    return federation
+    """A run with these streams."""
+    return federation.open(plan, seed=0, watcher=streams)
 
 
 def drawn(chosen, rate):
@@ -169,18 +173,18 @@ def drawn(chosen, rate):
 def test_a_number_below_the_rate_and_no_other_takes_part(make, rate):
     plan = plan_of(rate)
     for chosen in ([0, 3, 11], [1], [], [2, 4, 5, 6, 7, 8, 9, 10]):
-        federation = begun(make(), plan, Scripted(drawn(chosen, rate), [0] * N))
-        assert who(federation, plan) == chosen
-        assert who(federation, plan, "second") == list(range(N))
+        opened = begun(make(), plan, Scripted(drawn(chosen, rate), [0] * N))
+        assert who(opened, plan) == chosen
+        assert who(opened, plan, "second") == list(range(N))
 
 
 def test_every_release_and_every_repetition_draws_its_own_cohort(make):
     plan = plan_of(0.5, times=3)
     script = [[1, 2], [3], [0, 11], [4, 5], [], [10]]
     streams = Scripted(*(drawn(chosen, 0.5) for chosen in script))
-    federation = begun(make(), plan, streams)
+    opened = begun(make(), plan, streams)
     order = ["first", "second", "first", "first", "second", "second"]
-    assert [who(federation, plan, name) for name in order] == script
+    assert [who(opened, plan, name) for name in order] == script
     assert streams.labels == [f"cohort/{name}" for name in order]
 
 
@@ -246,8 +250,8 @@ def test_clients_are_drawn_at_the_stated_rate_each_by_itself_and_afresh(rate):
     clients, times = 10, 4000
     federation = InMemoryFederation([np.full((1, 1), 8.0 * index) for index in range(clients)])
     plan = plan_of(rate, times=times)
-    federation.begin(plan)
-    cohorts = np.array([federation._cohort(name, plan.sampling_rate) for _ in range(times // 2) for name in ("first", "second")])
+    opened = federation.open(plan)
+    cohorts = np.array([opened._cohort(name) for _ in range(times // 2) for name in ("first", "second")])
     assert cohorts.shape == (times, clients)
     assert law(int(cohorts.sum()), cohorts.size, rate) > FALSE_ALARM
     for client in range(clients):
@@ -262,9 +266,8 @@ def test_clients_are_drawn_at_the_stated_rate_each_by_itself_and_afresh(rate):
 def test_a_run_takes_the_rate_of_its_plan():
     """500 releases of 12 clients by the verb itself: a rate that is squared, doubled or turned around shows. 2 FALSE_ALARM."""
     plan = plan_of(0.3, times=500)
-    federation = InMemoryFederation(POINTS)
-    federation.begin(plan)
-    taken = [who(federation, plan) for _ in range(500)]
+    with InMemoryFederation(POINTS).open(plan) as opened:
+        taken = [who(opened, plan) for _ in range(500)]
     assert law(sum(map(len, taken)), 500 * N, 0.3) > FALSE_ALARM
 
 
@@ -278,8 +281,8 @@ def test_a_client_without_data_stays_a_client(make):
     assert federation.n_clients == N
     plan = plan_of(0.5)
     script = [drawn([0, 3, 11], 0.5), drawn([3], 0.5)]
-    begun(federation, plan, Scripted(*script))
-    assert [who(federation, plan), who(federation, plan, "second")] == [[0, 11], []]
+    opened = begun(federation, plan, Scripted(*script))
+    assert [who(opened, plan), who(opened, plan, "second")] == [[0, 11], []]
 
 
 @pytest.mark.parametrize(("statistic", "public"), [case[:2] for case in CLIENT_CASES], ids=names(CLIENT_CASES))

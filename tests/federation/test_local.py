@@ -11,6 +11,7 @@ from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation import in_memory
+from feddp_kmeans.federation.adder import Asked
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.silos import batches
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
@@ -49,9 +50,10 @@ def test_rows_with_a_nan_or_an_infinity_are_dropped_on_the_client():
 def test_a_cohort_leaves_the_others_out():
     federation = InMemoryFederation([np.full((1, 1), i) for i in range(4)])
     plan = prepare(Settings(1, math.inf, privacy_unit="client", method="paper"), np.ones((3, 1)), 4).plan
-    federation.begin(plan)
     public = {"center": np.zeros(1), "radius": 9.0, "centers": np.zeros((1, 1)), "bound": 9.0}
-    sums = federation._noisy_sum(Query(CLIENT_CLUSTER_SUMS, public, 1), plan["sums"], np.array([True, False, False, True]))
+    cohort = np.array([True, False, False, True])
+    with federation.open(plan) as opened:
+        sums = opened._adder.noisy_sum(Asked(Query(CLIENT_CLUSTER_SUMS, public, 1), plan["sums"], 0, cohort, opened.streams.stream("x")))
     assert sums * (plan["sums"].grid ** -1) / (MEAN_STEPS * RESOLUTION / 9.0) == pytest.approx(3, rel=1e-3)
 
 
@@ -202,17 +204,16 @@ def test_what_is_kept_is_nobody_elses_cohort(rng, monkeypatch, method):
     assert np.array_equal(kept, run(InMemoryFederation(clients), prepared, seed=1).centers)
 
 
-def test_what_was_kept_is_given_back_at_the_end_of_a_run_and_before_the_next(rng):
+def test_what_was_kept_is_of_one_run_and_of_no_other(rng):
     points = rng.standard_normal((100, 3))
     federation = InMemoryFederation([points])
     prepared = prepare(Settings(2, math.inf, method="paper"), rng.standard_normal((40, 3)), 1)
     first = run(federation, prepared, seed=1).centers
-    assert federation._clients._kept == {}
     points += 5.0
     assert not np.array_equal(first, run(federation, prepared, seed=1).centers)
-    federation.begin(prepared.plan, seed=1)
+    opened = federation.open(prepared.plan, seed=1)
     ball = prepared.method.ball
-    federation.noisy_sum(OUTER_PRODUCT, prepared.plan["outer product"], center=ball.center, radius=ball.radius)
+    opened.noisy_sum(OUTER_PRODUCT, prepared.plan["outer product"], center=ball.center, radius=ball.radius)
     points -= 5.0
     assert np.array_equal(first, run(federation, prepared, seed=1).centers)
 

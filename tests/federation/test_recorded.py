@@ -7,6 +7,7 @@ from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.federation.adder import Adder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
 
@@ -21,11 +22,19 @@ class Counting(InMemoryFederation):
     asked = 0
     stop_at = 10**9
 
-    def _noisy_sum(self, query, release, cohort):
-        if self.asked >= self.stop_at:
+    def _adder(self, run):
+        return _CountingAdder(super()._adder(run), self)
+
+
+class _CountingAdder(Adder):
+    def __init__(self, inner, counts):
+        self.inner, self.counts = inner, counts
+
+    def noisy_sum(self, asked):
+        if self.counts.asked >= self.counts.stop_at:
             raise KeyboardInterrupt
-        self.asked += 1
-        return super()._noisy_sum(query, release, cohort)
+        self.counts.asked += 1
+        return self.inner.noisy_sum(asked)
 
 
 def settings(**more):
@@ -86,8 +95,8 @@ def test_a_finished_run_is_repeated_from_the_record_alone(tmp_path, seed, more):
 def test_a_run_in_two_parts_is_the_run_in_one(tmp_path, more):
     prepared = prepare(settings(**more), SERVER, len(CLIENTS))
     recorded = RecordedFederation(InMemoryFederation(CLIENTS), tmp_path)
-    recorded.begin(prepared.plan, 5)
-    prepared.method.bind(recorded, prepared.plan, recorded.server_seed).projection()
+    with recorded.open(prepared.plan, 5) as first:
+        prepared.method.bind(first, first.server_seed).projection()
     rest = Counting(CLIENTS)
     found = run(RecordedFederation(rest, tmp_path), prepared, seed=5)
     assert rest.asked == sum(release.times for release in prepared.plan.releases) - 1

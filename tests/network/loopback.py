@@ -65,4 +65,4 @@ def federation(clients, folder, *, trust=Trust.SECURE_SUM, fault=lambda *_: None
     names = [f"site{i:02d}" for i in range(len(clients))]
     parties = [participant(n, c, folder, **(site(n) if callable(site) else site or {})) for n, c in zip(names, clients, strict=True)]
     transport = Loopback(parties, fault)
-    return RemoteFederation(transport, trust=trust, **more), transport
+    return RemoteFederation(transport, trust=trust, **more).connect(), transport

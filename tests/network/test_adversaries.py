@@ -104,7 +104,7 @@ def test_an_answer_that_is_long_in_one_norm_alone_is_left_out(tmp_path):
 
     federation = federation_with_a_liar(tmp_path, lie, "client")
     told = []
-    federation._tell = told.append
+    federation.sites._tell = told.append
     run(federation, prepared, seed=0)
     assert any(line.startswith("weights: 5 of 6 clients; site02 is missing: sent more than one client may") for line in told)
 
@@ -214,6 +214,6 @@ def test_a_client_whose_name_could_fool_a_reader_is_left_out(tmp_path, name):
     told = []
     from feddp_kmeans.network.remote import RemoteFederation
 
-    again = RemoteFederation(transport, trust=Trust.AGGREGATOR, tell=told.append)
+    again = RemoteFederation(transport, trust=Trust.AGGREGATOR, tell=told.append).connect()
     assert again.n_clients == federation.n_clients == len(CLIENTS)
     assert any("the name of a client must be 1 to 200 printable characters" in line for line in told)

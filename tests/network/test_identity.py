@@ -14,8 +14,10 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation import recorded as recorded_module
+from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import Limit, Odometer, total_for
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
@@ -36,7 +38,7 @@ def go(folder, books, *, stop_at=10**9, seed=None, limit=None):
     asked = Counting(CLIENTS)
     asked.stop_at = stop_at
     recorded = RecordedFederation(asked, folder)
-    recorded.book_runs(books, limit, "feddp fit")
+    recorded.books = Books(books, limit, "feddp fit")
     with suppress(KeyboardInterrupt):
         run(recorded, PREPARED, seed=seed)
     return asked.asked
@@ -99,21 +101,24 @@ def test_a_record_of_nothing_yet_does_not_go_on_twice(tmp_path, books):
     assert len(books.entries()) == 1
 
 
-def test_of_two_copies_that_go_on_at_once_one_gets_each_release(tmp_path, books):
+def test_of_two_copies_that_go_on_at_once_one_gets_each_release(tmp_path, books, monkeypatch):
     go(tmp_path / "run", books, stop_at=1)
     shutil.copytree(tmp_path / "run", tmp_path / "copy")
     barrier, shown, refused = threading.Barrier(2), [], []
 
-    class Together(InMemoryFederation):
-        def _noisy_sum(self, *given):
-            values = super()._noisy_sum(*given)
-            if not shown and not refused:
-                barrier.wait(20)
-            return values
+    honest = ExactAdder.noisy_sum
+
+    def together(*given):
+        values = honest(*given)
+        if not shown and not refused:
+            barrier.wait(20)
+        return values
+
+    monkeypatch.setattr(ExactAdder, "noisy_sum", together)
 
     def one(folder):
-        recorded = RecordedFederation(Together(CLIENTS), folder)
-        recorded.book_runs(books)
+        recorded = RecordedFederation(InMemoryFederation(CLIENTS), folder)
+        recorded.books = Books(books)
         try:
             run(recorded, PREPARED)
             shown.append(folder.name)
@@ -170,7 +175,7 @@ def test_a_record_set_back_in_the_middle_of_a_run_stops_it(tmp_path, books):
 
     asked = Counting(CLIENTS)
     recorded = RecordedFederation(asked, folder)
-    recorded.book_runs(books)
+    recorded.books = Books(books)
 
     def set_back(_):
         if asked.asked == 1:
@@ -182,7 +187,7 @@ def test_a_record_set_back_in_the_middle_of_a_run_stops_it(tmp_path, books):
 
 def test_a_record_that_goes_in_the_middle_of_a_run_stops_it(tmp_path, books):
     recorded = RecordedFederation(InMemoryFederation(CLIENTS), tmp_path / "run")
-    recorded.book_runs(books)
+    recorded.books = Books(books)
     with pytest.raises(FedDPError, match="must have their record beside them"):
         run(recorded, PREPARED, on_release=lambda _: (tmp_path / "run" / "releases.json").unlink())
 
@@ -254,19 +259,19 @@ def test_a_simulation_is_booked_as_one(tmp_path, books):
 
 def test_an_unrecorded_run_is_booked_before_its_first_sum_and_not_if_its_query_is_refused(books):
     federation = InMemoryFederation(CLIENTS)
-    federation.book_runs(books, Limit(3.0))
+    federation.books = Books(books, Limit(3.0))
     statistic = next(iter(PREPARED.plan.releases))
-    federation.begin(PREPARED.plan)
+    opened = federation.open(PREPARED.plan)
     for name in ("client-sizes", "outer-product"):
         with pytest.raises((BudgetError, FedDPError, TypeError)):
-            federation.noisy_sum(REGISTRY[name], statistic, center=np.zeros(3), radius=-1.0)
+            opened.noisy_sum(REGISTRY[name], statistic, center=np.zeros(3), radius=-1.0)
     assert books.entries() == []
     run(federation, PREPARED)
     run(federation, PREPARED)
     first, second = books.entries()
     assert first.run != second.run
     assert first.what == "a run in Python"
-    federation.book_runs(books, Limit(1.6))
+    federation.books = Books(books, Limit(1.6))
     with pytest.raises(BudgetError, match=r"must stay within epsilon 1\.6"):
         run(federation, PREPARED)
     assert len(books.entries()) == 2

@@ -58,10 +58,9 @@ class Sites:
     def serve(self):
         """Run the server from its start to its end; return its releases."""
         remote = RemoteFederation(self.transport, roster=self.roster, run="r1", journal=self.journal, colluders=1)
-        federation = RecordedFederation(remote, self.folder / "record")
-        federation.begin(PLAN)
         names = [label.rpartition(" ")[0] for label in LABELS]
-        return [federation.noisy_sum(CLUSTER_SUMS, PLAN[name], **PUBLIC) for name in names]
+        with RecordedFederation(remote.connect(), self.folder / "record").open(PLAN) as opened:
+            return [opened.noisy_sum(CLUSTER_SUMS, PLAN[name], **PUBLIC) for name in names]
 
     def killed(self):
         with pytest.raises(Killed):

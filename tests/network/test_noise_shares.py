@@ -46,9 +46,9 @@ def parts(monkeypatch):
 def run(folder, seed=None, **more):
     folder.mkdir(exist_ok=True)
     federation, transport = loopback.federation([np.empty((0, 1))] * 5, folder, **more)
-    federation.begin(PLAN, seed)
-    for name in LABELS:
-        federation.noisy_sum(CLUSTER_SUMS, PLAN[name], **PUBLIC)
+    with federation.open(PLAN, seed) as opened:
+        for name in LABELS:
+            opened.noisy_sum(CLUSTER_SUMS, PLAN[name], **PUBLIC)
     return transport
 
 
@@ -98,13 +98,14 @@ def test_no_two_sites_releases_or_runs_have_noise_in_common(tmp_path, parts):
 
 
 def test_a_seed_that_a_server_sends_along_is_of_no_use_in_a_secure_run(tmp_path, parts, monkeypatch):
-    begin = RemoteFederation.begin
+    honest = RemoteFederation._adder
 
-    def with_seed(self, plan, seed=None, on_release=None):
-        begin(self, plan, None, on_release)
-        self._seed = 7
+    def with_seed(self, opened):
+        adder = honest(self, opened)
+        opened.seed = 7
+        return adder
 
-    monkeypatch.setattr(RemoteFederation, "begin", with_seed)
+    monkeypatch.setattr(RemoteFederation, "_adder", with_seed)
     for name in ("one", "other"):
         transport = run(tmp_path / name)
         assert any(b'"seed": 7' in request for _, kind, request in transport.sent if kind == "mask")

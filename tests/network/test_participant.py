@@ -25,7 +25,7 @@ from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.paper_sums import CLUSTER_COUNTS, CLUSTER_SUMS
 from feddp_kmeans.statistics.query import Query, query_digest
 from tests.network import loopback
-from tests.statistics.test_statistics import CLIENT_CASES, DIMENSION
+from tests.statistics.cases import CLIENT_CASES, DIMENSION
 
 RNG = np.random.default_rng(1)
 POINTS = RNG.standard_normal((60, 3))
@@ -398,7 +398,7 @@ def test_a_seed_is_only_for_those_who_allow_a_simulation(tmp_path):
     federation, _ = secure(tmp_path, site={"allow_simulation": False})
     with pytest.raises(FedDPError, match="noise must be cryptographic, got a run with a known seed"):
         run(federation, prepare(Settings(2, 1.0), SERVER, 4), seed=0)
-    assert run(RemoteFederation(federation._transport), prepare(Settings(2, 1.0), SERVER, 4)).privacy.secure
+    assert run(RemoteFederation(federation._transport).connect(), prepare(Settings(2, 1.0), SERVER, 4)).privacy.secure
 
 
 def test_secrets_are_readable_by_their_owner_alone(tmp_path):

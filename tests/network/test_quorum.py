@@ -47,8 +47,7 @@ def test_a_site_with_default_options_agrees_to_a_server_with_default_options(tmp
     roster = {name: key.public_key() for name, key in keys.items()} or None
     site = lambda name: {"identity": keys.get(name), "roster": roster}  # noqa: E731
     server, _ = loopback.federation([np.zeros((1, 1))] * sites, tmp_path, site=site, roster=roster)
-    server.begin(PLAN)
-    made, colluders = server._terms, assumed_colluders(sites)
+    made, colluders = server.open(PLAN)._adder._terms, assumed_colluders(sites)
     assert made.confirmed == signed
     policy = Site("berlin", "berlin.csv", 60.0, "state", "budget.jsonl", kit="kit" if signed else None).policy
     policy.check_federation(sites)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.clustering import carry_out, run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
@@ -51,9 +51,9 @@ def test_below_the_threshold_nothing_is_released_and_the_round_is_booked(tmp_pat
     names = ["site00", "site03"]
     federation, _ = loopback.federation(CLIENTS, tmp_path, trust=trust, fault=lost([kind], names), tell=told.append, threshold=4)
     with pytest.raises(FedDPError, match="must have the answers of at least 4 clients, got 3; nothing was released") as stopped:
-        run(federation, OPEN, seed=0)
+        carry_out(opened := federation.open(OPEN.plan, 0), OPEN)
     assert "site00 is missing: it did not answer in time; site03 is missing" in str(stopped.value)
-    assert [row["release"] for row in federation.ledger.rows()] == ["outer product"]
+    assert [row["release"] for row in opened.ledger.rows()] == ["outer product"]
     assert any("3 of 5 clients" in line for line in told)
 
 
@@ -86,10 +86,9 @@ def test_a_second_node_of_a_data_holder_and_a_stranger_are_left_out(tmp_path):
     _, transport = loopback.federation(CLIENTS[:3], tmp_path)
     twin = loopback.participant("site00", CLIENTS[0], tmp_path)
     transport.participants[8] = twin
-    other = RemoteFederation(transport, tell=told.append)
+    other = RemoteFederation(transport, tell=told.append).connect()
     assert other.n_clients == 3
     assert "a second node of site00 is left out: one data holder counts once" in told
-    other.begin(OPEN.plan, 0)
     transport.participants[9] = loopback.participant("late", CLIENTS[4], tmp_path)
     run(other, OPEN, seed=0)
     assert any(line.startswith("late is left out") for line in told)
@@ -104,7 +103,7 @@ def test_other_columns_and_broken_data_are_left_out_and_the_data_are_not_quoted(
     transport.participants[8] = loopback.participant("wide", np.ones((3, 7)), tmp_path)
     transport.participants[9] = loopback.participant("broken", CLIENTS[0], tmp_path)
     transport.participants[9]._data = broken
-    again = RemoteFederation(transport, tell=told.append)
+    again = RemoteFederation(transport, tell=told.append).connect()
     assert again.n_clients == 5
     assert any(line.startswith("wide is left out: its columns are") for line in told)
     assert any("its data cannot be read; the reason is in its own log" in line for line in told)
@@ -171,7 +170,7 @@ def test_a_server_that_starts_again_goes_on_without_paying_again(tmp_path, trust
         pytest.fail("the server was not stopped")
     transport.fault = lambda *_: None
     transport.sent.clear()
-    again = RemoteFederation(transport, trust=trust, run="r1")
+    again = RemoteFederation(transport, trust=trust, run="r1").connect()
     run(RecordedFederation(again, tmp_path / "record"), prepared)
     releases = sum(r.times for r in prepared.plan.releases)
     asked = sum(kind in {"mask", "sum"} for name, kind, _ in transport.sent if name == "site00")
@@ -189,7 +188,7 @@ def test_a_sum_that_was_opened_and_lost_without_a_journal_is_not_opened_again(tm
     with pytest.raises(FedDPError, match="second moment must have the answers of at least 4 clients, got 0"):
         run(RecordedFederation(federation, tmp_path / "record"), prepared)
     transport.fault = lambda *_: None
-    again = RemoteFederation(transport, run="r1")
+    again = RemoteFederation(transport, run="r1").connect()
     with pytest.raises(FedDPError, match="release 'second moment 0' was made already; it is not made twice"):
         run(RecordedFederation(again, tmp_path / "record"), prepared)
 
@@ -257,7 +256,7 @@ def test_a_signature_that_was_made_for_another_meeting_is_left_out(tmp_path):
     old = {node: one.handle(pack("describe", nonce=b"an earlier nonce")) for node, one in transport.participants.items()}
     transport.exchange = lambda requests, *_: {node: old[node] for node in requests}
     with pytest.raises(FedDPError, match="clients must be at least one, got none whose data can be used"):
-        RemoteFederation(transport, roster=federation._roster)
+        RemoteFederation(transport, roster=federation._roster).connect()
 
 
 def test_a_name_that_is_not_on_the_roster_is_left_out(tmp_path):
@@ -265,7 +264,7 @@ def test_a_name_that_is_not_on_the_roster_is_left_out(tmp_path):
     _, transport = loopback.federation(CLIENTS[:1], tmp_path, site={"identity": new_identity()})
     transport.participants[1].name = "stranger"
     with pytest.raises(FedDPError, match="clients must be at least one, got none whose data can be used"):
-        RemoteFederation(transport, roster=roster)
+        RemoteFederation(transport, roster=roster).connect()
 
 
 def test_the_server_tells_who_answered_and_what_is_spent(tmp_path):
@@ -285,8 +284,7 @@ def test_the_server_tells_who_answered_and_what_is_spent(tmp_path):
 def test_a_threshold_that_cannot_be_met_is_refused(tmp_path, threshold, message):
     federation, _ = loopback.federation(CLIENTS, tmp_path, threshold=threshold)
     with pytest.raises(FedDPError, match=message):
-        federation.begin(OPEN.plan, 0)
-    assert not federation._made
+        federation.open(OPEN.plan, 0)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_replies_have_the_same_bytes_in_number_whatever_the_data(tmp_path, trust
         clients = [ORDINARY, ORDINARY + 1, points]
         federation, transport = loopback.federation(clients, folder, trust=trust, site={"unit": PrivacyUnit(unit)})
         run(federation, prepared)
-        assert not federation._missing
+        assert not federation.sites.missing
         seen[name] = [(kind, length) for who, kind, length in transport.lengths if who == "site02"]
     assert len(seen["dense"]) >= 5
     for name, lengths in seen.items():

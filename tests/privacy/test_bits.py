@@ -6,6 +6,7 @@ public steps, with low bits that are fair coins whatever the data, and noise tha
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import SeededStream
@@ -41,13 +43,19 @@ SERVER = RNG.standard_normal((25, 2)) + 2.5
 class Watched(InMemoryFederation):
     """Keeps every release with the sum it was made of and what came out."""
 
-    def begin(self, plan, seed=None, on_release=None):
+    def _adder(self, run):
         self.seen = []
-        super().begin(plan, seed, on_release)
+        return _Watching(self._clients, self.seen)
 
-    def _noisy_sum(self, query, release, cohort):
-        values = super()._noisy_sum(query, release, cohort)
-        self.seen.append((release, exact_sum(self._clients, query, cohort), values))
+
+class _Watching(ExactAdder):
+    def __init__(self, clients, seen):
+        super().__init__(partial(exact_sum, clients))
+        self.seen = seen
+
+    def noisy_sum(self, asked):
+        values = super().noisy_sum(asked)
+        self.seen.append((asked.release, self._total(asked.query, asked.cohort), values))
         return values
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.plan import Plan
@@ -158,13 +159,13 @@ def test_a_federation_parses_before_it_books(tmp_path):
     plan = Plan(PrivacyUnit.POINT, 1.0, 1e-6, (Release("moment", Mechanism.GAUSSIAN, 1.0, 2.0**32, 10.0, 6),))
     federation = InMemoryFederation([np.ones((5, 3))])
     odometer = Odometer(tmp_path / "odometer.jsonl")
-    federation.begin(plan, seed=0)
-    federation.book_runs(odometer)
+    federation.books = Books(odometer)
+    run = federation.open(plan, seed=0)
     with pytest.raises(FedDPError, match="radius must be a float, got int"):
-        federation.noisy_sum(OUTER_PRODUCT, plan["moment"], center=np.zeros(3), radius=1)
+        run.noisy_sum(OUTER_PRODUCT, plan["moment"], center=np.zeros(3), radius=1)
     assert odometer.entries() == []
-    assert federation.ledger.rows() == []
-    assert len(federation.noisy_sum(OUTER_PRODUCT, plan["moment"], center=np.zeros(3), radius=1.0)) == 6
+    assert run.ledger.rows() == []
+    assert len(run.noisy_sum(OUTER_PRODUCT, plan["moment"], center=np.zeros(3), radius=1.0)) == 6
     assert len(odometer.entries()) == 1
 
 

@@ -17,7 +17,7 @@ from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.query import Query
 from tests.sparse_rows import AWAY, clients_of, rows_about, shifted
-from tests.statistics.test_statistics import ALL_CASES, CLIENT_CASES, DIMENSION, POINT_CASES, RADIUS, assert_within_what_is_stated, names
+from tests.statistics.cases import ALL_CASES, CLIENT_CASES, DIMENSION, POINT_CASES, RADIUS, assert_within_what_is_stated, names
 from tests.strategies import without_client
 
 IN_SPACE = ("center", "anchors", "low", "high")

@@ -15,112 +15,28 @@ from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.paper_sums import COUNT_STEPS, MEAN_STEPS
 from feddp_kmeans.statistics.query import Query, Statistic
-from feddp_studies.theory import anchored_sums as theory
+from tests.statistics.cases import (
+    ALL_CASES,
+    BALL,
+    CENTERS,
+    CLIENT_CASES,
+    DIMENSION,
+    GRID,
+    IN_FULL,
+    IN_SUBSPACE,
+    MOMENT_SENSITIVITY,
+    NORMS_FULL,
+    POINT_CASES,
+    PROJECTION,
+    PUBLIC,
+    RADIUS,
+    REFINED_FULL,
+    K,
+    assert_within_what_is_stated,
+    exact_norm,
+    names,
+)
 from tests.strategies import batches, one_client, without_client
-
-DIMENSION, K, RADIUS = 4, 3, 2.0
-BALL = Ball(np.full(DIMENSION, 0.25), RADIUS)
-CENTERS = Ball(np.zeros(DIMENSION), RADIUS).encode(np.array([[1.0, 0, 0, 0], [-1, 1, 0, 0], [0, 0, 0, 0.5]]))
-PROJECTION = np.linalg.qr(np.random.default_rng(3).standard_normal((DIMENSION, 2)))[0]
-PUBLIC = {"center": BALL.center, "radius": RADIUS}
-IN_FULL = PUBLIC | {"centers": CENTERS}
-IN_SUBSPACE = PUBLIC | {"centers": CENTERS[:, :2], "projection": PROJECTION}
-
-POINT_CASES = [
-    (statistics.OUTER_PRODUCT, PUBLIC, 2, RESOLUTION**2),
-    (statistics.CLUSTER_COUNTS, IN_FULL, 1, 1),
-    (statistics.CLUSTER_COUNTS, IN_SUBSPACE, 1, 1),
-    (statistics.CLUSTER_SUMS, IN_FULL, 2, RESOLUTION),
-    (statistics.CLUSTER_SUMS, IN_SUBSPACE, 2, RESOLUTION),
-]
-REFINED_MOMENT = PUBLIC | {"bound": 0.3 * RESOLUTION**2}
-REFINED_FULL = IN_FULL | {"origins": CENTERS, "bound": 0.2 * RESOLUTION, "count_weight": 3000.0}
-REFINED_SUBSPACE = IN_SUBSPACE | {
-    "origins": CENTERS[:, :2] + 0.4,
-    "residual_projection": PROJECTION,
-    "bound": 0.2 * RESOLUTION,
-    "count_weight": 3000.0,
-}
-REFINED_LIFTED = IN_SUBSPACE | {"origins": CENTERS, "bound": 0.2 * RESOLUTION, "count_weight": 3000.0}
-MOMENT_SENSITIVITY = 2**0.5 * residual_sums.MOMENT_STEPS
-POINT_CASES += [
-    (residual_sums.POINT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
-    (residual_sums.POINT_RESIDUALS, REFINED_FULL, 2, residual_sums.BOUNDED_STEPS),
-    (residual_sums.POINT_RESIDUALS, REFINED_SUBSPACE, 2, residual_sums.BOUNDED_STEPS),
-    (residual_sums.POINT_RESIDUALS, REFINED_LIFTED, 2, residual_sums.BOUNDED_STEPS),
-]
-ANCHORS = {"anchors": np.array([[0.0, 0, 0, 0], [3, 0, 0, 0], [-4, 2, 0, 1]])}
-MOVES = ANCHORS | {"shifts": np.array([[0.0, 0, 0, 0], [-0.5, 0, 0, 0], [3, -2, 0, 0]])}
-POINT_CASES += [
-    (theory.ANCHOR_COUNTS, ANCHORS, 1, 1),
-    (theory.MOVED_OUTER_PRODUCT, PUBLIC | MOVES, 2, RESOLUTION**2),
-    (theory.MOVED_COUNTS, IN_SUBSPACE | MOVES, 1, 1),
-    (theory.MOVED_SUMS, IN_FULL | MOVES, 2, RESOLUTION),
-    (theory.CLEAR_SUMS, IN_SUBSPACE | MOVES | {"margin": 0.99}, 2, RESOLUTION),
-    (theory.CLEAR_COUNTS, IN_SUBSPACE | MOVES | {"margin": 0.99}, 1, 1),
-]
-BOUND = 1.5
-CLIENT_CASES = [
-    (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": BOUND}, 2, BOUND / BALL.grid**2),
-    (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
-    (statistics.CLIENT_CLUSTER_COUNTS, IN_SUBSPACE | {"bound": BOUND}, 2, BOUND * COUNT_STEPS),
-    (statistics.CLIENT_PRESENCE, IN_SUBSPACE | {"bound": BOUND}, 1, BOUND * COUNT_STEPS),
-    (statistics.CLIENT_PRESENCE, IN_SUBSPACE | {"bound": 2.0}, 2, 2**0.5 * COUNT_STEPS),
-    (statistics.CLIENT_CLUSTER_SUMS, IN_FULL | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
-    (statistics.CLIENT_CLUSTER_MEANS, IN_SUBSPACE | {"bound": BOUND}, 2, BOUND / BALL.grid * MEAN_STEPS),
-]
-CLIENT_CASES += [
-    (residual_sums.CLIENT_SIZES, {}, 2, 1),
-    (residual_sums.CLIENT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
-    (residual_sums.CLIENT_RESIDUALS, REFINED_FULL, 2, residual_sums.BOUNDED_STEPS),
-    (residual_sums.CLIENT_RESIDUALS, REFINED_SUBSPACE, 2, residual_sums.BOUNDED_STEPS),
-    (residual_sums.CLIENT_RESIDUALS, REFINED_LIFTED, 2, residual_sums.BOUNDED_STEPS),
-]
-EDGES = {"edges": np.array([0.5, 1.0, 1.9])}
-ENCODED_EDGES = {"edges": RESOLUTION * np.array([0.1, 0.5, 2.0])}
-NORMS_FULL = IN_FULL | ENCODED_EDGES | {"origins": CENTERS, "count_weight": 3000.0}
-NORMS_SUBSPACE = IN_SUBSPACE | ENCODED_EDGES | {"origins": CENTERS[:, :2], "residual_projection": PROJECTION, "count_weight": 3000.0}
-COUNTS_ALONE = IN_SUBSPACE | {
-    "origins": np.zeros((K, 0)),
-    "residual_projection": np.zeros((DIMENSION, 0)),
-    "bound": 1.0,
-    "count_weight": 1.0,
-}
-MOMENT_EDGES = PUBLIC | {"edges": RESOLUTION**2 * np.array([0.01, 0.2, 0.5])}
-GRID = {"low": np.full(DIMENSION, -1.0), "high": np.array([1.0, 2, 1, 1]), "cells": np.array([2.0, 3, 1, 2])}
-POINT_CASES += [
-    (norms.POINT_DISTANCES, {"center": BALL.center} | EDGES, 2, norms.SHARE_STEPS),
-    (norms.POINT_RESIDUAL_NORMS, NORMS_FULL, 2, 1),
-    (norms.POINT_RESIDUAL_NORMS, NORMS_SUBSPACE, 2, 1),
-    (norms.POINT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
-    (norms.GRID_COUNTS, GRID, 1, 1),
-    (norms.POINT_COUNT, {}, 1, 1),
-    (residual_sums.POINT_RESIDUALS, COUNTS_ALONE, 2, residual_sums.BOUNDED_STEPS),
-]
-CLIENT_CASES += [
-    (norms.CLIENT_DISTANCES, {"center": BALL.center} | EDGES, 2, norms.SHARE_STEPS),
-    (norms.CLIENT_RESIDUAL_NORMS, NORMS_FULL, 2, 1),
-    (norms.CLIENT_RESIDUAL_NORMS, NORMS_SUBSPACE, 2, 1),
-    (norms.CLIENT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
-    (residual_sums.CLIENT_RESIDUALS, COUNTS_ALONE, 2, residual_sums.BOUNDED_STEPS),
-]
-ALL_CASES = POINT_CASES + CLIENT_CASES
-
-
-def names(cases):
-    return [f"{case[0].name}{'-subspace' if 'projection' in case[1] else ''}" for case in cases]
-
-
-def exact_norm(difference, order):
-    integers = [abs(int(x)) for x in difference]
-    return sum(integers) if order == 1 else sum(x * x for x in integers) ** 0.5
-
-
-def assert_within_what_is_stated(difference, statistic, public):
-    stated = statistic.sensitivity(**public)
-    assert exact_norm(difference, 2) <= stated.l2
-    if stated.l1 is not None:
-        assert exact_norm(difference, 1) <= stated.l1
 
 
 @pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), POINT_CASES, ids=names(POINT_CASES))
@@ -154,7 +70,6 @@ EXTREME_CASES = [
     (statistics.OUTER_PRODUCT, TINY),
     (statistics.OUTER_PRODUCT, {"center": np.full(DIMENSION, 1e300), "radius": 1e307}),
     (statistics.CLUSTER_SUMS, TINY | {"centers": FAR}),
-    (theory.MOVED_SUMS, PUBLIC | {"centers": FAR, "anchors": np.eye(3, DIMENSION) * 1e300, "shifts": np.eye(3, DIMENSION) * -1e300}),
     (norms.POINT_DISTANCES, {"center": np.zeros(DIMENSION), "edges": np.zeros(3)}),
     (norms.GRID_COUNTS, {"low": np.zeros(DIMENSION), "high": np.full(DIMENSION, 1e-320), "cells": np.full(DIMENSION, 5.0)}),
     *(
@@ -208,7 +123,6 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
         (residual_sums.POINT_RESIDUALS, REFINED_FULL | {"origins": CENTERS[:2]}, r"origins must have shape \(3, 4\), got \(2, 4\)"),
         (statistics.CLUSTER_COUNTS, PUBLIC | {"centers": 2 * FAR}, "centers must have rows of norm at most 1.67772e.07, got 33554432.0"),
         (statistics.CLUSTER_COUNTS, IN_SUBSPACE | {"projection": 2 * PROJECTION}, "projection must have columns of norm at most 1"),
-        (theory.MOVED_COUNTS, IN_FULL | MOVES | {"shifts": np.ones((2, DIMENSION))}, r"shifts must have shape \(3, 4\), got \(2, 4\)"),
         (norms.POINT_DISTANCES, {"center": BALL.center, "edges": np.array([1.0, 0.5])}, "edges must be in ascending order"),
         (norms.POINT_MOMENT_NORMS, PUBLIC | {"edges": np.array([1.0, np.nan])}, "edges must hold numbers that are finite, got nan"),
         (norms.GRID_COUNTS, GRID | {"high": GRID["low"]}, r"low must be below high by a finite width, got low \[-1.0"),
@@ -227,9 +141,8 @@ def test_public_arguments_that_no_proof_covers_are_refused_whatever_the_points(s
 
 
 def test_every_statistic_is_tried_at_its_own_unit():
-    everything = [*REGISTRY.values(), *vars(theory).values()]
     for unit, cases in ((PrivacyUnit.POINT, POINT_CASES), (PrivacyUnit.CLIENT, CLIENT_CASES)):
-        made = {statistic.name for statistic in everything if isinstance(statistic, Statistic) and statistic.unit is unit}
+        made = {statistic.name for statistic in REGISTRY.values() if statistic.unit is unit}
         assert {case[0].name for case in cases} == made
 
 
@@ -465,11 +378,10 @@ def test_client_sizes_are_told_in_powers_of_two():
     assert counts.sum() == 5
 
 
-def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_of_the_appendix():
+def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_else():
     made = {one.name: one for module in (norms, statistics, residual_sums) for one in vars(module).values() if isinstance(one, Statistic)}
     assert made == REGISTRY
     assert len(REGISTRY) == 21
-    assert not {theory.ANCHOR_COUNTS.name, theory.MOVED_SUMS.name, theory.CLEAR_COUNTS.name} & set(REGISTRY)
 
 
 def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():
@@ -492,30 +404,3 @@ def test_lengths_fall_into_the_classes_that_their_vectors_have(rng):
     found = np.array([np.linalg.norm(v.astype(float)) for v in values]) / residual_sums.BOUNDED_STEPS * 1e6
     expected = np.bincount(np.searchsorted(NORMS_FULL["edges"], found), minlength=4)
     assert norms.POINT_RESIDUAL_NORMS(batch, **NORMS_FULL).tolist() == expected.tolist()
-
-
-def test_moved_points_that_are_clear_by_hand():
-    ball = Ball(np.zeros(1), 16.0)
-    # Anchors at 0 and 1000; the second one's points move to around 10. Centers at 0 and 10, margin 1/3.
-    public = {
-        "center": ball.center,
-        "radius": 16.0,
-        "anchors": np.array([[0.0], [1000.0]]),
-        "shifts": np.array([[0.0], [-990.0]]),
-        "centers": ball.encode(np.array([[0.0], [10.0]])),
-        "projection": np.eye(1),
-    }
-    batch = one_client([[1.0], [2.5], [4.0], [1000.0], [1001.0], [997.0]])
-    assert theory.ANCHOR_COUNTS(batch, anchors=public["anchors"]).tolist() == [3, 3]
-    assert theory.CLEAR_COUNTS(batch, **public, margin=1 / 3).tolist() == [2, 2]
-    assert (theory.CLEAR_SUMS(batch, **public, margin=1 / 3) * ball.grid).tolist() == [3.5, 21.0]
-    assert theory.MOVED_COUNTS(batch, **public).tolist() == [3, 3]
-
-
-def test_the_nearest_anchor_ignores_other_rows_and_huge_values_have_one(rng):
-    points = np.concatenate([rng.standard_normal((500, 7)) * 1e6, np.full((1, 7), 1e300)])
-    anchors = rng.standard_normal((90, 7)) * 1e6
-    together = theory.nearest(points, anchors)
-    assert [int(theory.nearest(row[None], anchors)[0]) for row in points] == together.tolist()
-    brute = np.linalg.norm(points[:500, None] - anchors[None], axis=2).argmin(axis=1)
-    assert np.array_equal(together[:500], brute)

@@ -4,7 +4,6 @@ import io
 import os
 import pickle
 import resource
-import sqlite3
 import zipfile
 
 import numpy as np
@@ -14,8 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from studies.tests.datasets.protos import example
-from studies.tests.datasets.test_census import CODES, people
 
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.tables.client_files import check_client_column, open_table, read_grouped
@@ -23,11 +20,7 @@ from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.learn_schema import learn_schema
 from feddp_kmeans.tables.schema import Schema, open_encoded
-from feddp_studies.datasets.census import CATEGORIES, TABLE, census
-from feddp_studies.datasets.central import load_central
-from feddp_studies.datasets.example_proto import text_features
-from feddp_studies.datasets.stack_exchange import stack_exchange, stack_overflow_sqlite
-from tests.hostile import spoilt_bytes, spoilt_json
+from tests.hostile import refused_or_right, spoilt_bytes, written
 
 X = np.random.default_rng(0).standard_normal((9, 3))
 MIXED = pa.table(
@@ -80,20 +73,6 @@ READERS = {
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     return tmp_path_factory.mktemp("hostile")
-
-
-def refused_or_right(read):
-    try:
-        return read()
-    except FedDPError as error:
-        assert "\n" not in str(error)  # noqa: PT017
-        assert len(str(error)) < 2000  # noqa: PT017
-
-
-def written(path, content):
-    path.unlink(missing_ok=True)  # a file that is still mapped must not change under its reader
-    path.write_bytes(content)
-    return path
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -194,48 +173,10 @@ def test_code_in_a_file_is_not_run(tmp_path, suffix):
         np.savez(path, objects)
     else:
         path.write_bytes(pickle.dumps(objects))
-    for read in (*READERS.values(), load_central):
+    for read in READERS.values():
         with pytest.raises(FedDPError):
             read(path)
     assert not trap.exists()
     np.load(io.BytesIO(array(np.zeros(1))))
     pickle.loads(pickle.dumps(Caught(trap)))
     assert trap.exists()  # the trap works
-
-
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
-@given(spoilt_bytes(example(title="t", tags="a|b", n=3, f=2.5)))
-def test_a_spoilt_example_is_refused_or_read(message):
-    refused_or_right(lambda: text_features(message))
-
-
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_spoilt_databases_and_loaders_tables_are_refused_or_read(place, data):
-    database = place / "so.sqlite"
-    if not database.exists():
-        with sqlite3.connect(database) as connection:
-            connection.execute("CREATE TABLE examples (split_name TEXT, client_id TEXT, serialized_example_proto BLOB)")
-            connection.execute("CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, num_examples INTEGER)")
-            for i in range(12):
-                proto = example(title=f"t{i}", tags="math" if i % 2 else "css", type="question", creation_date=str(i))
-                connection.execute("INSERT INTO examples VALUES ('train', 'ann', ?)", (proto,))
-            connection.execute("INSERT INTO client_metadata VALUES ('ann', 'train', 12)")
-        connection.close()
-        embeddings = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(24.0)), 2)
-        questions = {"client": list(range(12)), "topics": [["a"], ["b"], ["x"]] * 4, "embedding": embeddings}
-        pq.write_table(pa.table(questions), place / "stackexchange_t.parquet")
-        columns = people(60)
-        pq.write_table(pa.table(columns | {"state": pa.array(columns["state"]).dictionary_encode()}), place / "census.parquet")
-    (place / "census").mkdir(exist_ok=True)
-    codes = {"categories": {name: [[code, "w"] for code in codes] for name, codes in CODES.items()}}
-    spoilt = written(place / "z.sqlite", data.draw(spoilt_bytes(database.read_bytes())))
-    embed = lambda titles: np.ones((len(titles), 2))  # noqa: E731
-    refused_or_right(lambda: stack_overflow_sqlite(spoilt, ("math", "css"), embed=embed, server_per_topic=1, server_off_topic=0))
-    written(place / "stackexchange_z.parquet", data.draw(spoilt_bytes((place / "stackexchange_t.parquet").read_bytes())))
-    refused_or_right(lambda: stack_exchange(place, "z", topics=("a", "b"), server_per_topic=1, server_off_topic=1))
-    written(place / "census" / TABLE, data.draw(spoilt_bytes((place / "census.parquet").read_bytes())))
-    written(place / "census" / CATEGORIES, data.draw(spoilt_json(codes)))
-    refused_or_right(lambda: census(place / "census", 2, server_in_class=2, server_other=5))
-    written(place / "census" / TABLE, (place / "census.parquet").read_bytes())
-    refused_or_right(lambda: census(place / "census", 2, server_in_class=2, server_other=5))

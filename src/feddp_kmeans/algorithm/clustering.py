@@ -14,6 +14,7 @@ from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.silos.threads import one_blas_thread
@@ -69,7 +70,6 @@ def cluster(
     return run(federation, prepared, seed=seed, on_release=on_release)
 
 
-@one_blas_thread()
 def run(
     federation: Federation,
     prepared: Prepared,
@@ -79,18 +79,47 @@ def run(
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
-    """Return the clustering of the federation's points under the prepared plan; from ``start`` where the plan has no initialization.
+    """Return the clustering of the federation's points under the prepared plan: open a run, and carry it out."""
+    check(prepared, federation.dimension, chosen_k)
+    with federation.open(prepared.plan, seed, on_release) as opened:
+        return carry_out(opened, prepared, start=start, chosen_k=chosen_k)
+
+
+def choose_k(
+    federation: Federation, prepared: Prepared, *, seed: int | None = None, on_release: Callable[[str], None] | None = None
+) -> Elbow:
+    """Return the elbow of steps 1 and 2 of the prepared run, and make no other release: open a run, and look."""
+    check(prepared, federation.dimension)
+    with federation.open(prepared.plan, seed, on_release) as opened:
+        return look(opened, prepared)
+
+
+def check(prepared: Prepared, dimension: int, chosen_k: int | None = None) -> None:
+    """Refuse a run that cannot be carried out, before it is opened: on points of this dimension, with this number of clusters."""
+    if chosen_k is not None and not 1 <= chosen_k <= prepared.settings.largest_k:
+        raise FedDPError(f"n_clusters must be from 1 to the {prepared.settings.largest_k} that the plan is made for, got {chosen_k}.")
+    if prepared.server_points is not None:
+        prepared.settings.check_server(prepared.server_points, dimension)
+
+
+@one_blas_thread()
+def look(run: Run, prepared: Prepared) -> Elbow:
+    """Return the elbow that steps 1 and 2 show.
+
+    On a federation that records its releases, a later run of the same plan goes on from there: nothing is paid twice.
+    """
+    return feddp_proxies(prepared.method.bind(run, run.server_seed)).elbow(prepared.settings.largest_k, run.server_seed)
+
+
+@one_blas_thread()
+def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, chosen_k: int | None = None) -> Clustering:
+    """Return the clustering that the run gives; from ``start`` where the plan has no initialization.
 
     Where the number of clusters is to be chosen it is the elbow's, or ``chosen_k``, of one who has seen the curve.
     """
-    if chosen_k is not None and not 1 <= chosen_k <= prepared.settings.largest_k:
-        raise FedDPError(f"n_clusters must be from 1 to the {prepared.settings.largest_k} that the plan is made for, got {chosen_k}.")
     settings, plan = prepared.settings, prepared.plan
-    if prepared.server_points is not None:
-        settings.check_server(prepared.server_points, federation.dimension)
-    federation.begin(plan, seed, on_release)
-    restarts = federation.server_seed
-    steps = prepared.method.bind(federation, plan, restarts)
+    restarts = run.server_seed
+    steps = prepared.method.bind(run, restarts)
     elbow = None
     if start is None:
         proxies = feddp_proxies(steps)
@@ -100,7 +129,7 @@ def run(
         k = chosen_k or (elbow.picked if elbow else settings.fixed_k)
         centers, counts = feddp_init(steps, proxies, k, restarts)
     else:
-        centers, counts, projection = start, np.full(len(start), np.nan), np.eye(federation.dimension)
+        centers, counts, projection = start, np.full(len(start), np.nan), np.eye(run.dimension)
     centers, counts = feddp_lloyds(steps, centers, counts, prepared.lloyd_steps)
     return Clustering(
         centers=centers,
@@ -109,39 +138,8 @@ def run(
         projection=projection,
         server_weights=steps.server_weights,
         plan=plan,
-        privacy=_report(federation, plan),
+        privacy=run.report(),
         remarks=tuple(steps.remarks),
         elbow=elbow,
         count_stddev=steps.count_stddev,
-    )
-
-
-@one_blas_thread()
-def choose_k(
-    federation: Federation, prepared: Prepared, *, seed: int | None = None, on_release: Callable[[str], None] | None = None
-) -> Elbow:
-    """Return the elbow of steps 1 and 2 of the prepared run, and make no other release.
-
-    On a federation that records its releases, a run of the same plan goes on from there: nothing is paid twice.
-    """
-    settings = prepared.settings
-    if prepared.server_points is not None:
-        settings.check_server(prepared.server_points, federation.dimension)
-    federation.begin(prepared.plan, seed, on_release)
-    restarts = federation.server_seed
-    return feddp_proxies(prepared.method.bind(federation, prepared.plan, restarts)).elbow(settings.largest_k, restarts)
-
-
-def _report(federation: Federation, plan: Plan) -> PrivacyReport:
-    rows = federation.ledger.rows()
-    if rows != plan.ledger_rows():
-        raise FedDPError(f"the ledger must equal the plan after a run, got {rows}.")
-    return PrivacyReport(
-        unit=plan.unit,
-        epsilon=plan.epsilon,
-        delta=plan.delta,
-        epsilon_spent=plan.epsilon_spent,
-        secure=federation.secure,
-        trust=federation.trust,
-        ledger=tuple(rows),
     )

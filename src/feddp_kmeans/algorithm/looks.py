@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import norms, residual_sums
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -95,16 +94,16 @@ def typical_length(
 class Looks:
     """The private verbs of the methods without server data; every release is in the plan."""
 
-    def __init__(self, federation: Federation, plan: Plan, unit: PrivacyUnit) -> None:
-        self.plan = plan
+    def __init__(self, run: Run, unit: PrivacyUnit) -> None:
+        self.plan = run.plan
         self.is_client_level = unit is PrivacyUnit.CLIENT
-        self._federation = federation
+        self._run = run
 
     def distances(self, center: FloatArray, edges: FloatArray) -> tuple[FloatArray, float]:
         """Return noisy classes of the points' distances from the center, and their noise."""
         statistic = norms.CLIENT_DISTANCES if self.is_client_level else norms.POINT_DISTANCES
         release = self.plan["distances"]
-        return self._federation.noisy_sum(statistic, release, center=center, edges=edges), release.scale
+        return self._run.noisy_sum(statistic, release, center=center, edges=edges), release.scale
 
     def sums(self, name: str, ball: Ball, frame: Frame, count_weight: float, typical: Typical) -> Sums:
         """Return noisy residual sums and counts, each unit's vector bounded by the typical length."""
@@ -112,7 +111,7 @@ class Looks:
         release = self.plan[name]
         bound = residual_sums.whole_bound(self._bound(name, typical.length))
         public = frame.arguments() | {"bound": bound, "count_weight": count_weight}
-        values = bound * self._federation.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, **public)
+        values = bound * self._run.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, **public)
         table = values.reshape(len(frame.targets), -1)
         noise = bound * release.scale
         kept = typical.kept if release.noise_multiplier > 0 else 1.0
@@ -131,13 +130,13 @@ class Looks:
         bound = self._bound("second moment", typical.length)
         statistic = residual_sums.CLIENT_SECOND_MOMENT if self.is_client_level else residual_sums.POINT_SECOND_MOMENT
         release = self.plan["second moment"]
-        values = bound * self._federation.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, bound=bound)
+        values = bound * self._run.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, bound=bound)
         matrix, trace = residual_sums.traceless(values, ball.dimension)
         return matrix, trace, bound * release.scale, typical
 
     def _typical(self, statistic: Any, ball: Ball, edges: FloatArray, public: dict[str, Any], stretch: float = 1.0) -> Typical:
         release = self.plan["bounds"]
-        histogram = self._federation.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, **public)
+        histogram = self._run.noisy_sum(statistic, release, center=ball.center, radius=ball.radius, **public)
         return typical_length(histogram, release.scale, edges, stretch=stretch)
 
     def _bound(self, name: str, typical: float) -> float:

@@ -78,8 +78,8 @@ def _simulated_cost(method: RefinedMethod, plan: Plan, n_units: int) -> float:
     releases = tuple(replace(r, noise_multiplier=r.noise_multiplier * ratio) for r in plan.releases)
     quieter = replace(plan, releases=releases, sampling_rate=1.0)
     federation = InMemoryFederation.from_offsets(points[chosen], np.arange(0, len(chosen) + 1, size))
-    federation.begin(quieter, seed=0)
-    steps = method.bind(federation, quieter, seed=0)
-    centers, counts = feddp_init(steps, feddp_proxies(steps), method.k, seed=0)
-    centers, _ = feddp_lloyds(steps, centers, counts, method.lloyd_steps)
+    with federation.open(quieter, seed=0) as run:
+        steps = method.bind(run, seed=0)
+        centers, counts = feddp_init(steps, feddp_proxies(steps), method.k, seed=0)
+        centers, _ = feddp_lloyds(steps, centers, counts, method.lloyd_steps)
     return kmeans_cost(points, centers)

@@ -19,7 +19,7 @@ from feddp_kmeans.algorithm.methods.serverless import REASONS as SERVERLESS_REAS
 from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
 from feddp_kmeans.algorithm.settings import AUTO, Box, MethodName, Settings
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.threads import one_blas_thread
@@ -31,7 +31,7 @@ _PREPARED: dict[Any, "Prepared"] = {}
 
 
 class Steps(InitSteps, LloydSteps, Protocol):
-    """A method at work on one federation."""
+    """A method at work in one run."""
 
     server_weights: FloatArray
     """Weight of each server point, once step 2 is done."""
@@ -46,8 +46,8 @@ class Steps(InitSteps, LloydSteps, Protocol):
 class Method(Protocol):
     """What is released, before any data is read."""
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> Steps:
-        """Return the method at work on one federation."""
+    def bind(self, run: Run, seed: int) -> Steps:
+        """Return the method at work in one run."""
         ...
 
 

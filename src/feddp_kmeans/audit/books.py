@@ -60,7 +60,7 @@ def _ledger(case: Case, watch: Watch, found: Clustering) -> Finding:
     """Return whether what was seen, what was booked and what is reported are one list, and all of it was planned."""
     seen = Counter(answered.query.release for answered in watch.seen)
     rows = [release.to_dict() | {"times": times} for release, times in seen.items()]
-    same = rows == watch.ledger.rows() == [dict(row) for row in found.privacy.ledger]
+    same = rows == watch.run.ledger.rows() == [dict(row) for row in found.privacy.ledger]
     planned = all(release in case.plan.releases and times <= release.times for release, times in seen.items())
     told = f"{sum(seen.values())} releases seen, {sum(release.times for release in case.plan.releases)} planned"
     return Finding("ledger, plan and what was seen agree", "books", told, not (same and planned))
@@ -131,5 +131,5 @@ def _secret(case: Case) -> Finding:
     watches = [secret.run(clients)[0] for _ in range(_SECRET_RUNS)]
     bits = [words for watch in watches for _, words in watch.drawn]
     first = [watch.seen[0].values.tobytes() for watch in watches]
-    same = len(set(bits)) < len(bits) or len(set(first)) < len(first) or not all(watch.secure for watch in watches)
+    same = len(set(bits)) < len(bits) or len(set(first)) < len(first) or not all(watch.run.secure for watch in watches)
     return Finding("without a seed no two runs are alike", "books", f"{_SECRET_RUNS} runs, {len(set(bits))} streams", same)

@@ -15,6 +15,7 @@ from feddp_kmeans.audit.watch import Known, MakeFederation, Watch, Watched
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -115,9 +116,9 @@ class Case:
         assert self.server_points is not None
         return self.clusterer(federation, self.settings, self.server_points, seed=seed)
 
-    def begin(self, federation: Federation, number: int) -> None:
-        """Begin a run, with the noise of this number."""
-        federation.begin(self.plan, self.seed_of(number))
+    def open(self, federation: Federation, number: int) -> Run:
+        """Return a run, with the noise of this number."""
+        return federation.open(self.plan, self.seed_of(number))
 
     def seed_of(self, number: int) -> int | None:
         """Return the seed of a run; None where noise is cryptographic."""

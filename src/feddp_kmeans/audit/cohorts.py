@@ -53,7 +53,7 @@ def _took_part(case: Case, unit: FloatArray) -> BoolArray:
     federation = case.federation(case.clients(case.nobody, unit))
     rows = []
     for number in range(_RUNS):
-        federation.begin(silent, case.seed_of(number))
-        answers = [federation.noisy_sum(q.statistic, replace(q.release, noise_multiplier=0.0), **q.public) for q in case.queries]
+        with federation.open(silent, case.seed_of(number)) as run:
+            answers = [run.noisy_sum(q.statistic, replace(q.release, noise_multiplier=0.0), **q.public) for q in case.queries]
         rows.append([not np.array_equal(answer, zero) for answer, zero in zip(answers, nothing, strict=True)])
     return np.array(rows)

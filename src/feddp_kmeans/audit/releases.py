@@ -78,6 +78,6 @@ def _draw(case: Case, query: Watched, clients: Clients, runs: int, first: int) -
     federation = case.federation(clients)
     released = []
     for number in range(first, first + runs):
-        case.begin(federation, number)
-        released.append(federation.noisy_sum(query.statistic, query.release, **query.public))
+        with case.open(federation, number) as run:
+            released.append(run.noisy_sum(query.statistic, query.release, **query.public))
     return _Drawn(np.array(released), case.known(clients).total(query))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._typing import Array, BoolArray, FloatArray
+from feddp_kmeans._typing import Array, FloatArray
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.wrapped import WrappedFederation
-from feddp_kmeans.privacy.ledger import Ledger
+from feddp_kmeans.federation.run import Run, Watcher
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream, StreamFactory
 from feddp_kmeans.privacy.plan import Plan
@@ -52,57 +52,61 @@ class Answered:
     values: FloatArray
 
 
-class Watch(WrappedFederation):
-    """Asks a federation, and notes every release and which random bits were drawn for it. It has no other verb than ``noisy_sum``."""
+class Watch(Federation):
+    """Another federation whose runs are looked at: every release, and which random bits were drawn. ``run`` is the latest of them."""
+
+    run: Run
 
     def __init__(self, inner: Federation) -> None:
-        super().__init__(inner)
+        self._inner = inner
+        self.trust = inner.trust
         self.seen: list[Answered] = []
         self.drawn: list[tuple[str, bytes]] = []
         """Label and first random words of every stream that was drawn from."""
-        self.restarts: int | None = None
 
     @property
-    def secure(self) -> bool:
-        """Return whether the noise is cryptographic."""
-        return self._inner.secure
+    def n_clients(self) -> int:
+        """Return the number of clients: public."""
+        return self._inner.n_clients
 
     @property
-    def ledger(self) -> Ledger:
-        """Return the ledger of the federation that is asked."""
-        return self._inner.ledger
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point: public."""
+        return self._inner.dimension
 
-    @property
-    def server_seed(self) -> int:
-        """Return the seed of the server's own computations, and note it."""
-        self.restarts = self._inner.server_seed
-        return self.restarts
-
-    def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
-        """Fix the plan of a run."""
-        self._inner.begin(plan, seed, on_release)
-        self._inner._streams = _WatchedStreams(self._inner._streams, self.drawn)  # noqa: SLF001 - noise is watched where it is drawn
+    def open(
+        self,
+        plan: Plan,
+        seed: int | None = None,
+        on_release: Callable[[str], None] | None = None,
+        *,
+        watcher: Watcher | None = None,
+    ) -> Run:
+        """Return a run of the other federation, which is looked at from here."""
+        del watcher
         self.seen.clear()
         self.drawn.clear()
+        self.run = self._inner.open(plan, seed, on_release, watcher=self)
+        return self.run
 
-    def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
-        """Return what the federation answers, and note it."""
-        values = self._inner.noisy_sum(statistic, release, **public)
-        self.seen.append(Answered(Watched(statistic, release, public, self.dimension), values.copy()))
-        return values
+    def streams(self, streams: StreamFactory) -> StreamFactory:
+        """Return the streams; their first words are noted."""
+        return _WatchedStreams(streams, self.drawn)
 
-    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
-        del query, cohort
-        raise FedDPError(f"release {release.name!r} must be asked for by noisy_sum: it was asked for beside the ledger.")
+    def adder(self, adder: Adder) -> Adder:
+        """Return the adder; its answers are noted, whether they were asked for by the run or not."""
+        return _WatchedAdder(adder, self.seen)
+
+    def _adder(self, run: Run) -> Adder:
+        return self._inner._adder(run)  # noqa: SLF001 - a federation's hook, asked by another federation
 
 
 class Replay(Federation):
-    """Answers a run with the releases of another, without any clients: what comes out depends on nothing else."""
+    """Answers a run with the releases of another of the same seed, without any clients: what comes out depends on nothing else."""
 
     trust = "nobody"
 
     def __init__(self, watch: Watch) -> None:
-        self._answers = list(watch.seen)
         self._watch = watch
 
     @property
@@ -115,19 +119,39 @@ class Replay(Federation):
         """Return the number of coordinates of a point: public."""
         return self._watch.dimension
 
-    @property
-    def server_seed(self) -> int:
-        """Return the seed of the server's computations in the run that is replayed."""
-        assert self._watch.restarts is not None
-        return self._watch.restarts
+    def _adder(self, run: Run) -> Adder:
+        del run
+        return _ReplayingAdder(list(self._watch.seen))
 
-    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
-        del cohort
+
+class _WatchedAdder(Adder):
+    """Another adder, whose answers are noted."""
+
+    def __init__(self, inner: Adder, seen: list[Answered]) -> None:
+        self._inner, self._seen = inner, seen
+
+    def noisy_sum(self, asked: Asked) -> FloatArray:
+        values = self._inner.noisy_sum(asked)
+        query = Watched(asked.query.statistic, asked.release, dict(asked.query.public), asked.query.dimension)
+        self._seen.append(Answered(query, values.copy()))
+        return values
+
+    def kept(self, label: str) -> None:
+        self._inner.kept(label)
+
+
+class _ReplayingAdder(Adder):
+    """Answers with earlier releases, in their order."""
+
+    def __init__(self, answers: list[Answered]) -> None:
+        self._answers = answers
+
+    def noisy_sum(self, asked: Asked) -> FloatArray:
         if not self._answers:
-            raise FedDPError(f"release {release.name!r} must have been asked for in the run that is replayed; it was not.")
+            raise FedDPError(f"release {asked.release.name!r} must have been asked for in the run that is replayed; it was not.")
         answer = self._answers.pop(0)
-        if answer.query.release != release or answer.query.digest != query.digest:
-            raise FedDPError(f"release {release.name!r} must be asked for with public numbers that follow from earlier releases.")
+        if answer.query.release != asked.release or answer.query.digest != asked.query.digest:
+            raise FedDPError(f"release {asked.release.name!r} must be asked for with public numbers that follow from earlier releases.")
         return answer.values.copy()
 
 
@@ -136,13 +160,12 @@ class Known:
 
     def __init__(self, federation: Federation, plan: Plan) -> None:
         silent = tuple(replace(release, noise_multiplier=0.0, times=_MANY) for release in plan.releases)
-        self._federation = federation
-        self._federation.begin(replace(plan, releases=silent, sampling_rate=1.0), seed=0)
+        self._run = federation.open(replace(plan, releases=silent, sampling_rate=1.0), seed=0)
 
     def total(self, query: Watched) -> FloatArray:
         """Return the exact sum, in the data's own units."""
         silent = replace(query.release, noise_multiplier=0.0, times=_MANY)
-        return self._federation.noisy_sum(query.statistic, silent, **query.public)
+        return self._run.noisy_sum(query.statistic, silent, **query.public)
 
 
 class _WatchedStreams(StreamFactory):

@@ -20,7 +20,8 @@ from feddp_kmeans.cli.options import command_line, err, note, out
 from feddp_kmeans.cli.show import show_clusters, show_elbow, show_ledger, show_profiles
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
-from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry
+from feddp_kmeans.privacy.booking import Books
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.clustering import Clustering
@@ -68,7 +69,7 @@ def fit(
       feddp fit "phones/*.csv" --unit client --client-size 50 -k 5 --epsilon 2 --limit 4
 
     """
-    from feddp_kmeans.algorithm.clustering import run
+    from feddp_kmeans.algorithm import clustering
     from feddp_kmeans.report.result import result_dict, write_result
     from feddp_kmeans.tables.inputs import open_inputs
 
@@ -78,14 +79,19 @@ def fit(
         clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=note
     )
     prepared, chosen = _prepared(inputs, settings, resume)
-    books = odometer_of(clients, odometer)
+    clustering.check(prepared, inputs.federation.dimension, chosen)
+    books = Books(odometer_of(clients, odometer), most, command_line())
     if resume is None:  # before anything that was paid for is replaced
-        books.check_limit(Entry.of(prepared.plan, command_line(), secure=seed is None, run=""), most)
+        books.check(prepared.plan, secure=seed is None)
     folder = emptied(folder, resume) if folder else new_folder(clients)
     recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
-    recorded.book_runs(books, most, command_line())
-    with keeping(recorded, folder, f"--resume {resume or folder}"), progress(prepared, quiet=quiet, folder=folder) as on_release:
-        found = run(recorded, prepared, chosen_k=chosen, seed=seed, on_release=on_release)
+    recorded.books = books
+    with (
+        keeping(folder, f"--resume {resume or folder}") as begun,
+        progress(prepared, quiet=quiet, folder=folder) as on_release,
+        begun(recorded.open(prepared.plan, seed, on_release)) as run,
+    ):
+        found = clustering.carry_out(run, prepared, chosen_k=chosen)
         result = result_dict(
             found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
         )
@@ -146,12 +152,17 @@ def choose_k(
         clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, tell=note
     )
     prepared = inputs.prepared(settings)
+    clustering.check(prepared, inputs.federation.dimension)
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)
-    recorded.book_runs(odometer_of(clients, odometer), most, command_line())
-    with keeping(recorded, folder, f"--out {folder}"), progress(prepared, quiet=quiet) as on_release:
-        elbow = clustering.choose_k(recorded, prepared, seed=seed, on_release=on_release)
+    recorded.books = Books(odometer_of(clients, odometer), most, command_line())
+    with (
+        keeping(folder, f"--out {folder}") as begun,
+        progress(prepared, quiet=quiet) as on_release,
+        begun(recorded.open(prepared.plan, seed, on_release)) as run,
+    ):
+        elbow = clustering.look(run, prepared)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
-    ledger = recorded.ledger.rows()
+    ledger = run.ledger.rows()
     made = {"elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": command_line()}
     write_whole(folder / LOOK, (json.dumps(made, indent=2) + "\n").encode())
     if as_json:

@@ -1,7 +1,7 @@
 """Where a run of this machine keeps its releases and its result, and what becomes of them if it stops."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -11,7 +11,8 @@ import typer
 
 from feddp_kmeans.cli.options import err
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation.recorded import RECORD, RecordedFederation, read_record
+from feddp_kmeans.federation.recorded import RECORD, read_record
+from feddp_kmeans.federation.run import Run
 
 RELEASES, LOOK = "releases", "choose_k.json"
 """Of a run folder: the releases on record, and what feddp choose-k found."""
@@ -70,13 +71,22 @@ def check_no_client(clients: str, folder: Path) -> None:
 
 
 @contextmanager
-def keeping(recorded: RecordedFederation, folder: Path, how: str) -> Iterator[None]:
-    """Say how a run that stops goes on, if it had begun, and take its folder away if nothing is in it. Ctrl-C is exit status 130."""
+def keeping(folder: Path, how: str) -> Iterator[Callable[[Run], Run]]:
+    """Yield what notes that a run has begun. If it stops, say how it goes on. Take its folder away if nothing is in it.
+
+    Ctrl-C is exit status 130.
+    """
+    begun: list[Run] = []
+
+    def begin(run: Run) -> Run:
+        begun.append(run)
+        return run
+
     try:
-        yield
+        yield begin
     except BaseException as error:
-        if recorded.begun or isinstance(error, KeyboardInterrupt):
-            kept = f"what was released is kept. Go on with the same options and {how}" if recorded.begun else "nothing was released."
+        if begun or isinstance(error, KeyboardInterrupt):
+            kept = f"what was released is kept. Go on with the same options and {how}" if begun else "nothing was released."
             err.print(f"feddp: stopped; {kept}", highlight=False, markup=False, soft_wrap=True)
         for place in (folder / RELEASES, folder):
             with suppress(OSError):

@@ -5,10 +5,11 @@ Statistics are sums, so every partition computes its own, and the sums are added
 
 import numpy as np
 
-from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans._typing import BoolArray, IntArray
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.federation.adder import Adder, ExactAdder
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.silos.dask_silo import ClusterData, cluster_sum
 from feddp_kmeans.statistics.query import Query
 
@@ -33,7 +34,11 @@ class ClusterFederation(Federation):
         """Return the number of coordinates of a point."""
         return len(self._data.columns)
 
-    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
+    def _adder(self, run: Run) -> Adder:
+        del run
+        return ExactAdder(self._total)
+
+    def _total(self, query: Query, cohort: BoolArray | None) -> IntArray:
         taken = np.ones(self.n_clients, dtype=bool) if cohort is None else cohort
         parts = [part for part, chosen in zip(self._data.partitions, taken, strict=True) if chosen]
-        return release.noisy(cluster_sum(parts, query), self._streams.stream(release.name))
+        return cluster_sum(parts, query)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from feddp_kmeans.federation.local import LocalFederation
-from feddp_kmeans.silos.batches import Clients, KeptClients, SourceClients
+from feddp_kmeans.silos.batches import Clients, SourceClients
 from feddp_kmeans.silos.memory import ArraySource, TableClients, as_points
 
 _KEPT_NUMBERS = 1 << 25
@@ -22,7 +22,7 @@ class InMemoryFederation(LocalFederation):
             arrays = [as_points(c, f"client {i}") for i, c in enumerate(clients)]
             held = SourceClients([ArraySource(array) for array in arrays])
             numbers = sum(array.size + array.shape[0] for array in arrays)
-        super().__init__(KeptClients(held) if numbers <= _KEPT_NUMBERS else held)
+        super().__init__(held, keep_batches=numbers <= _KEPT_NUMBERS)
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "InMemoryFederation":

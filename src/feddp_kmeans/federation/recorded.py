@@ -8,7 +8,6 @@ nobody and is made again; one that was kept and has gone is not, and neither doe
 import hashlib
 import io
 import json
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from tokenize import TokenError
@@ -18,14 +17,14 @@ import numpy as np
 
 from feddp_kmeans._files import locked, npy_bytes, write_whole
 from feddp_kmeans._json import check_format, parse_json
-from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.wrapped import WrappedFederation
+from feddp_kmeans.federation.run import Run
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Release
-from feddp_kmeans.privacy.odometer import Entry, new_run
 from feddp_kmeans.privacy.plan import Plan
-from feddp_kmeans.statistics.query import Query
 
 RECORD = "releases.json"
 
@@ -33,31 +32,48 @@ FORMAT = 2
 """Of the record. That of 0.1 is of format 1: it has no run id, so it cannot go on."""
 
 
-class RecordedFederation(WrappedFederation):
-    """Asks another federation, and keeps every release in a folder. ``run`` is the id of a run that begins there (default: random)."""
+class RecordedFederation(Federation):
+    """Another federation whose releases are kept in a folder. ``run`` is the id of a run that begins there (default: random)."""
 
     def __init__(self, inner: Federation, folder: Path, run: str | None = None) -> None:
-        super().__init__(inner)
+        self._inner = inner
         self._folder = folder
-        self._run = run
-        self._made: dict[str, int] = {}
-        self.begun = False
-        """Whether a run is under way in the folder: it is on record, and booked."""
+        self.run_id = run or inner.run_id
 
-    def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
-        """Fix the plan of a run, or go on with the run that the folder holds: its plan must be this one."""
-        super().begin(plan, seed, on_release)
-        self._inner.begin(plan, seed)
-        self._made, self.begun = {}, False
+    @property
+    def trust(self) -> str:  # type: ignore[override]
+        """Return who is trusted with what."""
+        return self._inner.trust
+
+    @property
+    def n_clients(self) -> int:
+        """Return the number of clients."""
+        return self._inner.n_clients
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point."""
+        return self._inner.dimension
+
+    @property
+    def books(self) -> Books | None:
+        """Return where runs on the data of the other federation are written down."""
+        return self._inner.books
+
+    @books.setter
+    def books(self, books: Books | None) -> None:
+        self._inner.books = books
+
+    def _adder(self, run: Run) -> Adder:
+        """Begin a run in the folder, or go on with the one that the folder holds: its plan must be this one."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with locked(self._folder):
-                self._begin(plan, seed)
+                return self._begun(run)
         except OSError as error:
             raise FedDPError(f"releases must be kept in a folder that can be written, got {error}.") from None
-        self.begun = True
 
-    def _begin(self, plan: Plan, seed: int | None) -> None:
+    def _begun(self, run: Run) -> "RecordingAdder":
         """Write a record without releases and then book the run; or go on with the run of the record, which must be booked.
 
         In this order nothing is booked that cannot go on: killed in between, the run is booked when it goes on.
@@ -67,68 +83,63 @@ class RecordedFederation(WrappedFederation):
         if is_new:
             if any(self._folder.glob("*.npy")):
                 raise FedDPError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
-            record = {"format": FORMAT, "run": self._run or new_run(), "plan": plan_digest(plan), "seed": seed}
-            record |= {"server_seed": self._streams.integer_seed("server k-means"), "releases": {}}
-            self._write(record)
-        elif record["plan"] != plan_digest(plan) or record["seed"] != seed:
+            record = {"format": FORMAT, "run": run.id, "plan": plan_digest(run.plan), "seed": run.seed}
+            record |= {"server_seed": run.server_seed, "releases": {}}
+        elif record["plan"] != plan_digest(run.plan) or record["seed"] != run.seed:
             raise BudgetError(f"the releases in {self._folder.name!r} must be of this very plan and seed; they are of another run.")
-        if self._odometer is not None:
-            try:
-                entry = Entry.of(plan, self._what, secure=self.secure, run=record["run"])
-                self._odometer.begin(entry, _state(record), limit=self._limit)
-            except (FedDPError, BudgetError):
-                if is_new:
-                    (self._folder / RECORD).unlink(missing_ok=True)
-                raise
+        run.go_on(record["run"], record["server_seed"])
+        adder = RecordingAdder(self._inner._adder(run), self._folder, run)  # noqa: SLF001 - a federation's hook, asked by another federation
+        if is_new:
+            _write(self._folder, record)
+        try:
+            run.book(_state(record))
+        except (FedDPError, BudgetError):
+            if is_new:
+                (self._folder / RECORD).unlink(missing_ok=True)
+            raise
+        return adder
 
-    def _book(self) -> None:
-        """Do nothing: the run was booked when it began."""
 
-    @property
-    def server_seed(self) -> int:
-        """Return the seed of the server's own computations, the same whenever the run goes on."""
-        return int(self._record()["server_seed"])
+class RecordingAdder(Adder):
+    """Answers a run with the releases on record, and with those of another adder, which it keeps."""
 
-    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
-        del cohort  # The federation that is asked draws its own.
-        number = self._made.get(release.name, 0)
-        self._made[release.name] = number + 1
+    def __init__(self, inner: Adder, folder: Path, run: Run) -> None:
+        self._inner = inner
+        self._folder = folder
+        self._run = run
+
+    def noisy_sum(self, asked: Asked) -> FloatArray:
+        """Return the release on record, or make it and keep it."""
         with locked(self._folder):
-            return self._kept_or_made(f"{release.name} {number}", query, release)
+            return self._kept_or_made(asked)
 
-    def _kept_or_made(self, label: str, query: Query, release: Release) -> FloatArray:
+    def _kept_or_made(self, asked: Asked) -> FloatArray:
         record = self._record()
+        label, digest = asked.label, asked.query.digest
         before, kept = _state(record), record["releases"].get(label)
-        path = self._folder / f"{_digest(f'{label} {query.digest}'.encode())[:16]}.npy"
-        if kept is not None and kept["query"] != query.digest:
+        path = self._folder / f"{_digest(f'{label} {digest}'.encode())[:16]}.npy"
+        if kept is not None and kept["query"] != digest:
             raise BudgetError(f"release {label!r} must answer the same query as the one on record; it does not.")
         if kept is not None and not path.exists():
             raise BudgetError(f"release {label!r} was made before and its result was lost; making it again would spend the budget twice.")
-        if path.exists():
-            values = _load(path, None if kept is None else kept["kept"], release)
-            self._inner.replay(release)
-        else:
-            values = self._inner.noisy_sum(query.statistic, release, **query.public)
+        values = _load(path, None if kept is None else kept["kept"], asked.release) if path.exists() else self._inner.noisy_sum(asked)
         if kept is None:
             content = npy_bytes(values)
-            record["releases"][label] = {"query": query.digest, "kept": _digest(content)}
-            with self._step(record["run"], before, _state(record)):
+            record["releases"][label] = {"query": digest, "kept": _digest(content)}
+            with self._step(before, _state(record)):
                 write_whole(path, content)
-                self._write(record)
-            self._inner.kept()
+                _write(self._folder, record)
+        self._inner.kept(label)
         return values
 
-    def _step(self, run: str, before: str, after: str) -> AbstractContextManager[None]:
-        return nullcontext() if self._odometer is None else self._odometer.step(run, before, after)
+    def _step(self, before: str, after: str) -> AbstractContextManager[None]:
+        return nullcontext() if self._run.books is None else self._run.books.step(self._run.id, before, after)
 
     def _record(self) -> dict[str, Any]:
         record = read_record(self._folder)
         if not record:
             raise FedDPError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
         return record
-
-    def _write(self, record: dict[str, Any]) -> None:
-        write_whole(self._folder / RECORD, _content(record))
 
 
 def plan_digest(plan: Plan) -> str:
@@ -156,6 +167,10 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 _FIELDS = {"format", "run", "plan", "seed", "server_seed", "releases"}
+
+
+def _write(folder: Path, record: dict[str, Any]) -> None:
+    write_whole(folder / RECORD, _content(record))
 
 
 def _content(record: dict[str, Any]) -> bytes:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans._typing import BoolArray, IntArray
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.federation.adder import Adder, ExactAdder
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.statistics.query import Query
 
 try:
@@ -44,9 +45,13 @@ class TorchFederation(Federation):
         """Return the number of coordinates of a point."""
         return int(self._clients[0].shape[1])
 
-    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
+    def _adder(self, run: Run) -> Adder:
+        del run
+        return ExactAdder(self._total)
+
+    def _total(self, query: Query, cohort: BoolArray | None) -> IntArray:
         del cohort  # Clients are sampled only where they are the unit, and here points are.
         if query.statistic.whole_clients:
             raise FedDPError("privacy_unit must be 'point' on a GPU, got 'client'.")
-        total = sum(total_of(query, tensor) for tensor in self._clients)
-        return release.noisy(total.cpu().numpy(), self._streams.stream(release.name))
+        total: IntArray = sum(total_of(query, tensor) for tensor in self._clients).cpu().numpy()
+        return total

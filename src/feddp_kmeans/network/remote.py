@@ -2,33 +2,31 @@
 
 import math
 import os
-import secrets
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.network.journal import Journal, Pending
-from feddp_kmeans.network.protocol import PUBLIC, place_of, presence, query_bytes, sealed_to, session_terms
+from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, sealed_to, session_terms
 from feddp_kmeans.network.quorum import assumed_colluders, default_threshold
-from feddp_kmeans.network.replies import Session, advert_of, opened_reply, shares_of, unmasked_of, vector_of
+from feddp_kmeans.network.replies import Session, advert_of, shares_of, unmasked_of, vector_of
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator, masked_sum
-from feddp_kmeans.network.secure_sum.identity import PublicIdentity, verify
+from feddp_kmeans.network.secure_sum.identity import PublicIdentity
 from feddp_kmeans.network.secure_sum.session_terms import SESSION_BYTES
+from feddp_kmeans.network.sites import Sites
 from feddp_kmeans.network.terms import Terms, Trust
-from feddp_kmeans.network.transport import Lost, Transport
-from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack, unpack
+from feddp_kmeans.network.transport import Transport
+from feddp_kmeans.network.wire import Envelope, pack, unpack
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.statistics.query import Query
-
-Read = TypeVar("Read")
 
 _TO_SPARE = 1 + 1e-9
 """For the rounding of norms in floating point."""
@@ -38,7 +36,7 @@ TIMEOUT = 300.0
 
 
 class RemoteFederation(Federation):
-    """Clients on other machines, each asked for named statistics through a transport.
+    """Clients on other machines, each asked for named statistics through a transport. ``connect`` asks them who they are.
 
     A client that does not answer is missing from that release and is asked again for the next; below the threshold nothing is released.
     """
@@ -64,22 +62,37 @@ class RemoteFederation(Federation):
         self._threshold = threshold
         self._colluders = colluders
         self._confirmed = roster is not None if confirmed is None else confirmed
+        self._columns = columns
         self._roster = roster
-        self._run = run or secrets.token_hex(16)
-        self._journal = Journal(journal, self._run)
+        self.run_id = run
+        self._journal = journal
         self._timeout = timeout
         self._tell = tell
-        self._nodes: dict[str, int] = {}
-        self._strangers: set[int] = set()
-        self._missing: dict[str, str] = {}
-        self._made: Counter[str] = Counter()
-        self._session: Session | None = None
-        self.columns = self._meet(columns)
+        self._sites: Sites | None = None
+
+    def connect(self) -> Self:
+        """Ask everyone who is there who they are and what columns they have, and return this federation, which consists of them."""
+        sites = Sites(self._transport, self._roster, self._timeout, self._tell)
+        sites.meet(self._columns)
+        self._sites = sites
+        return self
+
+    @property
+    def sites(self) -> Sites:
+        """Return the sites that were there at the start."""
+        if self._sites is None:
+            raise FedDPError("a federation of machines must be connected before it is used; call connect() first.")
+        return self._sites
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the coordinates."""
+        return self.sites.columns
 
     @property
     def n_clients(self) -> int:
         """Return the number of clients that were there at the start."""
-        return len(self._nodes)
+        return len(self.sites.names)
 
     @property
     def dimension(self) -> int:
@@ -103,45 +116,48 @@ class RemoteFederation(Federation):
         """Return the fewest sites that a release is made of."""
         return default_threshold(self.n_sites, self.colluders) if self._threshold is None else self._threshold
 
-    def begin(self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None) -> None:
-        """Fix the plan of a run. The clients are shown it when the first release needs them."""
-        super().begin(plan, seed, on_release)
+    def _adder(self, run: Run) -> Adder:
+        """Return what answers this run. The clients are shown its plan when the first release needs them."""
         if not 1 <= self.threshold <= self.n_clients:
             raise FedDPError(f"threshold must be from 1 to the {self.n_clients} clients, got {self.threshold}.")
-        self._seed = seed
-        self._terms = Terms(self._run, plan, self._mode, seed is None, self.threshold, self.colluders, self._confirmed)
-        self._made = Counter()
-        self._session = None
+        terms = Terms(run.id, run.plan, self._mode, run.seed is None, self.threshold, self.colluders, self._confirmed)
+        return RemoteAdder(self.sites, terms, run, Journal(self._journal, run.id), self._tell)
 
-    def replay(self, release: Release) -> None:
-        """Book a release whose result is on record."""
-        super().replay(release)
-        self._journal.forget(f"{release.name} {self._made[release.name]}")
-        self._made[release.name] += 1
 
-    def kept(self) -> None:
-        """Forget how the latest release was opened."""
-        self._journal.forget()
+class RemoteAdder(Adder):
+    """Answers one run with what the sites send."""
 
-    def _noisy_sum(self, query: Query, release: Release, cohort: BoolArray | None) -> FloatArray:
-        asked = {"release": release.name, "number": self._made[release.name], "statistic": query.statistic.name}
-        asked |= {PUBLIC + name: value for name, value in query.public.items()}
-        pending = self._journal.read(asked)
-        self._made[release.name] += 1
+    def __init__(self, sites: Sites, terms: Terms, run: Run, journal: Journal, tell: Callable[[str], None]) -> None:
+        self._sites = sites
+        self._terms = terms
+        self._run = run
+        self._journal = journal
+        self._tell = tell
+        self._session: Session | None = None
+
+    def noisy_sum(self, asked: Asked) -> FloatArray:
+        """Return the noisy sum over the sites that answer."""
+        query, release = asked.query, asked.release
+        question = {"release": release.name, "number": asked.number, "statistic": query.statistic.name}
+        question |= {PUBLIC + name: value for name, value in query.public.items()}
+        pending = self._journal.read(question)
         if pending is not None:
-            return self._told(release.from_steps(self._finished(pending, asked)))
+            return self._told(release.from_steps(self._finished(pending, question)))
         if self._session is None:
             self._session = self._open()
-        if self._mode is Trust.AGGREGATOR:
-            total = self._plain_sum(self._session, query, release, asked, cohort)
-            values = release.noisy(total, self._streams.stream(release.name))
+        if self._terms.trust is Trust.AGGREGATOR:
+            values = release.noisy(self._plain_sum(self._session, query, release, question, asked.cohort), asked.stream)
         else:
-            values = release.from_steps(self._secure_sum(self._session, asked, query.size))
+            values = release.from_steps(self._secure_sum(self._session, question, query.size))
         return self._told(values)
+
+    def kept(self, label: str) -> None:
+        """Forget how the release was opened."""
+        self._journal.forget(label)
 
     def _told(self, values: FloatArray) -> FloatArray:
         """Return a release once it is told what was spent."""
-        ledger = self.ledger
+        ledger = self._run.ledger
         made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
         self._tell(f"{made} of {planned} releases made: epsilon {ledger.epsilon_so_far:.3g} of {ledger.plan.epsilon:g}")
         return values
@@ -160,13 +176,13 @@ class RemoteFederation(Federation):
         one client may have; where points are, a client may have any number of them, and only answers that would wrap the sum around
         are no honest client's. Under secure-sum nothing of this can be seen: a masked answer looks like any other.
         """
-        chosen = session.names if cohort is None else [n for n, taken in zip(sorted(self._nodes), cohort, strict=True) if taken]
+        chosen = session.names if cohort is None else [n for n, taken in zip(self._sites.names, cohort, strict=True) if taken]
         asked = [name for name in chosen if name in session.names]
         request = pack("sum", **session.next_turn(), **question)
-        replies = self._ask(dict.fromkeys(asked, request), "summed", session.place)
+        replies = self._sites.ask(dict.fromkeys(asked, request), "summed", session.place)
         bound = query.sensitivity if query.statistic.whole_clients else None
-        parts = self._read(replies, lambda _, reply: self._part_of(reply, query.size, release, bound))
-        self._check_enough(question, parts, needed=self.threshold if cohort is None else 0)
+        parts = self._sites.read(replies, lambda _, reply: self._part_of(reply, query.size, release, bound))
+        self._sites.check_enough(self._named(question), parts, needed=self._terms.threshold if cohort is None else 0)
         total = np.zeros(query.size, dtype=np.int64)
         for part in parts.values():
             total += part
@@ -175,7 +191,7 @@ class RemoteFederation(Federation):
     def _part_of(self, reply: Envelope, length: int, release: Release, bound: Sensitivity | None) -> Array:
         part = vector_of(reply, length, np.dtype(np.int64))
         sizes = np.abs(part.astype(np.float64))
-        if sizes.max(initial=0.0) * self.n_clients >= release.largest_total:
+        if sizes.max(initial=0.0) * len(self._sites.names) >= release.largest_total:
             raise FedDPError("sent more than a sum can hold")
         if bound is not None:
             l1 = math.inf if bound.l1 is None else bound.l1
@@ -186,24 +202,26 @@ class RemoteFederation(Federation):
     def _secure_sum(self, session: Session, query: dict[str, Any], length: int) -> IntArray:
         aggregator, number = session.aggregator, session.round
         session.round += 1
-        turn = session.next_turn() | {"round": number} | ({} if self._seed is None else {"seed": self._seed})
+        turn = session.next_turn() | {"round": number} | ({} if self._run.seed is None else {"seed": self._run.seed})
         requests = {}
         for name in aggregator.sharers:
             first = {}
             if name not in session.received:
                 first = {"sharers": list(aggregator.sharers), "shares": sealed_to(aggregator.ciphertexts_for(name))}
             requests[name] = pack("mask", **turn, **query, **first)
-        masked = self._vectors(self._ask(requests, "masked", session.place), length, np.dtype(np.uint64))
+        masked = self._sites.read(
+            self._sites.ask(requests, "masked", session.place), lambda _, reply: vector_of(reply, length, np.dtype(np.uint64))
+        )
         session.received |= masked.keys()
-        self._check_enough(query, masked, needed=self.threshold)
+        self._sites.check_enough(self._named(query), masked, needed=self._terms.threshold)
         survivors = list(aggregator.survivors(masked))
         about = {"round": number, "survivors": survivors}
         confirmations: dict[str, bytes] = {}
-        if self._confirmed:
+        if self._terms.confirmed:
             request = pack("confirm", **session.next_turn(), **about)
-            replies = self._ask(dict.fromkeys(survivors, request), "confirmed", session.place)
-            confirmations = self._read(replies, lambda _, reply: reply.get("signature", bytes))
-            self._check_enough(query, confirmations, needed=self.threshold, of=len(survivors))
+            replies = self._sites.ask(dict.fromkeys(survivors, request), "confirmed", session.place)
+            confirmations = self._sites.read(replies, lambda _, reply: reply.get("signature", bytes))
+            self._sites.check_enough(self._named(query), confirmations, needed=self._terms.threshold, of=len(survivors))
         request = pack("unmask", **session.next_turn(), **about, confirmations=sealed_to(confirmations))
         pending = Pending(aggregator.without_messages(), masked_sum(masked.values()), request)
         self._journal.write(query, pending)
@@ -213,153 +231,59 @@ class RemoteFederation(Federation):
         """Return the sum that sites are asked to open: for the first time, or again after a restart, when they say again what they said."""
         asked = unpack(pending.request)
         survivors = tuple(asked.fields["survivors"])
-        present = {name: pending.request for name in survivors if name in self._nodes}
-        if len(present) < self.threshold:
-            absent = ", ".join(name for name in survivors if name not in present)
-            raise FedDPError(f"{query['release']} must be opened with at least {self.threshold} sites of its sum; wait for {absent}.")
-        opened = self._read(self._ask(present, "unmasked", place_of(asked)), lambda _, reply: unmasked_of(reply))
-        self._check_enough(query, opened, needed=self.threshold, of=len(survivors))
+        present = {name: pending.request for name in survivors if name in self._sites.names}
+        if len(present) < self._terms.threshold:
+            absent, needed = ", ".join(name for name in survivors if name not in present), self._terms.threshold
+            raise FedDPError(f"{query['release']} must be opened with at least {needed} sites of its sum; wait for {absent}.")
+        opened = self._sites.read(self._sites.ask(present, "unmasked", place_of(asked)), lambda _, reply: unmasked_of(reply))
+        self._sites.check_enough(self._named(query), opened, needed=self._terms.threshold, of=len(survivors))
         number = asked.fields["round"]
         total: IntArray = pending.aggregator.unmasked(number, survivors, pending.masked, opened, query_bytes(query)).view(np.int64)
         return total
 
     def _open(self) -> Session:
         """Show the clients the terms and open a session with those that agree."""
-        booked = sum(row["times"] for row in self.ledger.rows())
-        rounds = sum(release.times for release in self.ledger.plan.releases) - booked + 1
-        session = Session(self._run, os.urandom(SESSION_BYTES))
+        booked = sum(row["times"] for row in self._run.ledger.rows())
+        rounds = sum(release.times for release in self._run.ledger.plan.releases) - booked + 1
+        session = Session(self._run.id, os.urandom(SESSION_BYTES))
         request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
-        agreed = self._ask(dict.fromkeys(self._nodes, request), "agreed")
-        self._check_enough({"release": "the plan"}, agreed, needed=self.threshold)
+        agreed = self._sites.ask(dict.fromkeys(self._sites.names, request), "agreed")
+        self._sites.check_enough("the plan", agreed, needed=self._terms.threshold)
         session.names = sorted(agreed)
-        if self._mode is Trust.SECURE_SUM:
+        if self._terms.trust is Trust.SECURE_SUM:
             agreed = self._same_parties(agreed)
             session.aggregator = self._exchange_keys(session, agreed, rounds)
         return session
 
     def _same_parties(self, agreed: Mapping[str, Envelope]) -> dict[str, Envelope]:
         """Return the answers of those that were in the run's first session, as the sites remember it: they share keys with nobody else."""
-        remembered = self._read(agreed, lambda _, reply: self._parties_of(reply))
+        remembered = self._sites.read(agreed, lambda _, reply: self._parties_of(reply))
         names = set(remembered).intersection(*(parties for parties in remembered.values() if parties))
         for name in sorted(set(remembered) - names):
-            self._missing[name] = "it was not in the first session of this run"
+            self._sites.missing[name] = "it was not in the first session of this run"
         return {name: agreed[name] for name in sorted(names)}
 
     def _parties_of(self, reply: Envelope) -> tuple[str, ...]:
         parties = fields.names(reply.get("parties", list), "the parties of a run")
-        if parties and len(parties) < self.threshold:
+        if parties and len(parties) < self._terms.threshold:
             raise FedDPError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
         return parties
 
     def _exchange_keys(self, session: Session, agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
         terms = session_terms(self._terms, session.key, rounds)
         aggregator = Aggregator(terms)
-        adverts = self._read(agreed, advert_of)
-        self._check_enough({"release": "the keys"}, adverts, needed=self.threshold)
+        adverts = self._sites.read(agreed, advert_of)
+        self._sites.check_enough("the keys", adverts, needed=self._terms.threshold)
         ordered = aggregator.take_adverts(adverts.values())
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
-        replies = self._ask(dict.fromkeys(sorted(adverts), request), "shared", session.place)
+        replies = self._sites.ask(dict.fromkeys(sorted(adverts), request), "shared", session.place)
         graph = terms.graph(tuple(sorted(adverts)))
-        shared = self._read(replies, lambda name, reply: shares_of(reply, graph.neighbours(name)))
-        self._check_enough({"release": "the shares of keys"}, shared, needed=self.threshold)
+        shared = self._sites.read(replies, lambda name, reply: shares_of(reply, graph.neighbours(name)))
+        self._sites.check_enough("the shares of keys", shared, needed=self._terms.threshold)
         aggregator.take_shares(shared)
         return aggregator
 
-    def _meet(self, columns: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Ask everyone who they are and what columns they have; return the columns that the run is about."""
-        described = self._describe(self._transport.nodes())
-        if columns is None and described:
-            columns = Counter(names for _, names in described.values()).most_common(1)[0][0]
-        for node, (name, names) in sorted(described.items()):
-            if names != columns:
-                self._tell(f"{name} is left out: its columns are {list(names)}, not {list(columns or ())}")
-            elif name in self._nodes:
-                self._tell(f"a second node of {name} is left out: one data holder counts once")
-            else:
-                self._nodes[name] = node
-        self._strangers |= described.keys() - set(self._nodes.values())
-        if not self._nodes or columns is None:
-            raise FedDPError("clients must be at least one, got none whose data can be used.")
-        self._tell(f"{len(self._nodes)} clients: {', '.join(sorted(self._nodes))}")
-        return columns
-
-    def _describe(self, nodes: Iterable[int]) -> dict[int, tuple[str, tuple[str, ...]]]:
-        """Return the name and the columns of each node that shows who it is."""
-        nonce = os.urandom(16)
-        replies = self._transport.exchange(dict.fromkeys(nodes, pack("describe", nonce=nonce)), self._timeout, list(nodes))
-        described = {}
-        for node, reply in replies.items():
-            try:
-                described[node] = self._presented(opened_reply(reply, "described"), nonce)
-            except FedDPError as error:
-                self._strangers.add(node)
-                self._tell(f"node {node} is left out: {error}")
-        return described
-
-    def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
-        """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
-        name = fields.name(told.get("name", str), "the name of a client")
-        if told.get("protocol", int) != PROTOCOL:
-            raise FedDPError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
-        if self._roster is not None and name not in self._roster:
-            raise FedDPError(f"{name!r} must be one of the federation's sites.")
-        if self._roster is not None and not verify(self._roster[name], told.get("signature", bytes), presence(nonce, name)):
-            raise FedDPError(f"{name!r} must show that it holds its key; it did not.")
-        return name, tuple(str(column) for column in told.get("columns", list))
-
-    def _ask(self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None = None) -> dict[str, Envelope]:
-        """Return the answers of the kind wanted; why the others are missing is told and remembered."""
-        self._find_again()
-        patient = [self._nodes[name] for name in requests if name not in self._missing]
-        replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
-        answers: dict[str, Envelope] = {}
-        for name in requests:
-            try:
-                answers[name] = opened_reply(replies.get(self._nodes[name], Lost("it was not reached")), kind, place)
-                self._missing.pop(name, None)
-            except FedDPError as error:
-                self._lose(name, str(error), answers)
-        return answers
-
-    def _find_again(self) -> None:
-        """Look whether a client that was missing is back under another node number."""
-        present = set(self._transport.nodes())
-        new = present - set(self._nodes.values()) - self._strangers
-        for node, (name, columns) in self._describe(sorted(new)).items() if new else ():
-            gone = name in self._nodes and (self._nodes[name] not in present or name in self._missing)
-            if gone and columns == self.columns:
-                self._nodes[name] = node
-                self._tell(f"{name} is back")
-            else:
-                self._strangers.add(node)
-                self._tell(f"{name} is left out: it was not there at the start, or is there already")
-
-    def _vectors(self, replies: Mapping[str, Envelope], length: int, dtype: Any) -> dict[str, Array]:
-        return self._read(replies, lambda _, reply: vector_of(reply, length, dtype))
-
-    def _read(self, replies: Mapping[str, Envelope], read: Callable[[str, Envelope], Read]) -> dict[str, Read]:
-        """Return what the replies hold, by their senders; one that cannot be read is its sender's loss and nobody else's."""
-        found: dict[str, Read] = {}
-        for name, reply in replies.items():
-            try:
-                found[name] = read(name, reply)
-            except FedDPError as error:
-                self._lose(name, str(error), found)
-        return found
-
-    def _lose(self, name: str, why: str, answers: dict[str, Any]) -> None:
-        answers.pop(name, None)
-        self._missing[name] = why
-
-    def _check_enough(self, query: Mapping[str, Any], answers: Mapping[str, Any], *, needed: int, of: int | None = None) -> None:
-        """Tell who answered; stop below the threshold, with nothing released."""
-        label = query["release"] + (f" {query['number'] + 1}" if self._times(query) > 1 else "")
-        missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self._missing.items()) if name not in answers)
-        self._tell(f"{label}: {len(answers)} of {of or self.n_clients} clients{f'; {missing}' if missing else ''}")
-        if len(answers) < needed:
-            raise FedDPError(
-                f"{label} must have the answers of at least {needed} clients, got {len(answers)}; nothing was released. {missing}"
-            )
-
-    def _times(self, query: Mapping[str, Any]) -> int:
-        return self.ledger.plan[query["release"]].times if "number" in query else 1
+    def _named(self, query: Mapping[str, Any]) -> str:
+        """Return the name of a release; with its number, if it is made more than once."""
+        release = self._run.plan[query["release"]]
+        return release.name + (f" {query['number'] + 1}" if release.times > 1 else "")

@@ -10,8 +10,9 @@ from typing import Any
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.network.quorum import assumed_colluders, safe_threshold
 from feddp_kmeans.privacy.accounting import accounting_work
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism
-from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry, Limit, Odometer
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -205,12 +206,13 @@ class Policy:
         One that is booked already must be this very plan, and have answered nothing.
         """
         limit = None if math.isinf(self.epsilon) else Limit(self.epsilon, self.delta)
-        odometer.begin(Entry.of(terms.plan, f"run {terms.run}", secure=terms.secure, run=terms.run), "", limit=limit)
+        Books(odometer, limit, f"run {terms.run}").book(terms.plan, terms.run, secure=terms.secure, state="")
 
 
 def _plan(given: Any) -> Plan:
     """Return the plan of the terms; refuse one that only wastes a client's time and memory."""
     plan = Plan.from_dict(given)
+    _checked("releases without integer_sensitivity", all("integer_sensitivity" in row for row in given["releases"]))
     _checked(len(plan.releases), 0 < len(plan.releases) <= _MOST_RELEASES and len({r.name for r in plan.releases}) == len(plan.releases))
     for release in plan.releases:
         _checked(release.name, 0 < len(release.name) <= _LONGEST_NAME and release.name.isprintable())

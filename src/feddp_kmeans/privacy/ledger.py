@@ -26,10 +26,10 @@ class Ledger:
             raise BudgetError(f"release {release.name!r} is planned {release.times} times and was made {count} times already.")
         self._booked[release] = count + 1
 
-    @property
-    def is_complete(self) -> bool:
-        """Return whether every release of the plan was made as often as planned."""
-        return all(self._booked.get(release) == release.times for release in self.plan.releases)
+    def not_made(self) -> dict[str, int]:
+        """Return which releases of the plan were not made, and how many times each: they are paid for all the same."""
+        left = {release.name: release.times - self._booked.get(release, 0) for release in self.plan.releases}
+        return {name: times for name, times in left.items() if times}
 
     @property
     def epsilon_so_far(self) -> float:
@@ -54,6 +54,8 @@ class PrivacyReport:
     trust: str
     ledger: tuple[dict[str, Any], ...] = field(repr=False)
     relation: str = RELATION
+    not_made: dict[str, int] = field(default_factory=dict, repr=False)
+    """Releases that were planned and not made, and how many times each: they are paid for all the same."""
     caveat: str = ""
     """Said in place of the guarantee where the run was made outside plan and ledger."""
 
@@ -68,6 +70,7 @@ class PrivacyReport:
             "secure": self.secure,
             "trust": self.trust,
             "ledger": [dict(row) for row in self.ledger],
+            "not_made": dict(self.not_made),
             "caveat": self.caveat,
         }
 
@@ -103,4 +106,6 @@ class PrivacyReport:
                 f"{row['release']:<24}{row['mechanism']:<11}{sensitivity:>13.6g}{row['scale']:>13.6g}"
                 f"{row['noise_multiplier']:>12.4g}{row['times']:>7}"
             )
+        if self.not_made:
+            lines.append(f"planned and not made: {', '.join(f'{name} x {times}' for name, times in self.not_made.items())}")
         return "\n".join(lines)

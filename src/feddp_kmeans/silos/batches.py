@@ -106,7 +106,7 @@ class SourceClients:
 
 
 class KeptClients:
-    """Clients in memory whose batches are made once a run: small ones are copied together once, and a batch remembers its encoding."""
+    """Clients in memory, for one run: small ones are copied together once, and a batch remembers its encoding."""
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
@@ -126,10 +126,6 @@ class KeptClients:
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
         """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
         return self._once("whole", lambda: self._clients.whole(None)) if cohort is None else self._clients.whole(cohort)
-
-    def forget(self) -> None:
-        """Give the memory back."""
-        self._kept.clear()
 
     def _once(self, name: str, batches: Callable[[], Iterator[ClientBatch]]) -> Iterator[ClientBatch]:
         if name not in self._kept:

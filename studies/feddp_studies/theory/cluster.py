@@ -18,7 +18,7 @@ from feddp_kmeans.algorithm.server import centers_from_sums, symmetric_from_uppe
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.privacy.ledger import PrivacyReport
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan, epsilon_share_multiplier
@@ -51,9 +51,14 @@ def cluster(
     server_points = np.ascontiguousarray(server_points, dtype=np.float64)
     settings.check_server(server_points, federation.dimension)
     plan = theory_plan(settings, facts, server_points)
-    federation.begin(plan, seed, on_release)
-    streams = StreamFactory(seed)
-    steps = _Steps(federation, plan, server_points, facts, settings.epsilon / 4)
+    with federation.open(plan, seed, on_release) as run:
+        return _carried_out(run, settings, server_points, facts, margin, spacing)
+
+
+def _carried_out(run: Run, settings: Settings, server_points: FloatArray, facts: MixtureFacts, margin: float, spacing: float) -> Clustering:
+    plan = run.plan
+    streams = StreamFactory(run.seed)
+    steps = _Steps(run, server_points, facts, settings.epsilon / 4)
 
     steps.reduce_diameter(spacing)
     projection = steps.projection(settings.fixed_k)
@@ -70,15 +75,7 @@ def cluster(
         projection=projection,
         server_weights=np.ones(len(server_points)),
         plan=plan,
-        privacy=PrivacyReport(
-            unit=plan.unit,
-            epsilon=plan.epsilon,
-            delta=plan.delta,
-            epsilon_spent=plan.epsilon_spent,
-            secure=federation.secure,
-            trust=federation.trust,
-            ledger=tuple(federation.ledger.rows()),
-        ),
+        privacy=run.report(),
         remarks=tuple(steps.remarks),
     )
 
@@ -144,9 +141,9 @@ def _requests(settings: Settings, n_server: int, dimension: int, lloyd_steps: in
 class _Steps:
     """The noisy steps of one run."""
 
-    def __init__(self, federation: Federation, plan: Plan, server_points: FloatArray, facts: MixtureFacts, epsilon: float) -> None:
-        self._federation = federation
-        self._plan = plan
+    def __init__(self, run: Run, server_points: FloatArray, facts: MixtureFacts, epsilon: float) -> None:
+        self._run = run
+        self._plan = run.plan
         self._server_points = server_points
         self._facts = facts
         self._epsilon = epsilon
@@ -154,7 +151,7 @@ class _Steps:
 
     def reduce_diameter(self, spacing: float) -> None:
         """Fix the translation of the lemma, and the public ball around the moved server points that client points are clipped to."""
-        counts = self._federation.noisy_sum(statistics.ANCHOR_COUNTS, self._plan["anchors"], anchors=self._server_points)
+        counts = self._run.noisy_sum(statistics.ANCHOR_COUNTS, self._plan["anchors"], anchors=self._server_points)
         self.translation = reduce_diameter(self._server_points, counts, self._facts, self._epsilon, spacing)
         self._anchors = self.translation.anchors + self.translation.shifts
         middle = (self._anchors.min(axis=0) + self._anchors.max(axis=0)) / 2
@@ -208,4 +205,4 @@ class _Steps:
     def _noisy_sum(self, statistic: Statistic, name: str, **public: Any) -> FloatArray:
         where = {"center": self.ball.center, "radius": self.ball.radius}
         moves = {"anchors": self.translation.anchors, "shifts": self.translation.shifts}
-        return self._federation.noisy_sum(statistic, self._plan[name], **where, **moves, **public)
+        return self._run.noisy_sum(statistic, self._plan[name], **where, **moves, **public)

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from studies.tests.datasets.protos import example, field, varint
 
 from feddp_kmeans.errors import FedDPError
 from feddp_studies.datasets.example_proto import text_features
+from studies.tests.datasets.protos import example, field, varint
 
 
 def test_bytes_written_out_by_hand():

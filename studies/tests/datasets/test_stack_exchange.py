@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from studies.tests.datasets.protos import example
 
 from feddp_kmeans.errors import FedDPError
 from feddp_studies.datasets.stack_exchange import stack_exchange, stack_overflow_sqlite
+from studies.tests.datasets.protos import example
 
 TAGS = [["c#"], ["java"], ["c++", "java"], ["python"], ["java", "c#"], ["sql", "python"]]
 SIZES = {"server_per_topic": 4, "server_off_topic": 15}

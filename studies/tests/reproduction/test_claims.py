@@ -1,10 +1,10 @@
 """Verdicts follow from the rows, either way."""
 
 import pytest
-from studies.tests.reproduction.rows import row
 
 from feddp_studies.reproduction.paper_claims import CLAIMS, FAILS, HOLDS, ONLY_PUBLISHED, findings
 from feddp_studies.reproduction.specs import EXPERIMENTS
+from studies.tests.reproduction.rows import row
 
 
 def verdict(runs, words):

@@ -1,9 +1,9 @@
 """Fronts and tables from rows."""
 
 import pytest
-from studies.tests.reproduction.rows import row
 
 from feddp_studies.reproduction.curves import at, best_points, pareto_points, share_table, step_table
+from studies.tests.reproduction.rows import row
 
 RULE, OTHER = (0.2, 0.2, 0.45, 0.15), (0.4, 0.2, 0.3, 0.1)
 ROWS = [

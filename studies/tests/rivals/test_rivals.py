@@ -118,8 +118,8 @@ def test_points_that_are_elsewhere_are_not_asked_for(name):
     class Elsewhere(Federation):
         n_clients, dimension, trust = 3, 3, "aggregator"
 
-        def _noisy_sum(self, query, release, cohort):
-            raise AssertionError("no release must be made")
+        def _adder(self, run):
+            raise AssertionError("no run must be opened")
 
     with pytest.raises(FedDPError, match="federation must be on this machine"):
         BASELINES[name](Elsewhere(), Settings(3), SERVER)

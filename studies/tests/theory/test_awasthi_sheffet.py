@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from studies.tests.theory.mixtures import same_partition, separated_mixture
 
 from feddp_kmeans.statistics.arithmetic import is_clear, squared_distances
 from feddp_studies.theory.awasthi_sheffet import approximate_kmeans, awasthi_sheffet, top_singular_vectors
+from studies.tests.theory.mixtures import same_partition, separated_mixture
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from studies.tests.theory.mixtures import labels_of, same_partition, separated_mixture
 
 from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare_lloyds
@@ -11,6 +10,7 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_studies.theory.assumptions import MixtureFacts, samples_needed
 from feddp_studies.theory.cluster import cluster, theory_plan
+from studies.tests.theory.mixtures import labels_of, same_partition, separated_mixture
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -9,7 +9,7 @@ from feddp_kmeans.silos.gpu.chunks import LARGEST_ADDED, chunk_rows
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION, RESOLUTION
 from feddp_kmeans.statistics.residual_sums import point_scales
-from tests.statistics.test_statistics import DIMENSION, POINT_CASES, names
+from tests.statistics.cases import DIMENSION, POINT_CASES, names
 from tests.strategies import one_client, points
 
 CASES = [case for case in POINT_CASES if case[0].name in LARGEST_ADDED]

@@ -21,7 +21,7 @@ from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.norms import POINT_COUNT
 from feddp_kmeans.statistics.query import Query
-from tests.statistics.test_statistics import POINT_CASES
+from tests.statistics.cases import POINT_CASES
 from tests.strategies import one_client
 
 CASES = [case for case in POINT_CASES if case[0].name in STATISTICS]

@@ -13,9 +13,8 @@ from scipy import ndimage
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.domain import Domain, Region, distance_looks, domain_rounds, find_domain
 from feddp_kmeans.algorithm.looks import Looks
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.norms import GRID_COUNTS, POINT_COUNT, SHARE_STEPS
@@ -72,18 +71,18 @@ class GridMethod:
             *rows,
         ]
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> "GridRun":
-        """Return the method at work on one federation."""
-        return GridRun(self, federation, plan, seed)
+    def bind(self, run: Run, seed: int) -> "GridRun":
+        """Return the method at work in one run."""
+        return GridRun(self, run, seed)
 
 
 class GridRun:
     """One run on a grid; remembers only what is public or was released."""
 
-    def __init__(self, method: GridMethod, federation: Federation, plan: Plan, seed: int) -> None:
+    def __init__(self, method: GridMethod, run: Run, seed: int) -> None:
         self._method = method
-        self._federation = federation
-        self._plan = plan
+        self._run = run
+        self._plan = run.plan
         self._seed = seed
         self.server_weights: FloatArray = np.zeros(0)
         self.center_stddev: FloatArray = np.zeros(method.k)
@@ -95,7 +94,7 @@ class GridRun:
         method = self._method
         region = method.region
         if region is None:
-            domain: Domain = find_domain(Looks(self._federation, self._plan, PrivacyUnit.POINT), None, method.dimension)
+            domain: Domain = find_domain(Looks(self._run, PrivacyUnit.POINT), None, method.dimension)
             region = Region.of_ball(Ball(domain.ball.center, _CUBE * domain.ball.radius))
         self._region = region
         return np.eye(method.dimension)
@@ -103,11 +102,11 @@ class GridRun:
     def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return the middles of the cells and their credible counts."""
         low, high = self._region.low, self._region.high
-        n_points = float(self._federation.noisy_sum(POINT_COUNT, self._plan["count"])[0])
+        n_points = float(self._run.noisy_sum(POINT_COUNT, self._plan["count"])[0])
         release = self._plan["grid"]
         self._noise = release.stddev
         cells = grid_cells(high - low, n_points * math.sqrt(2.0) / max(release.stddev, 1e-9), self._method.k)
-        self._counts = self._federation.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
+        self._counts = self._run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
         self._middles = low + places / cells * (high - low)
         return self._middles, occupied(self._counts.reshape(cells.astype(np.int64)), self._noise, self._method.k)

@@ -9,9 +9,9 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.server import centers_from_sums, credible_weights, symmetric_from_upper, top_subspace
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.plan import Plan, epsilon_share_multiplier
+from feddp_kmeans.privacy.plan import epsilon_share_multiplier
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.arithmetic import project
@@ -95,19 +95,19 @@ class PaperMethod:
             for name, share, values, times in rows
         ]
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> "PaperRun":
-        """Return the method at work on one federation."""
+    def bind(self, run: Run, seed: int) -> "PaperRun":
+        """Return the method at work in one run."""
         del seed  # The paper's method draws nothing but noise.
-        return PaperRun(self, federation, plan)
+        return PaperRun(self, run)
 
 
 class PaperRun:
     """One run of the paper's method."""
 
-    def __init__(self, method: PaperMethod, federation: Federation, plan: Plan) -> None:
+    def __init__(self, method: PaperMethod, run: Run) -> None:
         self._method = method
-        self._federation = federation
-        self._plan = plan
+        self._run = run
+        self._plan = run.plan
         self._ball = method.ball
         self.server_weights: FloatArray = np.ones(len(method.server_points))
         self.center_stddev: FloatArray = np.zeros(method.k)
@@ -155,9 +155,7 @@ class PaperRun:
         aggregate = self._method.aggregates[name]
         if aggregate.bound is not None:
             public["bound"] = float(aggregate.bound)
-        return self._federation.noisy_sum(
-            aggregate.statistic, self._plan[name], center=self._ball.center, radius=self._ball.radius, **public
-        )
+        return self._run.noisy_sum(aggregate.statistic, self._plan[name], center=self._ball.center, radius=self._ball.radius, **public)
 
 
 def _point_aggregates(ball: Ball, count_noise: Mechanism) -> list[_Aggregate]:

@@ -13,9 +13,8 @@ from scipy import linalg
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, weighted_kmeans
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import residual_sums as statistics
 from feddp_kmeans.statistics.arithmetic import assign, joint_sums, project
@@ -110,18 +109,18 @@ class RefinedMethod:
         """Return the number of cells that the server points are gathered into."""
         return min(len(self.server_points), _CELLS_PER_CLUSTER * self.k)
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> "RefinedRun":
-        """Return the method at work on one federation."""
-        return RefinedRun(self, federation, plan, seed)
+    def bind(self, run: Run, seed: int) -> "RefinedRun":
+        """Return the method at work in one run."""
+        return RefinedRun(self, run, seed)
 
 
 class RefinedRun:
     """One run of the refined method. Works in the ball's integer coordinates; remembers only what is public or was released."""
 
-    def __init__(self, method: RefinedMethod, federation: Federation, plan: Plan, seed: int) -> None:
+    def __init__(self, method: RefinedMethod, run: Run, seed: int) -> None:
         self._method = method
-        self._federation = federation
-        self._plan = plan
+        self._run = run
+        self._plan = run.plan
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self._server = method.ball.encode(method.server_points)
@@ -297,7 +296,7 @@ class RefinedRun:
         if method.client_size is not None:
             return min(method.client_size, _LARGEST_SIMULATED)
         histogram = self._noisy_sum(statistics.CLIENT_SIZES, "client sizes", with_ball=False)
-        expected = self._federation.n_clients * self._plan.sampling_rate
+        expected = self._run.n_clients * self._plan.sampling_rate
         crossing = np.flatnonzero(np.cumsum(histogram) >= expected / 2)
         return int(min(2 ** crossing[0], _LARGEST_SIMULATED)) if len(crossing) else 1
 
@@ -317,7 +316,7 @@ class RefinedRun:
     def _noisy_sum(self, statistic: Statistic, name: str, *, with_ball: bool = True, **public: Any) -> FloatArray:
         ball = self._method.ball
         about = {"center": ball.center, "radius": ball.radius} if with_ball else {}
-        return self._federation.noisy_sum(statistic, self._plan[name], **about, **public)
+        return self._run.noisy_sum(statistic, self._plan[name], **about, **public)
 
 
 @dataclass(frozen=True)

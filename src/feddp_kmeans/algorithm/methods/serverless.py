@@ -13,9 +13,8 @@ from feddp_kmeans.algorithm import proxies
 from feddp_kmeans.algorithm.domain import Region, distance_looks, domain_rounds, find_domain, lengths
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, Typical
 from feddp_kmeans.algorithm.server import filtered
-from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
@@ -88,17 +87,17 @@ class ServerlessMethod:
             for name, integer, values, times in rows
         ]
 
-    def bind(self, federation: Federation, plan: Plan, seed: int) -> "ServerlessRun":
-        """Return the method at work on one federation."""
-        return ServerlessRun(self, federation, plan, seed)
+    def bind(self, run: Run, seed: int) -> "ServerlessRun":
+        """Return the method at work in one run."""
+        return ServerlessRun(self, run, seed)
 
 
 class ServerlessRun:
     """One run without server data. Works in integer coordinates around the noisy mean; remembers only what is public or was released."""
 
-    def __init__(self, method: ServerlessMethod, federation: Federation, plan: Plan, seed: int) -> None:
+    def __init__(self, method: ServerlessMethod, run: Run, seed: int) -> None:
         self._method = method
-        self._looks = Looks(federation, plan, method.unit)
+        self._looks = Looks(run, method.unit)
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self.server_weights: FloatArray = np.zeros(0)

@@ -18,6 +18,7 @@ from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.transport import Transport
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.tables.client_files import open_table
@@ -134,11 +135,10 @@ def run_job(transport: Transport, job: Job, tell: Tell) -> None:
         columns=public.columns,
         confirmed=job.confirmed,
         roster=roster,
-        run=job.run,
         journal=out / RELEASES / PENDING,
         timeout=job.round_timeout,
         tell=tell,
-    )
+    ).connect()
     if remote.n_clients < needed:
         raise FedDPError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
     prepared = prepared_for(_shareable(job), public.points, public.schema, remote.dimension, remote.n_clients)
@@ -177,7 +177,7 @@ def _book(job: Job, federation: RecordedFederation) -> None:
     """Have a run booked whose clients have no odometers of their own; one that goes on must be booked already."""
     if job.odometer is not None:
         limit = None if job.limit is None else Limit(job.limit, job.limit_delta)
-        federation.book_runs(Odometer(Path(job.odometer)), limit, job.command)
+        federation.books = Books(Odometer(Path(job.odometer)), limit, job.command)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,54 @@
+"""A federation's own part in a run: adding up a statistic over the clients, and seeing to the noise."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.noise import RandomStream
+from feddp_kmeans.statistics.query import Query
+
+Total = Callable[[Query, BoolArray | None], IntArray]
+"""The exact sum of a statistic over the clients of a cohort, all of them where it is None."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One release that a run asks for. It is booked, and its query fits it."""
+
+    query: Query
+    release: Release
+    number: int
+    """How often this release was asked for before, in this run."""
+    cohort: BoolArray | None
+    """Which clients take part; all of them where it is None."""
+    stream: RandomStream
+    """The random bits of its noise, where this process adds it."""
+
+    @property
+    def label(self) -> str:
+        """Return what identifies the release in its run."""
+        return f"{self.release.name} {self.number}"
+
+
+class Adder(ABC):
+    """Answers one run. It is made when the run is opened, and holds what is of that run only."""
+
+    @abstractmethod
+    def noisy_sum(self, asked: Asked) -> FloatArray:
+        """Return the noisy sum over the cohort's clients."""
+
+    def kept(self, label: str) -> None:  # noqa: B027 - most have nothing to forget
+        """Be told that this release is on record: nothing that could make it again is needed any more."""
+
+
+class ExactAdder(Adder):
+    """Adds up exactly in this process, and then adds the noise: for whoever is trusted with the sums."""
+
+    def __init__(self, total: Total) -> None:
+        self._total = total
+
+    def noisy_sum(self, asked: Asked) -> FloatArray:
+        """Return the exact sum with the release's noise."""
+        return asked.release.noisy(self._total(asked.query, asked.cohort), asked.stream)

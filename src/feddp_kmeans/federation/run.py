@@ -1,0 +1,138 @@
+"""One run: a plan, and all that belongs to carrying it out once. Its one verb is a noisy sum; no verb returns an exact one."""
+
+from collections import Counter
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from feddp_kmeans._typing import Array, BoolArray, FloatArray
+from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.federation.adder import Adder, Asked
+from feddp_kmeans.privacy.booking import Books
+from feddp_kmeans.privacy.ledger import Ledger, PrivacyReport
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.noise import StreamFactory
+from feddp_kmeans.privacy.odometer import new_run
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.statistics.query import Query, Statistic, check_query
+
+
+class Watcher(Protocol):
+    """Looks at a run from inside: for audits and tests."""
+
+    def streams(self, streams: StreamFactory) -> StreamFactory:
+        """Return the streams that the run draws its random bits from; these, or others in their place."""
+        ...
+
+    def adder(self, adder: Adder) -> Adder:
+        """Return what answers the run; this adder, or another around it."""
+        ...
+
+
+class Run:
+    """A plan under way on a federation: its releases are answered, each as often as planned, and nothing else is.
+
+    Ledger, random bits, server seed and the line on the odometer are the run's own. ``Federation.open`` makes one.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        seed: int | None,
+        *,
+        n_clients: int,
+        dimension: int,
+        trust: str,
+        run: str | None = None,
+        books: Books | None = None,
+        on_release: Callable[[str], None] | None = None,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.plan = plan
+        self.seed = seed
+        self.n_clients = n_clients
+        self.dimension = dimension
+        self.trust = trust
+        self.ledger = Ledger(plan)
+        self.streams = StreamFactory(seed) if watcher is None else watcher.streams(StreamFactory(seed))
+        self.id = run or new_run()
+        self.server_seed = self.streams.integer_seed("server k-means")
+        """Seed of the server's own computations: it decides restarts, never noise."""
+        self.books = books
+        self._booked = False
+        self._on_release = on_release
+        self._watcher = watcher
+        self._adder: Adder | None = None
+        self._made: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        """Return the run."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close the run."""
+        self.close()
+
+    @property
+    def secure(self) -> bool:
+        """Return whether the noise is cryptographic."""
+        return self.streams.secure
+
+    def begin(self, adder: Adder) -> Self:
+        """Let the run be answered by this adder, and return it."""
+        self._adder = adder if self._watcher is None else self._watcher.adder(adder)
+        return self
+
+    def close(self) -> None:
+        """End the run: nothing is released any more, and what was held for it is let go."""
+        self._adder = None
+
+    def go_on(self, run: str, server_seed: int) -> None:
+        """Take the place of a run that was stopped: its id and server seed."""
+        self.id, self.server_seed = run, server_seed
+
+    def book(self, state: str | None = None) -> None:
+        """Write the run on the odometer of its data, if there is one: once, and before its first release (see ``Books.book``)."""
+        if self.books is not None and not self._booked:
+            self.books.book(self.plan, self.id, secure=self.secure, state=state)
+        self._booked = True
+
+    def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
+        """Return the sum of the statistic over all clients, with the release's noise."""
+        if self._adder is None:
+            raise BudgetError(f"a run must be open to release anything, got {release.name!r} for one that is closed.")
+        query = Query(statistic, public, self.dimension)
+        self.ledger.book(release)
+        check_query(query, release, self.plan.unit)
+        if self.plan.sampling_rate < 1 and not statistic.whole_clients:
+            raise FedDPError(f"sampling_rate must be 1 for the statistic {statistic.name!r} of points, got {self.plan.sampling_rate}.")
+        self.book()
+        if self._on_release is not None:
+            self._on_release(release.name)
+        number = self._made[release.name]
+        self._made[release.name] += 1
+        return self._adder.noisy_sum(Asked(query, release, number, self._cohort(release.name), self.streams.stream(release.name)))
+
+    def report(self) -> PrivacyReport:
+        """Return the guarantee of the run, what was released under it, and what was planned and not made."""
+        return PrivacyReport(
+            unit=self.plan.unit,
+            epsilon=self.plan.epsilon,
+            delta=self.plan.delta,
+            epsilon_spent=self.plan.epsilon_spent,
+            secure=self.secure,
+            trust=self.trust,
+            ledger=tuple(self.ledger.rows()),
+            not_made=self.ledger.not_made(),
+        )
+
+    def _cohort(self, label: str) -> BoolArray | None:
+        """Return which clients take part: each with the plan's rate (rounded down), by itself and afresh each time; None for all."""
+        rate = self.plan.sampling_rate
+        if rate == 1:
+            return None
+        bits: Array = self.streams.stream(f"cohort/{label}").uint64(self.n_clients)
+        cohort: BoolArray = bits < np.uint64(int(rate * 2.0**64))
+        return cohort

@@ -1,0 +1,135 @@
+"""The sites of a federation of machines as the server knows them: who is there, who is missing and why, and how they are asked."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.protocol import presence
+from feddp_kmeans.network.replies import opened_reply
+from feddp_kmeans.network.secure_sum import fields
+from feddp_kmeans.network.secure_sum.identity import PublicIdentity, verify
+from feddp_kmeans.network.transport import Lost, Transport
+from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack
+
+Read = TypeVar("Read")
+
+
+class Sites:
+    """The sites that were there when the server first asked. One that is missing is asked again each time."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        roster: Mapping[str, PublicIdentity] | None,
+        timeout: float,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._transport = transport
+        self._roster = roster
+        self._timeout = timeout
+        self._tell = tell
+        self._nodes: dict[str, int] = {}
+        self._strangers: set[int] = set()
+        self.missing: dict[str, str] = {}
+        """Why the latest answer of a site is missing."""
+        self.columns: tuple[str, ...] = ()
+        """The names of the coordinates."""
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the sites, in their order."""
+        return sorted(self._nodes)
+
+    def meet(self, columns: tuple[str, ...] | None) -> None:
+        """Ask everyone who they are and what columns they have: the sites are those that have these; None: what most of them have."""
+        described = self._describe(self._transport.nodes())
+        if columns is None and described:
+            columns = Counter(names for _, names in described.values()).most_common(1)[0][0]
+        for node, (name, names) in sorted(described.items()):
+            if names != columns:
+                self._tell(f"{name} is left out: its columns are {list(names)}, not {list(columns or ())}")
+            elif name in self._nodes:
+                self._tell(f"a second node of {name} is left out: one data holder counts once")
+            else:
+                self._nodes[name] = node
+        self._strangers |= described.keys() - set(self._nodes.values())
+        if not self._nodes or columns is None:
+            raise FedDPError("clients must be at least one, got none whose data can be used.")
+        self._tell(f"{len(self._nodes)} clients: {', '.join(sorted(self._nodes))}")
+        self.columns = columns
+
+    def ask(self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None = None) -> dict[str, Envelope]:
+        """Return the answers of the kind wanted; why the others are missing is told and remembered."""
+        self._find_again()
+        patient = [self._nodes[name] for name in requests if name not in self.missing]
+        replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
+        answers: dict[str, Envelope] = {}
+        for name in requests:
+            try:
+                answers[name] = opened_reply(replies.get(self._nodes[name], Lost("it was not reached")), kind, place)
+                self.missing.pop(name, None)
+            except FedDPError as error:
+                self._lose(name, str(error), answers)
+        return answers
+
+    def read(self, replies: Mapping[str, Envelope], read: Callable[[str, Envelope], Read]) -> dict[str, Read]:
+        """Return what the replies hold, by their senders; one that cannot be read is its sender's loss and nobody else's."""
+        found: dict[str, Read] = {}
+        for name, reply in replies.items():
+            try:
+                found[name] = read(name, reply)
+            except FedDPError as error:
+                self._lose(name, str(error), found)
+        return found
+
+    def check_enough(self, label: str, answers: Mapping[str, Any], *, needed: int, of: int | None = None) -> None:
+        """Tell who answered; stop below the threshold, with nothing released."""
+        missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self.missing.items()) if name not in answers)
+        self._tell(f"{label}: {len(answers)} of {of or len(self._nodes)} clients{f'; {missing}' if missing else ''}")
+        if len(answers) < needed:
+            raise FedDPError(
+                f"{label} must have the answers of at least {needed} clients, got {len(answers)}; nothing was released. {missing}"
+            )
+
+    def _describe(self, nodes: Iterable[int]) -> dict[int, tuple[str, tuple[str, ...]]]:
+        """Return the name and the columns of each node that shows who it is."""
+        nonce = os.urandom(16)
+        replies = self._transport.exchange(dict.fromkeys(nodes, pack("describe", nonce=nonce)), self._timeout, list(nodes))
+        described = {}
+        for node, reply in replies.items():
+            try:
+                described[node] = self._presented(opened_reply(reply, "described"), nonce)
+            except FedDPError as error:
+                self._strangers.add(node)
+                self._tell(f"node {node} is left out: {error}")
+        return described
+
+    def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
+        """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
+        name = fields.name(told.get("name", str), "the name of a client")
+        if told.get("protocol", int) != PROTOCOL:
+            raise FedDPError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
+        if self._roster is not None and name not in self._roster:
+            raise FedDPError(f"{name!r} must be one of the federation's sites.")
+        if self._roster is not None and not verify(self._roster[name], told.get("signature", bytes), presence(nonce, name)):
+            raise FedDPError(f"{name!r} must show that it holds its key; it did not.")
+        return name, tuple(str(column) for column in told.get("columns", list))
+
+    def _find_again(self) -> None:
+        """Look whether a client that was missing is back under another node number."""
+        present = set(self._transport.nodes())
+        new = present - set(self._nodes.values()) - self._strangers
+        for node, (name, columns) in self._describe(sorted(new)).items() if new else ():
+            gone = name in self._nodes and (self._nodes[name] not in present or name in self.missing)
+            if gone and columns == self.columns:
+                self._nodes[name] = node
+                self._tell(f"{name} is back")
+            else:
+                self._strangers.add(node)
+                self._tell(f"{name} is left out: it was not there at the start, or is there already")
+
+    def _lose(self, name: str, why: str, answers: dict[str, Any]) -> None:
+        answers.pop(name, None)
+        self.missing[name] = why
