@@ -8,6 +8,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from feddp_kmeans.errors import FedDPError
 
+RESULT_FORMAT = 1
+"""Of result.json, which several rooms read."""
+
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 _LARGEST = 1 << 1023
 

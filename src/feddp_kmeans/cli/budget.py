@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from feddp_kmeans._json import parse_json
+from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import check_budget
 from feddp_kmeans.privacy.odometer import Entry, Odometer, filter_for, totals
@@ -83,6 +83,7 @@ def budget_dict(entries: list[Entry], delta: float) -> dict[str, Any]:
 def _entry_of_result(folder: Path) -> Entry:
     try:
         result = parse_json((folder / "result.json").read_bytes())
+        check_format(result, RESULT_FORMAT, "result.json")
         plan = result["plan"]
         return Entry.from_dict(
             {

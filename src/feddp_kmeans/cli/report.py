@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import parse_json
+from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.report.page import render_page
 
@@ -44,6 +44,7 @@ def read_result(source: Path) -> dict[str, Any]:
         raise FedDPError(f"{source.name} must be JSON, got something else in {str(source)!r}.") from None
     if not isinstance(result, dict):
         raise FedDPError(f"{source.name} must hold a result of feddp fit, got a {type(result).__name__}.")
+    check_format(result, RESULT_FORMAT, source.name)
     if missing := [key for key in _NEEDED if key not in result]:
         raise FedDPError(f"{source.name} must hold a result of feddp fit, got one without {missing[0]!r}.")
     return result

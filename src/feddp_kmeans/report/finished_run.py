@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.metrics import pairwise_distances_argmin
 
-from feddp_kmeans._json import parse_json
+from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.tables.cells import as_numbers, decimal_of
@@ -54,6 +54,7 @@ def read_run(where: Path) -> Run:
         raise FedDPError(f"run must be a folder with a readable result.json, got {str(where)!r}: {first}") from None
     if not isinstance(data, dict) or not {"centers", "columns"} <= data.keys():
         raise FedDPError(f"{path.name} must hold centers and columns, got something else.")
+    check_format(data, RESULT_FORMAT, path.name)
     columns, centers = data["columns"], data["centers"]
     if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
         raise FedDPError(f"columns of {path.name} must be a list of names, got {columns!r:.80}.")

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans._json import check_fields, parse_json
+from feddp_kmeans._json import check_fields, check_format, parse_json
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.participant import Participant, SiteData
@@ -19,6 +19,9 @@ from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
 from feddp_kmeans.tables.lines import silent
 from feddp_kmeans.tables.schema import Schema, open_encoded_clients
+
+FORMAT = 1
+"""Of a site file."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Site:
 
     def to_json(self) -> str:
         """Return the description as a site file holds it."""
-        return json.dumps(asdict(self), indent=2) + "\n"
+        return json.dumps({"format": FORMAT} | asdict(self), indent=2) + "\n"
 
 
 def read_site(path: Path) -> Site:
@@ -110,9 +113,11 @@ def read_site(path: Path) -> Site:
         given = parse_json(path.read_bytes())
     except (OSError, ValueError):
         given = None
-    known = {field.name for field in fields(Site)}
+    known = {"format", *(field.name for field in fields(Site))}
     if not isinstance(given, dict) or not set(given) <= known:
         raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
+    check_format(given, FORMAT, path.name)
+    given.pop("format", None)
     try:
         site = Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})
     except TypeError as error:
