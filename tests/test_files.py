@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from feddp_kmeans._files import locked, write_whole
+from feddp_kmeans.errors import FedDPError
 
 ROOT = Path(__file__).parents[1]
 
@@ -143,3 +144,11 @@ def test_without_posix_a_fit_is_booked_and_limited(tmp_path):
     assert "must stay within epsilon 1.2; with this run it is point: epsilon 1.4" in told
     assert len((tmp_path / "books.jsonl").read_text().splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["books.jsonl"]
+
+
+def test_a_federation_needs_posix_and_says_so(monkeypatch):
+    from feddp_kmeans.network.deployment.children import ended_by_signals
+
+    monkeypatch.delattr(os, "killpg")
+    with pytest.raises(FedDPError, match="feddp serve, join and simulate must run on Linux"), ended_by_signals():
+        raise AssertionError("it went on")

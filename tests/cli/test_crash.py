@@ -131,7 +131,7 @@ def test_a_fit_that_is_killed_before_one_step_goes_on_and_no_copy_of_before_does
         witness = Witness(folder)
         witness.look()
         if (folder / "run").exists():
-            shutil.copytree(folder / "run", folder / "run before", ignore=shutil.ignore_patterns("*.unfinished"))
+            shutil.copytree(folder / "run", folder / "run before", ignore=shutil.ignore_patterns("*.unfinished", ".feddp.lock"))
         assert killer(folder, again(folder) if killed else (*FIT[:-2], "--resume", "run")) == 0, killer.told
         witness.look()
         assert len(check_finished(folder)) == 1
