@@ -27,8 +27,6 @@ class Odometer:
 
     def entries(self) -> list[Entry]:
         """Return all runs booked so far; a damaged line is an error, since skipping it would count too little."""
-        if not self.path.exists():
-            return []
         return [self._entry(number, line) for number, line in enumerate(self._content().split(b"\n"), 1) if line.strip()]
 
     def book(self, entry: Entry, *, limit: Limit | None = None) -> None:
@@ -101,7 +99,7 @@ class Odometer:
     def _booked(self, run: str) -> Entry | None:
         """Return the entry of a run. Only lines that name it are parsed: a step must not take longer for every run there was."""
         sought = json.dumps(run).encode()
-        lines = enumerate(self._content().split(b"\n"), 1) if run and self.path.exists() else ()
+        lines = enumerate(self._content().split(b"\n"), 1) if run else ()
         named = (self._entry(number, line) for number, line in lines if sought in line)
         return next((entry for entry in named if entry.run == run), None)
 
@@ -123,7 +121,7 @@ class Odometer:
             raise FedDPError(
                 f"{self.path.name} must be a file of one name; under its other names, which are hard links, runs would be missed."
             )
-        before = self._content() if self.path.exists() else b""
+        before = self._content()
         between = b"" if before.endswith(b"\n") or not before else b"\n"
         write_whole(self.path.resolve(), before + between + json.dumps(entry.to_dict()).encode() + b"\n", mode=self._mode())
 
@@ -146,6 +144,8 @@ class Odometer:
     def _content(self) -> bytes:
         try:
             return self.path.read_bytes()
+        except FileNotFoundError:
+            return b""
         except OSError as error:
             raise FedDPError(f"the odometer must be a file that can be read, got {error}.") from None
 
