@@ -11,13 +11,13 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.estimator import FedDPKMeans
 from feddp_kmeans.federation.adder import ExactAdder
-from feddp_kmeans.network.deployment.job import Job, opened, run_and_report
+from feddp_kmeans.network.deployment.run_request import RunRequest, opened, run_and_report
 from feddp_kmeans.network.deployment.simulate import _site
 from feddp_kmeans.network.deployment.site import Site
-from feddp_kmeans.network.participant import SiteData
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos.batched import SourceSilo
 from tests.cli.command import feddp
 from tests.network.deployment.test_site import LocalNodes
 
@@ -104,7 +104,7 @@ class Simulation(World):
     def run(self, *, seed=None, limit=None, limit_delta=LIMIT_DELTA, resume=False, **settings):
         self.go_to(resume=resume)
         (self.latest / "result.json").unlink(missing_ok=True)
-        job = Job(
+        job = RunRequest(
             f"id{next(self.numbers)}",
             Settings(2, **DEFAULTS | settings),
             str(self.latest),
@@ -118,7 +118,7 @@ class Simulation(World):
         )
         job = opened(job)
         site = _site(job, self.folder / "clients" / "0.npy", self.folder / f"site{next(self.numbers)}")
-        run_and_report(LocalNodes(site.participant(lambda _: None)), job, lambda _: None)
+        run_and_report(LocalNodes(site.participant()), job)
         self.error = json.loads((self.latest / "done.json").read_text())["error"]
         return not self.error
 
@@ -166,7 +166,7 @@ def booked_before(monkeypatch):
         monkeypatch.setattr(owner, name, noted)
         return noted
 
-    watches = [watched(ExactAdder, "noisy_sum"), watched(SiteData, "total")]
+    watches = [watched(ExactAdder, "noisy_sum"), watched(SourceSilo, "exact_sum")]
 
     def of(path):
         for watch in watches:
@@ -270,7 +270,7 @@ def test_a_simulated_federation_is_booked_beside_its_data_with_its_limit(folder,
 
 def test_every_default_adds_up_at_one_delta(folder):
     site = Site("s", str(folder / "clients" / "0.npy"), 1.0, str(folder / "state"), str(folder / "books.jsonl"))
-    job = Job("id", Settings(2, 1.0), str(folder / "run"), "feddp simulate")
+    job = RunRequest("id", Settings(2, 1.0), str(folder / "run"), "feddp simulate")
     assert {site.delta, job.limit_delta, FedDPKMeans().limit_delta, Policy(PrivacyUnit.POINT, 1.0).delta, LIMIT_DELTA} == {1e-6}
     for command, option in (("fit", "--limit-delta"), ("choose-k", "--limit-delta"), ("simulate", "--limit-delta"), ("join", "--delta")):
         shown = " ".join(feddp(command, "--help").stdout.replace("│", " ").split())

@@ -106,7 +106,8 @@ def test_fitted_attributes_of_the_contract():
     assert fitted.cluster_centers_.shape == (3, 3)
     assert fitted.cluster_counts_.shape == (3,)
     assert fitted.center_stddev_.shape == (3,)
-    assert fitted.n_features_in_ == 3
+    assert fitted.count_stddev_ > 0
+    assert (fitted.n_clusters_, fitted.n_features_in_) == (3, 3)
     assert fitted.privacy_.to_dict()["ledger"] == fitted.plan_.ledger_rows()
     assert not fitted.privacy_.secure
     assert FedDPKMeans(3).fit(CLIENTS, server_data=SERVER).privacy_.secure

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.budget import run_entries
-from feddp_kmeans.cli.report import read_result
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation, read_record
@@ -21,7 +20,7 @@ from feddp_kmeans.privacy.marks import Mark, Marks
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.odometer import Entry, Odometer, new_run
 from feddp_kmeans.privacy.plan import Plan
-from feddp_kmeans.report.finished_run import read_run
+from feddp_kmeans.report.finished_run import read_result, read_run
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.tables.columns import NumberColumn
 from feddp_kmeans.tables.schema import Schema
@@ -41,7 +40,7 @@ def folder(tmp_path_factory):
     Odometer(place / "odometer.jsonl").book(Entry.of(PREPARED.plan, "x", secure=True, run=new_run()))
     Marks(place / "marks.json").set("abc", Mark("one", "two"))
     Schema((NumberColumn("age", 0, 99),)).write(place / "schema.json")
-    (place / "site.json").write_text(SITE.to_json())
+    (place / "site.json").write_text(json.dumps({"format": 1} | asdict(SITE)))
     return place
 
 

@@ -18,8 +18,8 @@ from feddp_kmeans.cli.report import write_report
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
-from feddp_kmeans.network.deployment.job import Job, read_job
 from feddp_kmeans.network.deployment.kit import read_kit
+from feddp_kmeans.network.deployment.run_request import RunRequest, read_request
 from feddp_kmeans.network.deployment.site import Site, read_site
 from feddp_kmeans.network.run_state import RunState, RunStates
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
@@ -98,8 +98,8 @@ READERS = {
     "run state": (asdict(RunState({"run": "r1"}, "digest")), "r1.json", run_state_reader),
     "marks": ({"format": 1, "runs": {"r1": {"done": "a", "begun": "b"}}}, "marks.json", lambda path: Marks(path).of("r1")),
     "kit": ({"protocol": 2, "host": "a.b", "port": 9443}, "federation.json", lambda path: read_kit(path.parent).sites()),
-    "job": (asdict(Job("r1", Settings(2, 1.0, box=(0.0, 1.0)), "out", "feddp")), "job.json", read_job),
-    "site": (asdict(Site("a", "d", 1.0, "s", "o")), "site.json", lambda path: read_site(path).participant(print)),
+    "job": (asdict(RunRequest("r1", Settings(2, 1.0, box=(0.0, 1.0)), "out", "feddp")), "job.json", read_request),
+    "site": (asdict(Site("a", "d", 1.0, "s", "o")), "site.json", lambda path: read_site(path).participant()),
 }
 
 

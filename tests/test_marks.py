@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import logging
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,9 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.network.participant import SiteData
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.terms import Trust
-from feddp_kmeans.silos.batches import exact_sum
+from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.query import Query
 from feddp_kmeans.tables import point_files
@@ -24,6 +24,7 @@ from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.schema import Schema
 from tests.cli.command import feddp
+from tests.logs import logged
 from tests.marks import BREAKS, FORMATS, NUMBER, WORD, caught, marked, search, write
 from tests.network.loopback import Loopback
 
@@ -43,7 +44,7 @@ def place(tmp_path):
 
 def counted(inputs):
     query = Query(REGISTRY["point-count"], {}, inputs.federation.dimension)
-    return exact_sum(inputs.federation._clients, query)
+    return inputs.federation._silo.exact_sum(query)
 
 
 def clients(place, suffix):
@@ -63,7 +64,8 @@ def ways(suffix):
 def opened(place, more, told, **options):
     more = {name: place / value if name in {"schema_file", "server"} else value for name, value in more.items()}
     server = more.pop("server", None)
-    return open_inputs(str(place / "clients"), server, tell=told.append, **more | options)
+    with logged(told):
+        return open_inputs(str(place / "clients"), server, **more | options)
 
 
 @pytest.mark.parametrize("how", sorted(BREAKS))
@@ -80,7 +82,8 @@ def test_no_reader_quotes_a_cell(place, suffix, how):
             caught(lambda inputs=inputs: list(inputs.federation.nonprivate_clients()) and None, seen)
         for options in ({}, {"skip_broken": True}):
             caught(lambda more=more, options=options: opened(place, more, seen, **options) and None, seen)
-        caught(lambda path=path: open_inputs(str(path), None, client_column="w", tell=seen.append) and None, seen)
+        with logged(seen):
+            caught(lambda path=path: open_inputs(str(path), None, client_column="w") and None, seen)
     assert not search(seen, place, [place / "clients"])
     assert seen
 
@@ -103,7 +106,7 @@ def test_what_a_reader_says_is_not_passed_on(place, kind, monkeypatch):
     assert not search(seen)
 
 
-def sites(place, told, **more):
+def sites(place, **more):
     site = pytest.importorskip("feddp_kmeans.network.deployment.site")
     return [
         site.Site(
@@ -116,7 +119,7 @@ def sites(place, told, **more):
             allow_aggregator=True,
             allow_simulation=True,
             **more,
-        ).participant(told.append)
+        ).participant()
         for index, path in enumerate(sorted((place / "clients").iterdir()))
     ]
 
@@ -132,32 +135,34 @@ class Recording(Loopback):
 
 @pytest.mark.parametrize("trust", list(Trust))
 @pytest.mark.parametrize("how", ["before", *sorted(BREAKS)])
-def test_no_site_sends_a_cell(place, how, trust, monkeypatch):
-    """What a site answers, what it says on its own terminal, and all that is written; broken before it is asked, and in the run."""
+def test_no_site_sends_or_logs_a_cell(place, how, trust, monkeypatch, caplog):
+    """What a site answers, what both halves log, and all that is written; broken before it is asked, and in the run."""
+    caplog.set_level(logging.INFO, logger="feddp_kmeans")
     path = clients(place, "csv")
     told, made = [], []
-    total = SiteData.total
+    exact_sum = SourceSilo.exact_sum
 
-    def breaking(self, query):
+    def breaking(self, query, cohort=None):
         made.append(query.statistic.name)
         if len(made) == 5 and how in BREAKS:
             BREAKS[how](path)
-        return total(self, query)
+        return exact_sum(self, query, cohort)
 
-    monkeypatch.setattr(SiteData, "total", breaking)
+    monkeypatch.setattr(SourceSilo, "exact_sum", breaking)
     if how == "before":
         path.write_text(f"a,b,w\n{WORD},{WORD},{WORD}\n{NUMBER}")
-    transport = Recording(sites(place, told, ignore=("w",)))
+    transport = Recording(sites(place, ignore=("w",)))
     server = np.random.default_rng(0).random((20, 2))
 
     def cluster():
-        remote = RemoteFederation(transport, trust=trust, tell=told.append).connect()
+        remote = RemoteFederation(transport, trust=trust).connect()
         return run(remote, prepare(Settings(2, 5.0, box=(0, 1), lloyd_steps=1), server, 3)) and None
 
     caught(cluster, told)
     assert transport.answers
     assert len(made) > 5 or how == "before"
-    assert not search([*told, *transport.answers], place, [place / "clients"])
+    assert caplog.messages
+    assert not search([*told, caplog.text, *caplog.messages, *transport.answers], place, [place / "clients"])
 
 
 def run_commands(place, suffix, how, at):

@@ -4,9 +4,10 @@ import hashlib
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.mixture import gaussian_mixture
+from feddp_kmeans.mixture import FederatedData, gaussian_mixture
 
 
 def fingerprint(data):
@@ -130,3 +131,15 @@ def test_clients_that_are_not_alike():
 def test_what_is_no_mixture_is_refused(arguments, message):
     with pytest.raises(FedDPError, match=message):
         gaussian_mixture(1, **arguments)
+
+
+def test_dense_data_is_pooled_dense_and_sparse_data_sparse():
+    clients = [np.eye(3), np.empty((0, 3)), np.ones((2, 3))]
+    data = FederatedData(clients, np.zeros((4, 3)))
+    assert (data.n_points, data.dimension, data.means, data.unit) == (5, 3, None, "point")
+    assert np.array_equal(data.pooled, np.vstack(clients))
+    thin = FederatedData([sparse.csr_matrix(c) for c in clients], np.zeros((4, 3)))
+    assert sparse.issparse(thin.pooled)
+    assert thin.pooled.format == "csr"
+    assert np.array_equal(thin.pooled.toarray(), data.pooled)
+    assert thin.n_points == 5

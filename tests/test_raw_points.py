@@ -11,12 +11,9 @@ import feddp_kmeans
 SOURCE = Path(feddp_kmeans.__file__).parent
 
 ALLOWED = {
-    "nonprivate_clients": {
-        "federation/local.py",
-    },
-    "exact_sum": {"silos/batches.py", "silos/dask_silo.py", "federation/local.py", "network/participant.py"},
-    "cluster_sum": {"silos/dask_silo.py", "federation/dask_clients.py"},
-    "total_of": {"federation/torch_clients.py", "silos/gpu/torch_statistics.py"},
+    "nonprivate_clients": {"silos/batched.py", "federation/local.py"},
+    "exact_sum": {"silos/dask_silo.py", "federation/local.py", "network/participant.py"},
+    "total_of": {"silos/gpu/torch_silo.py"},
 }
 """Whatever hands out raw points or exact sums, and the files that may name it."""
 
@@ -29,7 +26,7 @@ RUN = {"dimension", "ledger", "n_clients", "noisy_sum", "plan", "report", "serve
 INSIDE = ("audit/", "federation/", "network/deployment/serve.py")
 """Federations themselves, those that watch them, and where the word means a folder."""
 
-EXACT = ("federation/local.py", "federation/dask_clients.py", "federation/torch_clients.py")
+EXACT = ("federation/local.py",)
 """Federations that add up exact sums in this process."""
 
 

@@ -3,14 +3,16 @@
 Names are imported when they are first used: a client that only answers queries never waits for scikit-learn.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.client_bounds import ClientBounds
-    from feddp_kmeans.errors import BudgetError, FedDPError
+    from feddp_kmeans.errors import BudgetError, FedDPError, InputError
     from feddp_kmeans.estimator import FedDPKMeans
     from feddp_kmeans.federation.base import Federation
+    from feddp_kmeans.federation.files import FileFederation
     from feddp_kmeans.federation.in_memory import InMemoryFederation
     from feddp_kmeans.privacy.ledger import PrivacyReport
     from feddp_kmeans.privacy.plan import Plan
@@ -23,7 +25,9 @@ _HOMES = {
     "FedDPError": "errors",
     "FedDPKMeans": "estimator",
     "Federation": "federation.base",
+    "FileFederation": "federation.files",
     "InMemoryFederation": "federation.in_memory",
+    "InputError": "errors",
     "Plan": "privacy.plan",
     "PrivacyReport": "privacy.ledger",
 }
@@ -34,11 +38,15 @@ __all__ = [
     "FedDPError",
     "FedDPKMeans",
     "Federation",
+    "FileFederation",
     "InMemoryFederation",
+    "InputError",
     "Plan",
     "PrivacyReport",
     "__version__",
 ]
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent, unless whoever uses this package asks for its log
 
 
 def __getattr__(name: str) -> Any:

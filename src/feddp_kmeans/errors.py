@@ -1,4 +1,15 @@
-"""Errors of this package: each message names the thing, the rule and the value, and never a private cell."""
+"""The exceptions of this package. Each message names the thing, the rule and the value, and never a private cell.
+
+::
+
+    FedDPError                      everything below: what the command line shows in one line
+      InputError (ValueError)       an argument, option, setting or file that breaks a rule; nothing was spent
+        UnreadableFileError         a file that cannot be read as what its name says
+      BudgetError (RuntimeError)    a release or a run beyond its plan or its limit
+      CudaError (RuntimeError)      a kernel that this machine's graphics card does not take
+
+``network``'s DataError is not in the tree: it hides what private data caused, and never leaves the site.
+"""
 
 import os
 import traceback
@@ -6,11 +17,23 @@ from pathlib import Path
 
 
 class FedDPError(ValueError):
+    """Anything that this package refuses or gives up on."""
+
+
+class InputError(FedDPError):
     """Input that was refused before any data was touched or any budget spent."""
 
 
-class BudgetError(RuntimeError):
-    """A release that the plan does not hold, or holds no more."""
+class UnreadableFileError(InputError):
+    """A file that cannot be read as what its name says."""
+
+
+class BudgetError(FedDPError, RuntimeError):
+    """A release that the plan does not hold, or a run that the limit does not allow."""
+
+
+class CudaError(FedDPError, RuntimeError):
+    """A kernel could not be compiled or launched."""
 
 
 def kind_and_place(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.settings import FEDDP, Box, Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.booking import Books
@@ -30,53 +30,87 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     Parameters
     ----------
-    n_clusters : int or "auto"
+    n_clusters : int or "auto", default=8
         Number of clusters, k. "auto" takes the elbow of the weighted server points (``clustering_.elbow``), at no further cost.
-    epsilon, delta : float
-        The total privacy budget of ``fit``. Infinite epsilon means no noise, and the report says that it is not private.
-    privacy_unit : "point" or "client"
+    epsilon : float, default=1.0
+        The total privacy budget of ``fit``. ``float("inf")`` means no noise, and the report says that it is not private.
+    delta : float, default=1e-6
+        Chance that the guarantee may fail.
+    privacy_unit : {"point", "client"}, default="point"
         What the guarantee hides: one data point, or all the data of one client.
-    method : "refined" or "paper"
+    method : {"refined", "paper"}, default="refined"
         The releases that are made.
-    init : "feddp", "server-kmeans++", "server-lloyds" or "sphere-packing"
-        Where the first centers come from. All but "feddp" touch no client data and leave the whole budget to the paper's Lloyd steps.
-    lloyd_steps : int or "auto"
+    init : {"feddp"} or the name of an installed start, default="feddp"
+        Where the first centers come from. The starts that feddp-studies adds ("server-kmeans++", "server-lloyds", "sphere-packing") touch
+        no client data and leave the whole budget to the paper's Lloyd steps.
+    lloyd_steps : int or "auto", default="auto"
         Noisy Lloyd steps after the initialization.
-    radius : float, optional
-        Public bound on the norm of a point; by default the radius of the server data, or a private estimate where there are none.
-    box : (low, high), optional
-        Public least and largest value of the coordinates: two numbers, or two vectors. In place of ``radius``.
-    client_size : int, optional
-        Public typical number of points of a client; used at client level alone.
-    n_points : int, optional
+    radius : float, default=None
+        Public bound on the norm of a point. None takes the radius of the server data, or a private estimate where there are none.
+    box : tuple (low, high) of floats or of arrays of shape (n_features,), default=None
+        Public least and largest value of the coordinates, in place of ``radius``.
+    client_size : int, default=None
+        Public typical number of points of a client; used only at client level.
+    n_points : int, default=None
         Public rough number of points in total; helps the planner.
-    bounds : ClientBounds, optional
-        Public bounds on a client's statistics; used by method "paper" at client level alone.
-    composition : "tight" or "paper-naive"
+    bounds : ClientBounds, default=None
+        Public bounds on a client's statistics; used only by method "paper" at client level.
+    composition : {"tight", "paper-naive"}, default="tight"
         How method "paper" adds up the costs of its releases.
-    noise : "auto" or "gaussian"
+    noise : {"auto", "gaussian"}, default="auto"
         "gaussian" has no Laplace noise, so that clients can add the noise in shares. It matters to method "paper" and to points of one or
         two dimensions without server data, whose counts have Laplace noise otherwise; all other noise is Gaussian anyway.
-    sampling_rate : float
-        Probability with which each client takes part in each release; below 1 at client level alone.
-    shares : four numbers, optional
-        Proportions of the budget for the steps of method "paper": outer product, weights, sums, counts. By default the paper's.
-    max_clusters : int
+    sampling_rate : float, default=1.0
+        Probability with which each client takes part in each release; below 1 only at client level.
+    shares : tuple of 4 floats, default=None
+        Proportions of the budget for the steps of method "paper": outer product, weights, sums, counts. None takes the paper's.
+    max_clusters : int, default=20
         Largest number of clusters that is tried where ``n_clusters`` is "auto".
-    random_state : int, optional
+    random_state : int, default=None
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
-    odometer : path, optional
-        File that every ``fit`` on the same data is written on before its first release, as the command line does; ``feddp budget`` adds up.
-    limit, limit_delta : float, optional
-        Largest epsilon of all runs on the odometer together, at this delta; a ``fit`` beyond it is refused.
+    odometer : str or Path, default=None
+        File in which every ``fit`` on the same data is booked before its first release; ``feddp budget`` adds them up.
+    limit : float, default=None
+        Largest epsilon of all runs in the odometer together; a ``fit`` beyond it is refused with a BudgetError.
+    limit_delta : float, default=1e-6
+        The delta at which these runs are added up.
 
     Attributes
     ----------
-    cluster_centers_ : array of shape (n_clusters, n_features)
-    cluster_counts_ : noisy size of each cluster (number of clients that have a point in it, for method "paper" at client level)
-    center_stddev_ : standard deviation of the noise in one coordinate of each center
-    privacy_ : PrivacyReport, the guarantee and the ledger of all releases
-    plan_ : Plan, fixed before any data was read
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        The centers.
+    cluster_counts_ : ndarray of shape (n_clusters_,)
+        Noisy size of each cluster (number of clients that have a point in it, for method "paper" at client level).
+    center_stddev_ : ndarray of shape (n_clusters_,)
+        Standard deviation of the noise in one coordinate of each center.
+    count_stddev_ : float or None
+        Standard deviation of the noise in a count; None where it is not known.
+    n_clusters_ : int
+        Number of clusters: ``n_clusters``, or the one that was chosen.
+    privacy_ : PrivacyReport
+        The guarantee and the ledger of all releases.
+    plan_ : Plan
+        What was to be released, fixed before any data was read.
+    clustering_ : Clustering
+        All that the run returned.
+    n_features_in_ : int
+        Number of coordinates of a point.
+
+    Examples
+    --------
+    Three clients hold points around (0, 0) and (8, 8); the server has a few public points of its own.
+
+    >>> import numpy as np
+    >>> from feddp_kmeans import FedDPKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> clients = [rng.standard_normal((2000, 2)) + 8 * rng.integers(2, size=(2000, 1)) for _ in range(3)]
+    >>> server_points = rng.uniform(-3, 11, (50, 2))
+    >>> model = FedDPKMeans(2, epsilon=1.0, random_state=0).fit(clients, server_data=server_points)
+    >>> np.sort(model.cluster_centers_.round(), axis=0) + 0.0
+    array([[0., 0.],
+           [8., 8.]])
+    >>> bool(model.plan_.epsilon_spent <= 1.0)
+    True
 
     """
 
@@ -128,12 +162,24 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.limit_delta = limit_delta
 
     def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:  # noqa: ARG002
-        """Cluster the clients' points.
+        """Cluster the clients' points. Rows with a NaN or an infinity are dropped on the client.
 
-        X is a list of (n_j, d) arrays, one a client; or one table with ``groups``, the client of each row (all rows are one client
-        without it; the number of distinct groups is taken as public); or a Federation. ``server_data`` is public: a table of points
-        like the clients'; without it method "refined" makes proxies of its own, privately. Rows with a NaN or an infinity are dropped
-        on the client.
+        Parameters
+        ----------
+        X : list of arrays of shape (n_points, n_features), one per client; or one table; or a Federation
+            Arrays, sparse matrices or data frames.
+        y : None
+            Not used; scikit-learn passes it.
+        groups : array of shape (n_points,), default=None
+            The client of each row of one table; without it all rows are one client. The number of distinct groups is taken as public.
+        server_data : array of shape (n_server_points, n_features), default=None
+            Public points like the clients'. Without them method "refined" makes proxies of its own, privately.
+
+        Returns
+        -------
+        self : FedDPKMeans
+            The fitted estimator.
+
         """
         settings = self._settings()
         seed = self._seed()
@@ -142,21 +188,23 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         if self.odometer is not None:
             federation.books = Books(Odometer(Path(self.odometer)), limit)
         elif limit is not None:
-            raise FedDPError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
+            raise InputError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
         found = self._cluster(federation, settings, server_data, seed)
         self.cluster_centers_: FloatArray = found.centers
         self.cluster_counts_: FloatArray = found.counts
         self.center_stddev_: FloatArray = found.center_stddev
+        self.count_stddev_: float | None = found.count_stddev
+        self.n_clusters_ = len(found.centers)
         self.plan_ = found.plan
         self.privacy_ = found.privacy
         self.clustering_ = found
-        self._n_features_out = len(found.centers)
+        self._n_features_out = self.n_clusters_
         return self
 
     def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> clustering.Clustering:
         if server_data is None:
             if settings.init != FEDDP:
-                raise FedDPError(f"server_data must be given for init {settings.init!r}, got None.")
+                raise InputError(f"server_data must be given for init {settings.init!r}, got None.")
             return clustering.cluster(federation, settings, None, seed=seed)
         server_points = _server_points(server_data)
         settings.check_server(server_points, federation.dimension)
@@ -206,7 +254,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def _seed(self) -> int | None:
         seed = self.random_state
         if seed is not None and not isinstance(seed, Integral):
-            raise FedDPError(f"random_state must be None or a whole number, got {seed!r}.")
+            raise InputError(f"random_state must be None or a whole number, got {seed!r}.")
         return None if seed is None else int(seed)
 
     def _federation(self, X: Any, groups: Any) -> Federation:
@@ -238,7 +286,7 @@ def _is_list_of_tables(X: Any) -> bool:
 
 def _pooled(X: Any) -> Any:
     if isinstance(X, Federation):
-        raise FedDPError("X must be an array or a list of arrays to be labelled here, got a Federation: its points stay where they are.")
+        raise InputError("X must be an array or a list of arrays to be labelled here, got a Federation: its points stay where they are.")
     return np.concatenate([np.asarray(client) for client in X]) if _is_list_of_tables(X) else X
 
 

@@ -1,16 +1,48 @@
-"""The paper's Gaussian mixtures, split over clients, with server data that is only partly of the same law."""
+"""Federated data that is made up: the paper's Gaussian mixtures, with server data that is only partly of the same law."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federated_data import FederatedData
+from feddp_kmeans._typing import FloatArray, IntArray, Points
+from feddp_kmeans.errors import InputError
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _N_CLIENTS = 100
+
+
+@dataclass(frozen=True)
+class FederatedData:
+    """Points of many clients, and the server's own."""
+
+    clients: list[Points]
+    """One array or CSR matrix a client."""
+    server_points: FloatArray
+    means: FloatArray | None = None
+    """Means of the components, where the data are made up."""
+    name: str = "data"
+    unit: PrivacyUnit = PrivacyUnit.POINT
+    """What the paper protects in data of this kind: a hint, not a setting."""
+
+    @property
+    def pooled(self) -> Points:
+        """Return all clients' points in one array or CSR matrix: what no federation ever does."""
+        if any(sparse.issparse(points) for points in self.clients):
+            return sparse.vstack(self.clients, format="csr")
+        return np.concatenate(self.clients)
+
+    @property
+    def n_points(self) -> int:
+        """Return the number of points of all clients."""
+        return sum(int(points.shape[0]) for points in self.clients)
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates of a point."""
+        return int(self.server_points.shape[1])
 
 
 def gaussian_mixture(
@@ -74,16 +106,16 @@ def _factors(variance: npt.ArrayLike, k: int, dimension: int) -> FloatArray:
     """Return the square root of a variance in any of its four forms."""
     values = np.asarray(variance, dtype=np.float64)
     if values.shape not in ((), (k,), (k, dimension), (k, dimension, dimension)):
-        raise FedDPError(
+        raise InputError(
             f"variance must be one number, {k} numbers, a ({k}, {dimension}) table or {k} matrices of dimension {dimension}, "
             f"got shape {values.shape}."
         )
     if not np.isfinite(values).all():
-        raise FedDPError("variance must be finite, got NaN or infinity.")
+        raise InputError("variance must be finite, got NaN or infinity.")
     if values.ndim == 3:
         return np.stack([_matrix_factor(matrix) for matrix in values])
     if (values < 0).any():
-        raise FedDPError(f"variance must not be negative, got {values.min()}.")
+        raise InputError(f"variance must not be negative, got {values.min()}.")
     roots: FloatArray = np.sqrt(values)
     return roots[:, None] if values.ndim == 1 else roots
 
@@ -93,7 +125,7 @@ def _matrix_factor(matrix: FloatArray) -> FloatArray:
     eigenvalues, vectors = np.linalg.eigh(matrix)
     slack = 1e-9 * max(1.0, float(np.abs(matrix).max()))
     if np.abs(matrix - matrix.T).max() > slack or eigenvalues[0] < -slack:
-        raise FedDPError("variance must be symmetric and positive semidefinite in each component, got a matrix that is not.")
+        raise InputError("variance must be symmetric and positive semidefinite in each component, got a matrix that is not.")
     factor: FloatArray = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     return factor
 
@@ -114,7 +146,7 @@ def _checked_weights(weights: Sequence[float] | None, k: int) -> FloatArray | No
     values = np.asarray(weights, dtype=np.float64)
     # The negated form also refuses a NaN.
     if values.shape != (k,) or not (values >= 0).all() or not abs(values.sum() - 1) <= 1e-8:
-        raise FedDPError(f"component_weights must be {k} numbers from 0 that add up to 1, got {list(weights)}.")
+        raise InputError(f"component_weights must be {k} numbers from 0 that add up to 1, got {list(weights)}.")
     return values
 
 
@@ -124,11 +156,11 @@ def _checked_sizes(client_size: int | Sequence[int], n_clients: int | None) -> l
     else:
         sizes = [int(size) for size in client_size]  # type: ignore[union-attr]
     if n_clients is not None and n_clients != len(sizes):
-        raise FedDPError(f"n_clients must be the number of client sizes, {len(sizes)}, got {n_clients}.")
+        raise InputError(f"n_clients must be the number of client sizes, {len(sizes)}, got {n_clients}.")
     if not sizes:
-        raise FedDPError("n_clients must be at least 1, got 0.")
+        raise InputError("n_clients must be at least 1, got 0.")
     if min(sizes) < 0:
-        raise FedDPError(f"client_size must not be negative, got {min(sizes)}.")
+        raise InputError(f"client_size must not be negative, got {min(sizes)}.")
     return sizes
 
 
@@ -136,8 +168,8 @@ def _check_numbers(k: int, dimension: int, per_component: int, uniform: int, mis
     least = (("k", k, 1), ("dimension", dimension, 1), ("server_per_component", per_component, 0), ("server_uniform", uniform, 0))
     for name, value, low in least:
         if value < low:
-            raise FedDPError(f"{name} must be at least {low}, got {value}.")
+            raise InputError(f"{name} must be at least {low}, got {value}.")
     if not 0 <= missing < k:
-        raise FedDPError(f"missing_on_server must be from 0 to below k = {k}, got {missing}.")
+        raise InputError(f"missing_on_server must be from 0 to below k = {k}, got {missing}.")
     if alpha is not None and not 0 < alpha < np.inf:
-        raise FedDPError(f"dirichlet_alpha must be positive and finite, got {alpha}.")
+        raise InputError(f"dirichlet_alpha must be positive and finite, got {alpha}.")

@@ -17,6 +17,7 @@ from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_studies.theory.assumptions import MixtureFacts
 from feddp_studies.theory.cluster import theory_plan
+from tests.ledgers import check_ledger
 
 METHODS = ["paper", "refined"]
 UNITS = ["point", "client"]
@@ -74,7 +75,7 @@ def test_client_level_without_noise_is_the_mean_of_means():
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(25))
-def test_any_seed_any_noise_gives_finite_centers_in_the_ball_and_a_ledger_equal_to_the_plan(unit, method, seed, rng):
+def test_any_seed_any_noise_gives_finite_centers_in_the_ball_and_a_ledger_within_the_plan(unit, method, seed, rng):
     clients, server, _ = blobs(rng)
     epsilon = [0.01, 0.3, 2.0, 20.0][seed % 4]
     found = fit(clients, server, seed, n_clusters=3, epsilon=epsilon, privacy_unit=unit, method=method, lloyd_steps=seed % 3)
@@ -85,7 +86,7 @@ def test_any_seed_any_noise_gives_finite_centers_in_the_ball_and_a_ledger_equal_
     assert np.isfinite(found.center_stddev).all()
     assert (found.center_stddev > 0).all()
     assert found.count_stddev > 0
-    assert list(found.privacy.ledger) == found.plan.ledger_rows()
+    check_ledger(found)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -270,17 +271,16 @@ def test_a_rare_category_keeps_its_share_where_noise_is_cheap(seed):
 @pytest.mark.parametrize(
     "changed", [{"epsilon": 0.5}, {"delta": 1e-7}, {"sampling_rate": 0.5}, {"client_size": 7}, {"lloyd_steps": 3}, {"radius": 9.0}]
 )
-def test_a_remembered_plan_is_one_for_the_very_settings(changed, rng):
+def test_a_plan_follows_the_settings(changed, rng):
     server = rng.standard_normal((20, 3))
     asked = {"n_clusters": 2, "epsilon": 1.0, "method": "paper", "privacy_unit": "client"}
     one, other = (prepare(Settings(**settings), server, 4) for settings in (asked, asked | changed))
-    assert one is prepare(Settings(**asked), server, 4)
     assert other.settings == Settings(**asked | changed)
     assert other.plan.to_dict() != one.plan.to_dict()
 
 
 @pytest.mark.parametrize(("dimension", "place", "by"), [(1200, 600, 1e6), (3, 1, 1e-9)])
-def test_a_remembered_plan_is_one_for_the_very_box(dimension, place, by, rng):
+def test_a_plan_follows_the_box(dimension, place, by, rng):
     server = rng.standard_normal((20, dimension))
     low, high = np.full(dimension, -9.0), np.full(dimension, 9.0)
     moved = high.copy()

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.methods.refined import SPLITS
-from feddp_kmeans.algorithm.planner import CANDIDATES, DEFAULT_STEPS, choose
+from feddp_kmeans.algorithm.planner import choose
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.tuning import REFINED
 
 SERVER = np.random.default_rng(5).standard_normal((80, 6))
 
@@ -17,14 +17,14 @@ def steps_of(plan):
 
 def test_without_a_public_number_of_points_the_default_is_taken():
     plan = prepare(Settings(4, 1.0), SERVER, 10).plan
-    assert steps_of(plan) == DEFAULT_STEPS
+    assert steps_of(plan) == REFINED.default_steps
     assert "not public" in plan.reasons[0]
 
 
 @pytest.mark.parametrize("settings", [Settings(4, 1.0, n_points=50_000), Settings(4, 1.0, privacy_unit="client", client_size=5)])
 def test_candidates_are_tried_on_server_data_and_the_reason_says_so(settings):
     prepared = prepare(settings, SERVER, 3000)
-    assert prepared.lloyd_steps in CANDIDATES
+    assert prepared.lloyd_steps in REFINED.candidate_steps
     assert steps_of(prepared.plan) == prepared.lloyd_steps == prepared.plan.facts["lloyd_steps"]
     assert "made up from server data" in prepared.plan.reasons[0]
     assert prepare(settings, SERVER, 3000).plan.to_dict() == prepared.plan.to_dict()
@@ -38,11 +38,11 @@ def test_the_least_simulated_cost_wins_if_it_is_clear(monkeypatch):
     assert "balanced: 5, more for sums: 4" in clear.reasons[1]
     costs[2, "balanced"] = 8.99
     close = choose(lambda steps, split: (steps, split), 100)
-    assert (close.lloyd_steps, close.split) == (DEFAULT_STEPS, "balanced")
+    assert (close.lloyd_steps, close.split) == (REFINED.default_steps, "balanced")
 
 
 def test_splits_are_whole_budgets():
-    for shares in SPLITS.values():
+    for shares in REFINED.splits.values():
         assert sum(shares.values()) == pytest.approx(1.0)
 
 

@@ -4,14 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feddp_kmeans.algorithm import prepare
+from feddp_kmeans.algorithm import prepare, settings
 from feddp_kmeans.algorithm.methods import paper, refined
-from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation import adder, local, run
+from feddp_kmeans.federation import adder, run
 from feddp_kmeans.privacy import accounting, entry, ledger, mechanism, noise, plan
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
-from feddp_kmeans.silos import batches
+from feddp_kmeans.silos import batched
 from feddp_kmeans.statistics import arithmetic, fixed_point
 from feddp_kmeans.statistics import paper_sums as paper_statistics
 from feddp_kmeans.statistics import residual_sums as refined_statistics
@@ -124,13 +123,9 @@ def composition_that_forgets_steps(patch):
 
 @planted("sampled points", "books", "a second accountant finds no more")
 def amplification_claimed_for_points(patch):
-    patch.setattr(Settings, "__post_init__", lambda self: None)
-    patch.setattr(prepare, "calibrated_plan", lambda unit, *rest, **more: replace(client_plan(*rest, **more), unit=unit))
+    for module in (settings, plan):
+        patch.setattr(module, "check_sampling", lambda *_: None)
     patch.setattr(Statistic, "whole_clients", True)
-
-
-def client_plan(*rest, **more):
-    return plan.calibrated_plan(prepare.PrivacyUnit.CLIENT, *rest, **more)
 
 
 # Sensitivities and clipping.
@@ -185,7 +180,7 @@ def a_client_is_bounded_in_pieces(patch):
     def whole(self, cohort):
         return (ClientBatch(b.points, np.arange(b.n_points + 1)) for b in self.points())
 
-    patch.setattr(batches.SourceClients, "whole", whole)
+    patch.setattr(batched.SourceSilo, "whole", whole)
 
 
 @planted("paper point", "sums", SENSITIVITY)
@@ -378,13 +373,13 @@ def an_error_that_tells_of_empty_clusters(patch):
 @planted("paper point", "books", "the outcome follows from the releases alone")
 def exact_counts_beside_the_noisy_ones(patch):
     stash = []
-    honest = local.exact_sum
+    honest = batched.BatchedSilo.exact_sum
 
-    def exact_sum(clients, query, cohort=None):
-        stash.append(honest(clients, query, cohort))
+    def exact_sum(self, query, cohort=None):
+        stash.append(honest(self, query, cohort))
         return stash[-1].copy()
 
-    patch.setattr(local, "exact_sum", exact_sum)
+    patch.setattr(batched.BatchedSilo, "exact_sum", exact_sum)
     divide = paper.centers_from_sums
     patch.setattr(paper, "centers_from_sums", lambda *given: divide(*given) + 1e-12 * stash.pop(0).sum() * len(stash))
 

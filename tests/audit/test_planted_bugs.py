@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 
-from feddp_kmeans.algorithm import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import Case
@@ -37,12 +36,6 @@ CASES = {
     "sampled points": lambda: Case(Settings(2, 2.0, method="paper", lloyd_steps=0, sampling_rate=0.1), seed=9),
 }
 WHOLE_RUNS = 30
-
-
-@pytest.fixture(autouse=True)
-def _no_remembered_plans(monkeypatch):
-    """A plan that is remembered from before a bug was planted would hide it."""
-    monkeypatch.setattr(prepare, "_PREPARED", {})
 
 
 def findings(case, part, runs):

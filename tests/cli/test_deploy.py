@@ -82,6 +82,7 @@ def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
     [
         ([], Policy(PrivacyUnit.POINT, 2.0, min_sites=2)),
         (["--unit", "client", "--delta", "1e-7"], Policy(PrivacyUnit.CLIENT, 2.0, 1e-7, min_sites=2)),
+        (["--limit-delta", "1e-7"], Policy(PrivacyUnit.POINT, 2.0, 1e-7, min_sites=2)),
         (["--colluders", 3, "--confirmed"], Policy(PrivacyUnit.POINT, 2.0, min_sites=2, colluders=3, confirmed=True)),
         (["--min-sites", 5, "--threshold", 4], Policy(PrivacyUnit.POINT, 2.0, min_sites=5, threshold=4)),
         (["--allow-aggregator"], Policy(PrivacyUnit.POINT, 2.0, min_sites=2, allow_aggregator=True)),
@@ -89,7 +90,7 @@ def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
 )
 def test_a_site_insists_on_what_its_options_say(feddp, tmp_path, monkeypatch, asked, policy):
     stayed = []
-    monkeypatch.setattr(join, "join", lambda connection, handle, tell: stayed.append(handle.__self__))
+    monkeypatch.setattr(join, "join", lambda connection, handle: stayed.append(handle.__self__))
     (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,4\n")
     status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2, "--odometer", "books.jsonl", *asked)
     assert status == 0, said

@@ -7,7 +7,7 @@ import pytest
 
 from feddp_kmeans.cli.evaluate import nonprivate_evaluation
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.report.finished_run import Run
+from feddp_kmeans.report.finished_run import FinishedRun
 from tests.cli.command import feddp
 
 
@@ -42,7 +42,7 @@ def test_one_table_with_a_client_column(folder):
 
 
 def test_sizes_and_costs_by_hand(folder):
-    run = Run(np.array([[0.0, 0.0], [10.0, 0.0]]), ("a", "b"), None)
+    run = FinishedRun(np.array([[0.0, 0.0], [10.0, 0.0]]), ("a", "b"), None)
     made = nonprivate_evaluation(run, sorted((folder / "clients").iterdir()))
     assert made.sizes.tolist() == [2, 2]
     assert (made.cost, made.one_center_cost) == pytest.approx((1, 26))

@@ -99,8 +99,8 @@ def test_a_mixed_run_labels_mixed_tables(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "run must be a folder with a readable result.json"),
-        ("[]", "must hold centers and columns"),
+        ("", "must hold a result of feddp fit: JSON must be readable"),
+        ("[]", "must hold a result of feddp fit, got a list"),
         ('{"centers": [[1]], "columns": [1]}', "columns of result.json must be a list of names"),
         ('{"centers": [[1, 2]], "columns": ["a"]}', "centers of result.json must be rows of 1 finite numbers"),
         ('{"centers": [[NaN]], "columns": ["a"]}', "JSON must hold numbers that are one, got NaN"),

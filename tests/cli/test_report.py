@@ -33,7 +33,7 @@ def test_a_folder_or_the_file_and_another_place(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "must be JSON"),
+        ("{", "must hold a result of feddp fit: JSON must be readable"),
         ("[]", "got a list"),
         ('{"version": "1"}', "got one without 'method'"),
         (None, "must be a folder with a result"),

@@ -170,13 +170,6 @@ def test_a_query_that_its_release_does_not_cover_is_booked_and_refused(federatio
     assert [row["release"] for row in opened.ledger.rows()] == ["r"]
 
 
-def test_points_are_not_sampled_with_their_clients():
-    plan = replace(planned(), sampling_rate=0.5)
-    opened = InMemoryFederation(CLIENTS).open(plan)
-    with pytest.raises(FedDPError, match=r"sampling_rate must be 1 for the statistic 'cluster-sums' of points, got 0\.5"):
-        opened.noisy_sum(CLUSTER_SUMS, plan["r"], **SUMS)
-
-
 def test_a_federation_opens_runs_and_a_run_has_one_verb():
     public = {name for name in vars(Federation) if not name.startswith("_")}
     assert public == {"books", "dimension", "n_clients", "open", "run_id"}

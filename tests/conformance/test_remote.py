@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from feddp_kmeans.algorithm.clustering import run
-from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.network.terms import Trust
@@ -36,7 +36,7 @@ def test_without_noise_the_bits_are_the_same(tmp_path, trust, unit, method):
 
 @pytest.mark.parametrize("trust", MODES)
 def test_without_server_data_the_bits_are_the_same(tmp_path, trust):
-    prepared = prepare_serverless(Settings(2, math.inf, privacy_unit="client"), 4, len(CLIENTS))
+    prepared = prepare(Settings(2, math.inf, privacy_unit="client"), None, len(CLIENTS), 4)
     federation, _ = loopback.federation(CLIENTS, tmp_path, trust=trust, site={"unit": PrivacyUnit.CLIENT})
     expected = run(InMemoryFederation(CLIENTS), prepared, seed=3)
     assert np.array_equal(run(federation, prepared, seed=3).centers, expected.centers)

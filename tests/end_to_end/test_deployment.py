@@ -112,7 +112,7 @@ def refusal(machines, key):
     """Return what a node with this key is told, at its first try."""
     kit = read_kit(machines.folder / "kit")
     with pytest.raises(FedDPError) as refused:
-        stay(Connection(kit.address, kit.authority, key), bytes, lambda _: None, patience=0)
+        stay(Connection(kit.address, kit.authority, key), bytes, patience=0)
     return str(refused.value)
 
 
@@ -123,7 +123,7 @@ def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes
     )  # fmt: skip
     for name in SITES:
         machines.start(name, "join", "kit", "--key", f"{name}/{name}.key", "--data", f"{name}/points.npy", "--limit", 10)
-    machines.wait_for("serve", "5 clients: aachen, berlin, celle, dresden, erfurt")
+    machines.wait_for("serve", "5 sites: aachen, berlin, celle, dresden, erfurt")
 
     stranger, _ = write_site_key(machines.folder, "stranger")
     for key in (stranger, machines.folder / "aachen" / "aachen.key"):

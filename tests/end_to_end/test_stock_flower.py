@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ pytest.importorskip("Crypto")
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.network.deployment.apps import APP_FOLDER
 from feddp_kmeans.network.deployment.children import free_port, is_healthy
-from feddp_kmeans.network.deployment.job import Job, opened
+from feddp_kmeans.network.deployment.run_request import RunRequest, opened
 from feddp_kmeans.network.deployment.site import Site
 from feddp_kmeans.network.flower import OFF
 
@@ -37,7 +37,7 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
     )
     np.save(tmp_path / "public.npy", means[rng.integers(3, size=60)] + 0.3 * rng.standard_normal((60, 4)))
     settings = Settings(3, 4.0, lloyd_steps=0)
-    opened(Job("run1", settings, str(tmp_path / "run"), "flwr run", str(tmp_path / "public.npy"), min_sites=2, trust="aggregator"))
+    opened(RunRequest("run1", settings, str(tmp_path / "run"), "flwr run", str(tmp_path / "public.npy"), min_sites=2, trust="aggregator"))
 
     running = [_start(environment, "flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", port)]
     try:
@@ -46,7 +46,7 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
             path = tmp_path / f"{name}.npy"
             np.save(path, means[rng.integers(3, size=500)] + 0.3 * rng.standard_normal((500, 4)))
             described = replace(site, name=name, data=str(path), state=str(tmp_path / name), odometer=str(tmp_path / f"{name}.jsonl"))
-            (tmp_path / f"{name}.json").write_text(described.to_json())
+            (tmp_path / f"{name}.json").write_text(json.dumps(asdict(described)))
             node = ["--insecure", "--superlink", f"127.0.0.1:{port}", "--host", "127.0.0.1", "--port", free_port()]
             running.append(_start(environment, "flower-supernode", *node, "--node-config", f'site="{tmp_path / f"{name}.json"}"'))
         config = f'job="{tmp_path / "run" / "job.json"}"'

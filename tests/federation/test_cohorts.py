@@ -21,8 +21,8 @@ from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos import batches
-from feddp_kmeans.silos.batches import SourceClients, exact_sum
-from feddp_kmeans.silos.memory import ArraySource, TableClients
+from feddp_kmeans.silos.batched import SourceSilo
+from feddp_kmeans.silos.memory import ArraySilo, ArraySource, TableSilo
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_COUNTS, CLIENT_CLUSTER_SUMS, CLIENT_PRESENCE, COUNT_STEPS, MEAN_STEPS
 from feddp_kmeans.statistics.query import Query
@@ -60,11 +60,13 @@ def listed(points, folder):
 
 
 def listed_afresh(points, folder):
-    return LocalFederation(SourceClients([ArraySource(rows) for rows in points]))
+    return LocalFederation(SourceSilo([ArraySource(rows) for rows in points]))
 
 
 def table_afresh(points, folder):
-    return LocalFederation(TableClients(np.concatenate(points), np.cumsum([0, *(len(rows) for rows in points)])))
+    silo = TableSilo(np.concatenate(points), np.cumsum([0, *(len(rows) for rows in points)]))
+    silo.in_memory = False  # so that no batch is kept
+    return LocalFederation(silo)
 
 
 def sparsely(points, folder):
@@ -100,10 +102,9 @@ def remote(points, folder):
 
 def on_cluster(points, folder):
     delayed = pytest.importorskip("dask").delayed
-    from feddp_kmeans.federation.dask_clients import ClusterFederation
-    from feddp_kmeans.silos.dask_silo import ClusterData
+    from feddp_kmeans.silos.dask_silo import DaskSilo
 
-    return ClusterFederation(ClusterData([delayed(rows) for rows in points], ("a",)))
+    return LocalFederation(DaskSilo([delayed(rows) for rows in points], ("a",)))
 
 
 FEDERATIONS = [listed, listed_afresh, table_afresh, sparsely, by_groups, by_offsets, in_files, recorded, remote, on_cluster]
@@ -220,15 +221,15 @@ def test_the_sum_over_a_cohort_is_that_over_its_clients_alone(values, seed, monk
     shuffle = rng.permutation(len(owners))
     starts = np.searchsorted(owners, np.arange(41))
     order = np.argsort(owners[shuffle], kind="stable")
-    held = [SourceClients([ArraySource(rows) for rows in points]), TableClients(np.concatenate(points), starts)]
-    held.append(TableClients(np.concatenate(points)[shuffle], starts, order))
+    held = [SourceSilo([ArraySource(rows) for rows in points]), TableSilo(np.concatenate(points), starts)]
+    held.append(TableSilo(np.concatenate(points)[shuffle], starts, order))
     cohort = rng.random(40) < 0.4
-    chosen = SourceClients([ArraySource(rows) for rows, taken in zip(points, cohort, strict=True) if taken])
+    chosen = SourceSilo([ArraySource(rows) for rows, taken in zip(points, cohort, strict=True) if taken])
     where = {"center": np.zeros(1), "radius": 3.0, "centers": np.array([[-9e3], [9e3]])}
     for statistic, public in ((CLIENT_SIZES, {}), (CLIENT_CLUSTER_SUMS, where | {"bound": 2.0}), (CLIENT_PRESENCE, where | {"bound": 1.0})):
-        expected = exact_sum(chosen, Query(statistic, public, chosen.dimension))
+        expected = chosen.exact_sum(Query(statistic, public, chosen.dimension))
         for clients in held:
-            assert np.array_equal(exact_sum(clients, Query(statistic, public, clients.dimension), cohort), expected)
+            assert np.array_equal(clients.exact_sum(Query(statistic, public, clients.dimension), cohort), expected)
 
 
 def test_a_site_that_is_away_is_replaced_by_nobody(tmp_path):
@@ -291,10 +292,10 @@ def test_a_client_without_data_adds_zero_to_every_statistic(statistic, public, r
     nobody = np.empty((0, DIMENSION))
     gone = [np.full((2, DIMENSION), np.nan)]  # rows that are left out are no data
     query = Query(statistic, public, clients[0].shape[1])
-    expected = exact_sum(InMemoryFederation(clients)._clients, query)
+    expected = ArraySilo(clients).exact_sum(query)
     for more in ([nobody, *clients], [*clients[:1], nobody, *clients[1:], nobody], [*clients, *gone]):
-        assert np.array_equal(exact_sum(InMemoryFederation(more)._clients, query), expected)
+        assert np.array_equal(ArraySilo(more).exact_sum(query), expected)
     offsets = np.cumsum([0, 0, 3, 0, 40, 1, 0])
-    table = InMemoryFederation.from_offsets(np.concatenate(clients), offsets)
+    table = TableSilo.from_offsets(np.concatenate(clients), offsets)
     assert table.n_clients == 6
-    assert np.array_equal(exact_sum(table._clients, query), expected)
+    assert np.array_equal(table.exact_sum(query), expected)

@@ -7,20 +7,19 @@ import pytest
 from scipy import sparse
 
 from feddp_kmeans.algorithm.clustering import run
-from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation import in_memory
 from feddp_kmeans.federation.adder import Asked
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.silos import batches
+from feddp_kmeans.silos import batched, batches
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_SUMS, MEAN_STEPS, OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Query
 
 
 def batches_of(clients, *, whole_clients=True):
-    made = InMemoryFederation(clients)._clients
+    made = InMemoryFederation(clients)._silo
     return list(made.whole(None) if whole_clients else made.points())
 
 
@@ -87,7 +86,7 @@ def test_a_million_clients_are_one_array_and_their_offsets():
     offsets = np.arange(0, 2_000_001, 2)
     federation = InMemoryFederation.from_offsets(np.ones((2_000_000, 1), dtype=np.float32), offsets)
     assert federation.n_clients == 1_000_000
-    found = list(federation._clients.whole(None))
+    found = list(federation._silo.whole(None))
     assert sum(b.n_clients for b in found) == 1_000_000
     assert len(found) == 8  # 131,072 clients of two numbers in 2**18
     assert {b.points.dtype for b in found} == {np.dtype(np.float32)}
@@ -96,7 +95,7 @@ def test_a_million_clients_are_one_array_and_their_offsets():
 @pytest.mark.parametrize("kept", [[True, False, True, True], [False] * 4])
 def test_a_cohort_of_a_table_is_that_of_a_list(kept):
     clients = [np.full((size, 2), float(size)) for size in (3, 1, 0, 2)]
-    table = InMemoryFederation.from_offsets(np.concatenate(clients), [0, 3, 4, 4, 6])._clients
+    table = InMemoryFederation.from_offsets(np.concatenate(clients), [0, 3, 4, 4, 6])._silo
     (found,) = table.whole(np.array(kept))
     chosen = [client for client, taken in zip(clients, kept, strict=True) if taken]
     assert found.points.tolist() == [row for client in chosen for row in client.tolist()]
@@ -106,7 +105,7 @@ def test_a_cohort_of_a_table_is_that_of_a_list(kept):
 def test_arrays_are_not_copied():
     points = np.ones((1000, 10))
     for federation in (InMemoryFederation([points]), InMemoryFederation.from_groups(points, np.arange(1000) // 10)):
-        for batch in (*federation._clients.points(), *federation._clients.whole(None)):
+        for batch in (*federation._silo.points(), *federation._silo.whole(None)):
             assert np.shares_memory(batch.points, points)
 
 
@@ -134,7 +133,7 @@ def test_finite_numbers_whose_sum_is_not_are_kept():
 )
 def test_groups_are_clients_in_the_order_of_their_labels(groups, sizes):
     points = np.arange(8.0).reshape(4, 2)
-    (batch,) = InMemoryFederation.from_groups(points, groups)._clients.whole(None)
+    (batch,) = InMemoryFederation.from_groups(points, groups)._silo.whole(None)
     assert batch.sizes.tolist() == sizes
     order = np.argsort(np.asarray(groups), kind="stable")
     assert batch.points.tolist() == points[order].tolist()
@@ -175,7 +174,7 @@ def test_points_in_memory_are_encoded_once_a_run(rng, monkeypatch, unit):
     clients = [rng.standard_normal((n, 3)) for n in (40, 7, 0, 200)]
     prepared = prepare(Settings(2, 1.0, method="paper", privacy_unit=unit, client_size=60), rng.standard_normal((40, 3)), 4)
     once, numbers = counted_run(InMemoryFederation(clients), prepared, monkeypatch)
-    monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 0)
+    monkeypatch.setattr(batched, "_KEPT_NUMBERS", 0)
     again, more = counted_run(InMemoryFederation(clients), prepared, monkeypatch)
     server = 40 * 3
     assert numbers - server <= 247 * 3 < more - server
@@ -186,9 +185,9 @@ def test_points_in_memory_are_encoded_once_a_run(rng, monkeypatch, unit):
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_what_is_kept_changes_nothing_where_the_ball_moves(rng, monkeypatch, unit, dimension):
     clients = [rng.standard_normal((n, dimension)) + 9 for n in (40, 7, 0, 200)]
-    prepared = prepare_serverless(Settings(2, 50.0, privacy_unit=unit), dimension, 4)
+    prepared = prepare(Settings(2, 50.0, privacy_unit=unit), None, 4, dimension)
     kept = run(InMemoryFederation(clients), prepared, seed=1)
-    monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 0)
+    monkeypatch.setattr(batched, "_KEPT_NUMBERS", 0)
     fresh = run(InMemoryFederation(clients), prepared, seed=1)
     assert np.array_equal(kept.centers, fresh.centers)
     assert np.array_equal(kept.counts, fresh.counts)
@@ -200,7 +199,7 @@ def test_what_is_kept_is_nobody_elses_cohort(rng, monkeypatch, method):
     asked = Settings(2, math.inf, method=method, privacy_unit="client", client_size=5, sampling_rate=0.3, lloyd_steps=2)
     prepared = prepare(asked, rng.standard_normal((40, 3)), 40)
     kept = run(InMemoryFederation(clients), prepared, seed=1).centers
-    monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 0)
+    monkeypatch.setattr(batched, "_KEPT_NUMBERS", 0)
     assert np.array_equal(kept, run(InMemoryFederation(clients), prepared, seed=1).centers)
 
 

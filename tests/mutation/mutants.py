@@ -257,11 +257,15 @@ MUTANTS = [
             'self._streams.__class__(1 if self._streams._seed is not None else None).stream("noise"))',
         ),
         ("no noise", "return release.noisy(total, self._streams.stream(release.name))", "return release.from_steps(total)"),
-        ("points of the last run", "self._forget()\n        super().begin", "super().begin"),
     ),
     *_in(
-        "batches.py",
+        "batched.py",
         FEDERATION,
+        (
+            "points of the last run",
+            "copied = copy(self)\n        copied.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None",
+            "copied = self\n        self.kept = self.kept or {}",
+        ),
         ("rows that are not numbers", "copied = points[np.flatnonzero(finite)]", "copied = points"),
         ("rows dropped, sizes kept", "sizes = np.bincount(owners[finite], minlength=len(sizes))", "sizes = sizes * 1"),
     ),
@@ -442,8 +446,8 @@ MUTANTS = [
         ("tests/federation/test_local.py", "tests/federation", "tests/audit"),
         (
             "a cohort that is kept",
-            'return self._once("whole", lambda: self._clients.whole(None)) if cohort is None else self._clients.whole(cohort)',
-            'return self._once("whole", lambda: self._clients.whole(cohort))',
+            'return self.whole(cohort) if cohort is not None else self._once("whole", lambda: self.whole(None))',
+            'return self._once("whole", lambda: self.whole(cohort))',
         ),
         (
             "rows that are not numbers in sparse tables",
@@ -452,8 +456,8 @@ MUTANTS = [
         ),
         (
             "a client in two batches",
-            "return _gathered((as_floats(source.read()) for source in chosen), batch_rows(self.dimension))",
-            "pieces = (p for s in chosen for p in _parts(as_floats(s.read()), 256))\n        return _gathered(pieces, 256)",
+            "return gathered((as_floats(source.read()) for source in chosen), batch_rows(self.dimension))",
+            "pieces = (p for s in chosen for p in parts(as_floats(s.read()), 256))\n        return gathered(pieces, 256)",
         ),
     ),
     *_in(
@@ -466,21 +470,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "dask_clients.py",
-        ("tests/test_raw_points.py", "tests/silos/test_dask_silo.py"),
+        "dask_silo.py",
+        ("tests/silos/test_dask_silo.py",),
         (
             "all partitions in every cohort",
-            "zip(self._data.partitions, taken, strict=True) if chosen]",
-            "zip(self._data.partitions, taken, strict=True)]",
-        ),
-    ),
-    *_in(
-        "torch_clients.py",
-        ("tests/test_raw_points.py", "tests/silos/gpu"),
-        (
-            "torch: no noise",
-            "return release.noisy(total.cpu().numpy(), self._streams.stream(release.name))",
-            "return total.cpu().numpy() * release.grid",
+            "zip(self._partitions, cohort, strict=True) if taken]",
+            "zip(self._partitions, cohort, strict=True)]",
         ),
     ),
     *_in(
@@ -906,26 +901,17 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "local.py",
+        "batched.py",
         ("tests/federation/test_cohorts.py",),
         (
             "everybody in every cohort",
-            "clients.whole(cohort) if query.statistic.whole_clients",
-            "clients.whole(None) if query.statistic.whole_clients",
+            "return self.whole(cohort) if cohort is not None else",
+            "return self.whole(None) if cohort is not None else",
         ),
     ),
     *_in(
-        "dask_clients.py",
-        ("tests/silos/test_dask_silo.py", "tests/test_raw_points.py"),
-        (
-            "a cluster without noise",
-            "return release.noisy(cluster_sum(parts, query), self._streams.stream(release.name))",
-            "return cluster_sum(parts, query) * release.grid",
-        ),
-    ),
-    *_in(
-        "torch_clients.py",
-        ("tests/silos/gpu/test_federation.py",),
+        "torch_silo.py",
+        ("tests/silos/gpu/test_torch_silo.py",),
         ("torch: a client is a point", "if query.statistic.whole_clients:", "if False:"),
     ),
     *_in(
@@ -950,8 +936,8 @@ MUTANTS = [
         ("shares for all but the colluders too", "stream, terms.shares)", "stream, terms.threshold)"),
         (
             "sources are clients of their own",
-            "return exact_sum(SourceClients([_Joined(self.sources)]), query)",
-            "return exact_sum(SourceClients(self.sources), query)",
+            "total = self._data().as_one_client().exact_sum(query)",
+            "total = self._data().exact_sum(query)",
         ),
     ),
     *_in(
@@ -1116,8 +1102,8 @@ MUTANTS = [
         ("tests/federation/test_cohorts.py", "tests/federation/test_local.py", "tests/silos/test_batches.py"),
         (
             "kept clients in every cohort",
-            "lambda: self._clients.whole(None)) if cohort is None else self._clients.whole(cohort)",
-            "lambda: self._clients.whole(None))",
+            'return self.whole(cohort) if cohort is not None else self._once("whole", lambda: self.whole(None))',
+            'return self._once("whole", lambda: self.whole(None))',
         ),
         (
             "sources in every cohort",

@@ -6,14 +6,14 @@ from dataclasses import fields
 
 import numpy as np
 
-from feddp_kmeans.network.participant import Participant, SiteData
+from feddp_kmeans.network.participant import Participant
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.terms import Policy, Trust
 from feddp_kmeans.network.transport import Lost
 from feddp_kmeans.network.wire import unpack
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.silos.memory import ArraySource
+from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
 
 
@@ -58,7 +58,7 @@ def participant(name, points, folder, **more):
         "odometer": Odometer(folder / f"{name}.jsonl"),
         "state": folder / name,
     }
-    return Participant(name, lambda: SiteData([ArraySource(points)], columns), **given | more)
+    return Participant(name, lambda: ArraySilo([points], columns), **given | more)
 
 
 def federation(clients, folder, *, trust=Trust.SECURE_SUM, fault=lambda *_: None, site=None, **more):

@@ -90,7 +90,7 @@ def test_a_client_that_claims_to_be_many_counts_as_one(tmp_path, method):
         assert np.array_equal(found.centers, run(InMemoryFederation(HONEST), prepared, seed=0).centers)
 
 
-def test_an_answer_that_is_long_in_one_norm_alone_is_left_out(tmp_path):
+def test_an_answer_that_is_long_in_one_norm_alone_is_left_out(tmp_path, server_log):
     prepared = open_plan("client", method="paper")
     release = prepared.plan["weights"]
 
@@ -103,10 +103,8 @@ def test_an_answer_that_is_long_in_one_norm_alone_is_left_out(tmp_path):
         return answer(told, spread)
 
     federation = federation_with_a_liar(tmp_path, lie, "client")
-    told = []
-    federation.sites._tell = told.append
     run(federation, prepared, seed=0)
-    assert any(line.startswith("weights: 5 of 6 clients; site02 is missing: sent more than one client may") for line in told)
+    assert any(line.startswith("weights: 5 of 6 sites; site02 is missing: sent more than one client may") for line in server_log())
 
 
 @pytest.mark.parametrize("unit", ["point", "client"])
@@ -207,13 +205,12 @@ def test_a_replayed_request_is_answered_once(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[2J", "x" * 201])
-def test_a_client_whose_name_could_fool_a_reader_is_left_out(tmp_path, name):
+def test_a_client_whose_name_could_fool_a_reader_is_left_out(tmp_path, name, server_log):
     federation, transport = loopback.federation(CLIENTS, tmp_path, trust=Trust.AGGREGATOR)
     transport.participants[9] = loopback.participant("late", CLIENTS[0], tmp_path)
     transport.participants[9].name = name
-    told = []
     from feddp_kmeans.network.remote import RemoteFederation
 
-    again = RemoteFederation(transport, trust=Trust.AGGREGATOR, tell=told.append).connect()
+    again = RemoteFederation(transport, trust=Trust.AGGREGATOR).connect()
     assert again.n_clients == federation.n_clients == len(CLIENTS)
-    assert any("the name of a client must be 1 to 200 printable characters" in line for line in told)
+    assert any("the name of a site must be 1 to 200 printable characters" in line for line in server_log())

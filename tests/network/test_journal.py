@@ -172,7 +172,7 @@ def test_sites_that_come_back_finish_what_was_pending(tmp_path):
     sites = Sites(tmp_path)
     lost = {("mask", "site04"), ("unmask", "site00"), ("unmask", "site01")}
     sites.transport.fault = lambda name, kind, _: "before" if (kind, name) in lost else None
-    with pytest.raises(FedDPError, match="must have the answers of at least 4 clients, got 2"):
+    with pytest.raises(FedDPError, match="must have the answers of at least 4 sites, got 2"):
         sites.serve()
     sites.transport.fault = lambda *_: None
     sites.transport.absent = {1}

@@ -12,7 +12,7 @@ from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
-from feddp_kmeans.network.participant import PUBLIC, SiteData
+from feddp_kmeans.network.participant import PUBLIC
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.run_state import RunStates
 from feddp_kmeans.network.secure_sum.identity import new_identity
@@ -20,7 +20,7 @@ from feddp_kmeans.network.terms import Terms, Trust
 from feddp_kmeans.network.wire import pack, unpack
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.silos.memory import ArraySource
+from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.paper_sums import CLUSTER_COUNTS, CLUSTER_SUMS
 from feddp_kmeans.statistics.query import Query, query_digest
@@ -39,9 +39,8 @@ class Talk:
     """A server that says what it likes to one client."""
 
     def __init__(self, folder, plan=PLAN, trust=Trust.AGGREGATOR, run="r1", threshold=1, **site):
-        self.told = []
         self.folder = folder
-        self.site = {"unit": plan.unit, "epsilon": 1.0, "tell": self.told.append} | site
+        self.site = {"unit": plan.unit, "epsilon": 1.0} | site
         self.terms = Terms(run, plan, trust, secure=True, threshold=threshold, colluders=0)
         self.start()
 
@@ -69,13 +68,13 @@ def refused(reply, match):
     assert match in reply.fields["reason"]
 
 
-def test_a_client_answers_what_it_agreed_to(tmp_path):
+def test_a_client_answers_what_it_agreed_to(tmp_path, site_log):
     talk = Talk(tmp_path)
     assert talk.agree().kind == "agreed"
     reply = talk.query()
     assert reply.kind == "summed"
     assert reply.fields["values"].shape == (6,)
-    assert talk.told[0].startswith("agreed to run r1: epsilon 1, delta 1e-06, protects each point, aggregator; releases: outer product")
+    assert site_log()[0].startswith("agreed to run r1: epsilon 1, delta 1e-06, protects each point, aggregator; releases: outer product")
 
 
 def test_nothing_is_answered_before_a_plan(tmp_path):
@@ -247,8 +246,8 @@ def test_two_requests_at_once_are_answered_one_after_the_other(tmp_path):
 def test_several_files_of_a_data_holder_are_one_client(statistic):
     public = next(public for case, public, *_ in CLIENT_CASES if case is statistic)
     rows = RNG.standard_normal((60, DIMENSION))
-    one, several = (SiteData([ArraySource(part) for part in parts], tuple("wxyz")) for parts in ([rows], np.split(rows, [10, 30])))
-    assert np.array_equal(*(data.total(Query(statistic, public, DIMENSION)) for data in (one, several)))
+    one, several = (ArraySilo(parts, tuple("wxyz")) for parts in ([rows], np.split(rows, [10, 30])))
+    assert np.array_equal(*(data.as_one_client().exact_sum(Query(statistic, public, DIMENSION)) for data in (one, several)))
 
 
 MARK = "Ada Lovelace"
@@ -271,13 +270,16 @@ class Breaking:
             raise self.error
         return self.given
 
-    def total(self, query):
+    def as_one_client(self):
+        return self
+
+    def exact_sum(self, query, cohort=None):
         raise self.error
 
 
 @pytest.mark.parametrize("kind", [ValueError, FedDPError, BudgetError, KeyError, OSError, RecursionError])
 @pytest.mark.parametrize("stage", ["opening", "columns", "adding up", "saving"])
-def test_once_the_data_are_touched_only_fixed_sentences_leave_and_the_log_quotes_nothing(tmp_path, kind, stage, monkeypatch):
+def test_once_the_data_are_touched_only_fixed_sentences_leave_and_the_log_quotes_nothing(tmp_path, kind, stage, monkeypatch, site_log):
     talk = Talk(tmp_path)
     talk.agree()
 
@@ -294,18 +296,20 @@ def test_once_the_data_are_touched_only_fixed_sentences_leave_and_the_log_quotes
     if stage in {"opening", "columns"}:
         reply = talk.ask("describe", nonce=b"1")
         assert (reply.kind, reply.fields["reason"]) == ("failed", "its data cannot be read; the reason is in its own log")
-    assert not any(MARK in line for line in talk.told)
-    assert any(line.startswith(f"failed at sum: {kind.__name__} in network/participant.py, line ") for line in talk.told)
+    assert not any(MARK in line for line in site_log())
+    assert any(line.startswith(f"failed at sum: {kind.__name__} in network/participant.py, line ") for line in site_log())
 
 
 @pytest.mark.parametrize("kind", [ValueError, FedDPError, BudgetError])
-def test_a_masked_sum_that_breaks_says_nothing_either(tmp_path, kind):
-    told = []
-    federation, transport = secure(tmp_path, site={"tell": told.append}, tell=told.append)
+def test_a_masked_sum_that_breaks_says_nothing_either(tmp_path, kind, server_log, site_log):
+    federation, transport = secure(tmp_path)
     transport.participants[2]._data = lambda: Breaking(quoting(kind))
     run(federation, OPEN, seed=0)
-    assert any("site01 is missing: it failed: its data or its program failed; the reason is in its own log" in line for line in told)
-    assert not any(MARK in line for line in told)
+    assert any(
+        "site01 is missing: it failed: its data or its program failed; the reason is in its own log" in line for line in server_log()
+    )
+    assert site_log()
+    assert not any(MARK in line for line in server_log() + site_log())
 
 
 def test_what_is_wrong_with_a_query_is_said_before_the_data_are_touched(tmp_path):
@@ -318,10 +322,10 @@ def test_what_is_wrong_with_a_query_is_said_before_the_data_are_touched(tmp_path
     refused(talk.query(number=1), "is planned 1 times")
 
 
-def test_a_kind_of_request_that_is_none_is_not_printed_as_it_came(tmp_path):
+def test_a_kind_of_request_that_is_none_is_not_printed_as_it_came(tmp_path, site_log):
     talk = Talk(tmp_path)
     talk.client.handle(pack("\x1b[2J"))
-    assert talk.told == ["refused a request: a request must be of a known kind, got '\\x1b[2J'."]
+    assert site_log() == ["refused a request: a request must be of a known kind, got '\\x1b[2J'."]
 
 
 def secure(tmp_path, fault=lambda *_: None, **more):
@@ -381,24 +385,23 @@ def transport_fields(transport):
     return turn | {"round": asked["round"], "survivors": names, "confirmations": {}}
 
 
-def test_a_neighbour_whose_key_is_unknown_is_refused(tmp_path):
+def test_a_neighbour_whose_key_is_unknown_is_refused(tmp_path, server_log):
     keys = {f"site{i:02d}": new_identity() for i in range(4)}
     roster = {name: key.public_key() for name, key in keys.items()}
     site = lambda name: {"identity": keys[name], "roster": roster}  # noqa: E731
-    told = []
-    federation, transport = secure(tmp_path, site=site, tell=told.append)
+    federation, transport = secure(tmp_path, site=site)
     stolen = transport.participants[4]
     stolen._identity = new_identity()
-    with pytest.raises(FedDPError, match="the shares of keys must have the answers of at least 3 clients, got 0"):
+    with pytest.raises(FedDPError, match="the shares of keys must have the answers of at least 3 sites, got 0"):
         run(federation, OPEN, seed=0)
-    assert any("the advert of 'site03' must be signed with the key of the roster" in line for line in told)
+    assert any("the advert of 'site03' must be signed with the key of the roster" in line for line in server_log())
 
 
 def test_a_seed_is_only_for_those_who_allow_a_simulation(tmp_path):
-    federation, _ = secure(tmp_path, site={"allow_simulation": False})
+    federation, transport = secure(tmp_path, site={"allow_simulation": False})
     with pytest.raises(FedDPError, match="noise must be cryptographic, got a run with a known seed"):
         run(federation, prepare(Settings(2, 1.0), SERVER, 4), seed=0)
-    assert run(RemoteFederation(federation._transport).connect(), prepare(Settings(2, 1.0), SERVER, 4)).privacy.secure
+    assert run(RemoteFederation(transport).connect(), prepare(Settings(2, 1.0), SERVER, 4)).privacy.secure
 
 
 def test_secrets_are_readable_by_their_owner_alone(tmp_path):

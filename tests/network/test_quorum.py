@@ -11,8 +11,7 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.network.deployment.site import Site
-from feddp_kmeans.network.quorum import assumed_colluders, default_threshold, safe_threshold
-from feddp_kmeans.network.terms import Policy
+from feddp_kmeans.network.terms import Policy, assumed_colluders, default_threshold, safe_threshold
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.network import loopback

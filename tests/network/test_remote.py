@@ -46,15 +46,14 @@ def test_a_client_that_is_lost_in_a_stage_is_missing_and_the_rest_is_exact(tmp_p
 
 
 @pytest.mark.parametrize(("trust", "kind"), [(trust, kind) for trust in MODES for kind in STAGES[trust]])
-def test_below_the_threshold_nothing_is_released_and_the_round_is_booked(tmp_path, trust, kind):
-    told = []
+def test_below_the_threshold_nothing_is_released_and_the_round_is_booked(tmp_path, trust, kind, server_log):
     names = ["site00", "site03"]
-    federation, _ = loopback.federation(CLIENTS, tmp_path, trust=trust, fault=lost([kind], names), tell=told.append, threshold=4)
-    with pytest.raises(FedDPError, match="must have the answers of at least 4 clients, got 3; nothing was released") as stopped:
+    federation, _ = loopback.federation(CLIENTS, tmp_path, trust=trust, fault=lost([kind], names), threshold=4)
+    with pytest.raises(FedDPError, match="must have the answers of at least 4 sites, got 3; nothing was released") as stopped:
         carry_out(opened := federation.open(OPEN.plan, 0), OPEN)
     assert "site00 is missing: it did not answer in time; site03 is missing" in str(stopped.value)
     assert [row["release"] for row in opened.ledger.rows()] == ["outer product"]
-    assert any("3 of 5 clients" in line for line in told)
+    assert any("3 of 5 sites" in line for line in server_log())
 
 
 @pytest.mark.parametrize("trust", MODES)
@@ -67,9 +66,8 @@ def test_a_client_that_comes_back_is_in_the_next_sum(tmp_path, trust):
 
 
 @pytest.mark.parametrize("trust", MODES)
-def test_a_client_that_comes_back_as_another_node_is_known_again(tmp_path, trust):
-    told = []
-    federation, transport = loopback.federation(CLIENTS, tmp_path, trust=trust, tell=told.append)
+def test_a_client_that_comes_back_as_another_node_is_known_again(tmp_path, trust, server_log):
+    federation, transport = loopback.federation(CLIENTS, tmp_path, trust=trust)
 
     def restart(name, kind, turn):
         if turn == 2 and 7 not in transport.participants:
@@ -78,36 +76,34 @@ def test_a_client_that_comes_back_as_another_node_is_known_again(tmp_path, trust
 
     transport.fault = restart
     run(federation, OPEN, seed=0)
-    assert "site01 is back" in told
+    assert "site01 is back" in server_log()
 
 
-def test_a_second_node_of_a_data_holder_and_a_stranger_are_left_out(tmp_path):
-    told = []
+def test_a_second_node_of_a_data_holder_and_a_stranger_are_left_out(tmp_path, server_log):
     _, transport = loopback.federation(CLIENTS[:3], tmp_path)
     twin = loopback.participant("site00", CLIENTS[0], tmp_path)
     transport.participants[8] = twin
-    other = RemoteFederation(transport, tell=told.append).connect()
+    other = RemoteFederation(transport).connect()
     assert other.n_clients == 3
-    assert "a second node of site00 is left out: one data holder counts once" in told
+    assert "a second node of site00 is left out: one data holder counts once" in server_log()
     transport.participants[9] = loopback.participant("late", CLIENTS[4], tmp_path)
     run(other, OPEN, seed=0)
-    assert any(line.startswith("late is left out") for line in told)
+    assert any(line.startswith("late is left out") for line in server_log())
 
 
-def test_other_columns_and_broken_data_are_left_out_and_the_data_are_not_quoted(tmp_path):
+def test_other_columns_and_broken_data_are_left_out_and_the_data_are_not_quoted(tmp_path, server_log):
     def broken():
         raise FedDPError("column 'name' of patients.csv must be numeric, got 'Ada Lovelace'.")
 
-    told = []
     _, transport = loopback.federation(CLIENTS, tmp_path)
     transport.participants[8] = loopback.participant("wide", np.ones((3, 7)), tmp_path)
     transport.participants[9] = loopback.participant("broken", CLIENTS[0], tmp_path)
     transport.participants[9]._data = broken
-    again = RemoteFederation(transport, tell=told.append).connect()
+    again = RemoteFederation(transport).connect()
     assert again.n_clients == 5
-    assert any(line.startswith("wide is left out: its columns are") for line in told)
-    assert any("its data cannot be read; the reason is in its own log" in line for line in told)
-    assert not any("Lovelace" in line for line in told)
+    assert any(line.startswith("wide is left out: its columns are") for line in server_log())
+    assert any("its data cannot be read; the reason is in its own log" in line for line in server_log())
+    assert not any("Lovelace" in line for line in server_log())
 
 
 @pytest.mark.parametrize(
@@ -185,7 +181,7 @@ def test_a_sum_that_was_opened_and_lost_without_a_journal_is_not_opened_again(tm
 
     prepared = prepare(Settings(2, 8.0, lloyd_steps=0), SERVER, len(CLIENTS))
     federation, transport = loopback.federation(CLIENTS, tmp_path, fault=stop, run="r1")
-    with pytest.raises(FedDPError, match="second moment must have the answers of at least 4 clients, got 0"):
+    with pytest.raises(FedDPError, match="second moment must have the answers of at least 4 sites, got 0"):
         run(RecordedFederation(federation, tmp_path / "record"), prepared)
     transport.fault = lambda *_: None
     again = RemoteFederation(transport, run="r1").connect()
@@ -194,10 +190,10 @@ def test_a_sum_that_was_opened_and_lost_without_a_journal_is_not_opened_again(tm
 
 
 @pytest.mark.parametrize(("trust", "kind"), [(Trust.AGGREGATOR, "sum"), (Trust.SECURE_SUM, "mask")])
-def test_an_answer_that_is_given_again_is_left_out(tmp_path, trust, kind):
-    told, first = [], {}
+def test_an_answer_that_is_given_again_is_left_out(tmp_path, trust, kind, server_log):
+    first = {}
     prepared = prepare(Settings(2, math.inf, method="paper", lloyd_steps=2), SERVER, len(CLIENTS))
-    federation, transport = loopback.federation(CLIENTS, tmp_path, trust=trust, tell=told.append)
+    federation, transport = loopback.federation(CLIENTS, tmp_path, trust=trust)
     honest = transport.exchange
 
     def exchange(requests, timeout, patient):
@@ -209,53 +205,55 @@ def test_an_answer_that_is_given_again_is_left_out(tmp_path, trust, kind):
 
     transport.exchange = exchange
     run(federation, prepared, seed=0)
-    again = {line.split(":")[0] for line in told if "site01 is missing: it answered an earlier request again" in line}
+    again = {line.split(":")[0] for line in server_log() if "site01 is missing: it answered an earlier request again" in line}
     assert again == {"lloyd sums 2", "lloyd counts 2"}
 
 
 @pytest.mark.parametrize("trust", MODES)
-def test_sizes_and_counts_of_messages_do_not_depend_on_the_data(tmp_path, trust):
+def test_sizes_and_counts_of_messages_and_log_lines_do_not_depend_on_the_data(tmp_path, trust, server_log, site_log, caplog):
     other = [np.zeros((1, 3)), np.ones((500, 3)) * 1e9, np.empty((0, 3)), CLIENTS[0] * -3, CLIENTS[1]]
-    seen, told = [], {"one": [], "other": []}
+    seen, told = [], []
     for name, clients in (("one", CLIENTS), ("other", other)):
-        federation, transport = loopback.federation(clients, tmp_path / name, trust=trust, tell=told[name].append)
+        federation, transport = loopback.federation(clients, tmp_path / name, trust=trust, run="r1")
         (tmp_path / name).mkdir()
         run(federation, OPEN, seed=0)
         seen.append(transport.lengths)
+        told.append((server_log(), site_log()))
+        caplog.clear()
     assert seen[0] == seen[1]
-    assert told["one"] == told["other"]
+    assert all(told[0])
+    assert told[0] == told[1]
 
 
 def signed(tmp_path, impostor=None, **more):
     keys = {f"site{i:02d}": new_identity() for i in range(5)}
     roster = {name: key.public_key() for name, key in keys.items()}
     shown = keys | ({impostor: new_identity()} if impostor else {})
-    told = []
     site = lambda name: {"identity": shown[name], "roster": roster}  # noqa: E731
-    federation, transport = loopback.federation(CLIENTS, tmp_path, site=site, roster=roster, tell=told.append, **more)
-    return federation, transport, told
+    federation, transport = loopback.federation(CLIENTS, tmp_path, site=site, roster=roster, **more)
+    return federation, transport
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
 @pytest.mark.parametrize("kinds", [(), ("mask",), ("confirm",), ("unmask",)])
 def test_clients_that_know_each_others_keys_add_up(tmp_path, confirmed, kinds):
-    federation, transport, _ = signed(tmp_path, confirmed=confirmed, fault=lost(kinds))
+    federation, transport = signed(tmp_path, confirmed=confirmed, fault=lost(kinds))
     found = run(federation, OPEN, seed=0)
     assert np.array_equal(found.centers, centers([c for i, c in enumerate(CLIENTS) if i != 1] if kinds == ("mask",) else CLIENTS))
     assert any(kind == "confirm" for _, kind, _ in transport.sent) is confirmed
 
 
-def test_a_node_without_the_key_of_its_name_is_left_out(tmp_path):
-    federation, _, told = signed(tmp_path, impostor="site02")
+def test_a_node_without_the_key_of_its_name_is_left_out(tmp_path, server_log):
+    federation, _ = signed(tmp_path, impostor="site02")
     assert federation.n_clients == 4
-    assert any("'site02' must show that it holds its key; it did not" in line for line in told)
+    assert any("'site02' must show that it holds its key; it did not" in line for line in server_log())
 
 
 def test_a_signature_that_was_made_for_another_meeting_is_left_out(tmp_path):
-    federation, transport, _ = signed(tmp_path)
+    federation, transport = signed(tmp_path)
     old = {node: one.handle(pack("describe", nonce=b"an earlier nonce")) for node, one in transport.participants.items()}
     transport.exchange = lambda requests, *_: {node: old[node] for node in requests}
-    with pytest.raises(FedDPError, match="clients must be at least one, got none whose data can be used"):
+    with pytest.raises(FedDPError, match="sites must be at least one, got none whose data can be used"):
         RemoteFederation(transport, roster=federation._roster).connect()
 
 
@@ -263,24 +261,23 @@ def test_a_name_that_is_not_on_the_roster_is_left_out(tmp_path):
     roster = {f"site{i:02d}": new_identity().public_key() for i in range(2)}
     _, transport = loopback.federation(CLIENTS[:1], tmp_path, site={"identity": new_identity()})
     transport.participants[1].name = "stranger"
-    with pytest.raises(FedDPError, match="clients must be at least one, got none whose data can be used"):
+    with pytest.raises(FedDPError, match="sites must be at least one, got none whose data can be used"):
         RemoteFederation(transport, roster=roster).connect()
 
 
-def test_the_server_tells_who_answered_and_what_is_spent(tmp_path):
-    told = []
+def test_the_server_tells_who_answered_and_what_is_spent(tmp_path, server_log):
     prepared = prepare(Settings(2, 1.0, lloyd_steps=0), SERVER, len(CLIENTS))
-    federation, _ = loopback.federation(CLIENTS, tmp_path, tell=told.append, fault=lost(["mask"], turns={4}))
+    federation, _ = loopback.federation(CLIENTS, tmp_path, fault=lost(["mask"], turns={4}))
     run(federation, prepared)
-    assert told[0] == "5 clients: site00, site01, site02, site03, site04"
-    assert "cells: 4 of 5 clients; site01 is missing: it did not answer in time" in told
-    spent = [float(line.split("epsilon ")[1].split(" of")[0]) for line in told if "releases made" in line]
+    assert server_log()[0] == "5 sites: site00, site01, site02, site03, site04"
+    assert "cells: 4 of 5 sites; site01 is missing: it did not answer in time" in server_log()
+    spent = [float(line.split("epsilon ")[1].split(" of")[0]) for line in server_log() if "releases made" in line]
     assert spent == sorted(spent)
     assert len(spent) == sum(r.times for r in prepared.plan.releases)
     assert 0.99 <= spent[-1] <= 1
 
 
-@pytest.mark.parametrize(("threshold", "message"), [(0, "threshold must be from 1 to the 5 clients, got 0"), (6, "got 6")])
+@pytest.mark.parametrize(("threshold", "message"), [(0, "threshold must be from 1 to the 5 sites, got 0"), (6, "got 6")])
 def test_a_threshold_that_cannot_be_met_is_refused(tmp_path, threshold, message):
     federation, _ = loopback.federation(CLIENTS, tmp_path, threshold=threshold)
     with pytest.raises(FedDPError, match=message):

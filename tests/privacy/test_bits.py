@@ -6,19 +6,17 @@ public steps, with low bits that are fair coins whatever the data, and noise tha
 """
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
 from feddp_kmeans.algorithm.clustering import run
-from feddp_kmeans.algorithm.prepare import prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import SeededStream
-from feddp_kmeans.silos.batches import exact_sum
 
 DRAWS = 1500
 LOW_BITS = 6
@@ -45,12 +43,12 @@ class Watched(InMemoryFederation):
 
     def _adder(self, run):
         self.seen = []
-        return _Watching(self._clients, self.seen)
+        return _Watching(self._silo.for_run(), self.seen)
 
 
 class _Watching(ExactAdder):
-    def __init__(self, clients, seen):
-        super().__init__(partial(exact_sum, clients))
+    def __init__(self, silo, seen):
+        super().__init__(silo.exact_sum)
         self.seen = seen
 
     def noisy_sum(self, asked):
@@ -62,7 +60,7 @@ class _Watching(ExactAdder):
 def prepared_for(name, epsilon=2.0):
     settings = Settings(2, epsilon, lloyd_steps=1, **CONFIGURATIONS[name])
     if name.startswith("no server"):
-        return prepare_serverless(settings, 2, len(CLIENTS))
+        return prepare(settings, None, len(CLIENTS), 2)
     return prepare(settings, SERVER, len(CLIENTS))
 
 

@@ -5,11 +5,11 @@ import pytest
 from scipy import sparse
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation import in_memory
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.silos import batches
-from feddp_kmeans.silos.batches import SourceClients, as_floats, exact_sum, sparse_rows
-from feddp_kmeans.silos.memory import ArraySource, TableClients
+from feddp_kmeans.silos import batched, batches
+from feddp_kmeans.silos.batched import SourceSilo
+from feddp_kmeans.silos.batches import as_floats, sparse_rows
+from feddp_kmeans.silos.memory import ArraySilo, ArraySource, TableSilo
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, MAX_DIMENSION
 from feddp_kmeans.statistics.norms import POINT_COUNT
@@ -27,7 +27,7 @@ def test_a_batch_of_sparse_rows_stays_exact_and_fits_memory(dimension):
 @pytest.mark.parametrize("whole", [True, False])
 def test_rows_without_numbers_count(sizes, whole, monkeypatch):
     monkeypatch.setattr(batches, "EXACT_ROWS", 500 if sizes[0] == 1 else EXACT_ROWS)
-    clients = SourceClients([ArraySource(sparse.csr_matrix((size, 3))) for size in sizes])
+    clients = SourceSilo([ArraySource(sparse.csr_matrix((size, 3))) for size in sizes])
     made = list(clients.whole(None) if whole else clients.points())
     assert sum(batch.n_points for batch in made) == sum(sizes)
     largest = max(sizes) if whole else 0  # a client is not taken apart where it is the unit
@@ -37,8 +37,8 @@ def test_rows_without_numbers_count(sizes, whole, monkeypatch):
 def test_clients_without_points_count_too():
     """Statistics of clients hold numbers for every client of a batch, empty or not."""
     empty = 1 << 19
-    table = TableClients(np.ones((2, 400)), np.concatenate([np.zeros(empty + 1, dtype=np.int64), [2]]))
-    listed = SourceClients([ArraySource(np.empty((0, 400)))] * 200_000)
+    table = TableSilo(np.ones((2, 400)), np.concatenate([np.zeros(empty + 1, dtype=np.int64), [2]]))
+    listed = SourceSilo([ArraySource(np.empty((0, 400)))] * 200_000)
     for clients, count in ((table, empty + 1), (listed, 200_000)):
         made = [batch.n_clients for batch in clients.whole(None)]
         assert sum(made) == count
@@ -48,20 +48,20 @@ def test_clients_without_points_count_too():
 def test_a_place_that_is_stored_twice_is_one_number():
     """Two finite numbers of one place may add up to an infinity: the row is left out, as it is where the rows are dense."""
     rows = sparse.csr_matrix(([1e308, 1e308, 1.0, 2.0], [0, 0, 1, 1], [0, 2, 4]), shape=(2, 2))
-    clients = SourceClients([ArraySource(rows)])
-    assert exact_sum(clients, Query(POINT_COUNT, {}, 2)).tolist() == [1]
+    clients = SourceSilo([ArraySource(rows)])
+    assert clients.exact_sum(Query(POINT_COUNT, {}, 2)).tolist() == [1]
     public = {"center": np.array([0.0, 3.0]), "radius": 1.0}
-    assert exact_sum(clients, Query(OUTER_PRODUCT, public, 2)).tolist() == [0, 0, 0]
+    assert clients.exact_sum(Query(OUTER_PRODUCT, public, 2)).tolist() == [0, 0, 0]
     assert as_floats(rows).nnz == 2
     assert rows.nnz == 4
 
 
 def test_rows_count_for_what_is_kept(monkeypatch):
-    monkeypatch.setattr(in_memory, "_KEPT_NUMBERS", 1000)
+    monkeypatch.setattr(batched, "_KEPT_NUMBERS", 1000)
     few, many = sparse.csr_matrix((1000, 3)), sparse.csr_matrix((1001, 3))
     for rows, kept in ((few, True), (many, False)):
-        assert isinstance(InMemoryFederation([rows])._clients, batches.KeptClients) is kept
-        assert isinstance(InMemoryFederation.from_groups(rows, np.zeros(rows.shape[0]))._clients, batches.KeptClients) is kept
+        for silo in (ArraySilo([rows]), TableSilo.from_groups(rows, np.zeros(rows.shape[0]))):
+            assert (silo.for_run().kept is not None) is kept
 
 
 def test_what_is_much_larger_than_the_points_is_not_remembered(rng):

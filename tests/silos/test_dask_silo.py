@@ -7,11 +7,10 @@ from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation.dask_clients import ClusterFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.network.participant import SiteData
-from feddp_kmeans.silos.dask_silo import ClusterData
-from feddp_kmeans.silos.memory import ArraySource
+from feddp_kmeans.federation.local import LocalFederation
+from feddp_kmeans.silos.dask_silo import DaskSilo
+from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics.paper_sums import CLIENT_OUTER_PRODUCT, OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Query
 
@@ -35,7 +34,7 @@ def cluster():
 
 
 def held(clients):
-    return ClusterData([delayed(points) for points in clients], ("a", "b", "c"))
+    return DaskSilo([delayed(points) for points in clients], ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("unit", ["point", "client"])
@@ -43,7 +42,7 @@ def held(clients):
 def test_a_cluster_gives_the_bits_of_this_process(cluster, unit, method):
     prepared = prepare(Settings(2, 1.0, privacy_unit=unit, method=method, lloyd_steps=1, client_size=50), SERVER, len(CLIENTS))
     expected = run(InMemoryFederation(CLIENTS), prepared, seed=3)
-    found = run(ClusterFederation(held(CLIENTS)), prepared, seed=3)
+    found = run(LocalFederation(held(CLIENTS)), prepared, seed=3)
     assert np.array_equal(found.centers, expected.centers)
     assert np.array_equal(found.counts, expected.counts)
 
@@ -52,39 +51,39 @@ def test_a_cohort_is_asked_and_nobody_else(cluster):
     settings = Settings(2, 1.0, privacy_unit="client", method="paper", sampling_rate=0.3, client_size=50)
     prepared = prepare(settings, SERVER, len(CLIENTS))
     expected = run(InMemoryFederation(CLIENTS), prepared, seed=1)
-    assert np.array_equal(run(ClusterFederation(held(CLIENTS)), prepared, seed=1).centers, expected.centers)
+    assert np.array_equal(run(LocalFederation(held(CLIENTS)), prepared, seed=1).centers, expected.centers)
 
 
 def test_a_silo_on_a_cluster_answers_as_one_on_a_disk(cluster):
-    site = SiteData([ArraySource(points) for points in CLIENTS], ("a", "b", "c"))
-    assert np.array_equal(held(CLIENTS).total(MOMENT), site.total(MOMENT))
-    assert not held([]).total(MOMENT).any()
+    site = ArraySilo(CLIENTS).as_one_client()
+    assert np.array_equal(held(CLIENTS).as_one_client().exact_sum(MOMENT), site.exact_sum(MOMENT))
+    assert not held(CLIENTS).exact_sum(MOMENT, np.zeros(len(CLIENTS), dtype=bool)).any()
 
 
 def test_a_silo_in_parts_is_no_whole_client(cluster):
     bounded = Query(CLIENT_OUTER_PRODUCT, BALL | {"bound": 9.0}, 3)
     with pytest.raises(FedDPError, match="a client must be in one partition for the statistic 'client-outer-product' of clients, got 10"):
-        held(CLIENTS).total(bounded)
-    site = SiteData([ArraySource(CLIENTS[2])], ("a", "b", "c"))
-    assert np.array_equal(held(CLIENTS[2:3]).total(bounded), site.total(bounded))
+        held(CLIENTS).as_one_client().exact_sum(bounded)
+    site = ArraySilo(CLIENTS[2:3])
+    assert np.array_equal(held(CLIENTS[2:3]).as_one_client().exact_sum(bounded), site.exact_sum(bounded))
 
 
 def test_a_dask_array_is_its_chunks(cluster):
     arrays = pytest.importorskip("dask.array")
     points = np.concatenate(CLIENTS)
-    data = ClusterData.of(arrays.from_array(points, chunks=(100, 3)))
-    assert (len(data.partitions), data.columns) == (5, ("x0", "x1", "x2"))
-    site = SiteData([ArraySource(points)], data.columns)
-    assert np.array_equal(data.total(MOMENT), site.total(MOMENT))
+    data = DaskSilo.of(arrays.from_array(points, chunks=(100, 3)))
+    assert (data.n_clients, data.columns) == (5, ("x0", "x1", "x2"))
+    assert np.array_equal(data.exact_sum(MOMENT), ArraySilo([points]).exact_sum(MOMENT))
+    assert np.array_equal(np.concatenate(list(data.nonprivate_clients())), points)
     with pytest.raises(FedDPError, match="chunks of a Dask array must hold whole rows, got 3 chunks a row"):
-        ClusterData.of(arrays.from_array(points, chunks=(100, 1)))
+        DaskSilo.of(arrays.from_array(points, chunks=(100, 1)))
 
 
 def test_a_partition_of_another_width_is_refused(cluster):
     with pytest.raises(FedDPError, match="a partition must have 3 columns, got 4"):
-        held([np.ones((2, 4))]).total(MOMENT)
+        held([np.ones((2, 4))]).exact_sum(MOMENT)
 
 
 def test_a_cluster_without_partitions_has_no_clients():
     with pytest.raises(FedDPError, match="clients must be at least one"):
-        ClusterFederation(held([]))
+        held([])

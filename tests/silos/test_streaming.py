@@ -21,19 +21,18 @@ from pathlib import Path
 import numpy as np
 from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
 from feddp_kmeans.tables.client_files import open_table
-from feddp_kmeans.silos.batches import SourceClients
-from feddp_kmeans.federation.base import Query
-from feddp_kmeans.federation.local import exact_sum
+from feddp_kmeans.silos.batched import SourceSilo
+from feddp_kmeans.statistics.query import Query
 from feddp_kmeans.statistics.engine import Engine, using
 
 def peak():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1e3
 
 public = {"center": np.zeros(100), "radius": 65536.0, "centers": np.zeros((1, 100))}
-clients = SourceClients([open_table(Path(sys.argv[1]))])
+silo = SourceSilo([open_table(Path(sys.argv[1]))])
 before = peak()
 with using(Engine.NUMPY):  # A compiler takes memory of its own, whatever the file.
-    total = exact_sum(clients, Query(CLUSTER_SUMS, public, 100))
+    total = silo.exact_sum(Query(CLUSTER_SUMS, public, 100))
 print(json.dumps({"growth": peak() - before, "sum": int(total.sum())}))
 """
 

@@ -13,6 +13,7 @@ from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.silos import batches, threads
 from feddp_kmeans.silos.threads import THREADS, add_batches, n_threads
 from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.engine import Engine, compiled, using
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +36,19 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, rng, unit):
         found.append(run(InMemoryFederation(clients), prepared, seed=1).centers)
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
+
+
+def test_threads_use_the_engine_of_their_run(monkeypatch):
+    monkeypatch.setenv(THREADS, "2")
+    seen = set()
+
+    def compute(batch):
+        seen.add((threading.current_thread() is threading.main_thread(), compiled()))
+        return batch.points.sum(axis=0).astype(np.int64)
+
+    with using(Engine.NUMBA):
+        add_batches(np.zeros(1, dtype=np.int64), made_up(12), compute)
+    assert seen == {(True, True), (False, True)}
 
 
 def test_many_batches_are_done_at_the_same_time(monkeypatch):

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feddp_kmeans.statistics import engine
-from feddp_kmeans.statistics.engine import Engine, using
+from feddp_kmeans.statistics.engine import Engine, compiled, engine_for, using
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from tests.strategies import points
 
@@ -65,26 +64,33 @@ def test_shortened_rows_do_not_depend_on_the_order_of_coordinates(rng):
     assert np.array_equal(ball.encode(rows)[:, order], ball.encode(rows[:, order]))
 
 
-def test_few_numbers_are_left_to_numpy_and_many_are_not(monkeypatch):
+def test_few_numbers_are_left_to_numpy_and_many_are_not():
     pytest.importorskip("numba")
-    monkeypatch.setattr(engine, "_choice", engine._Choice())
-    assert not engine.compiled(1000)
-    assert engine.compiled(1 << 30)
-    assert engine.compiled(1)
+    assert engine_for(1000) is Engine.NUMPY
+    assert engine_for(1 << 30) is Engine.NUMBA
+    assert engine_for(1000) is Engine.NUMPY  # what was large before does not matter
+    assert not compiled()
 
 
 def test_without_numba_numpy_does_it_all(monkeypatch):
-    monkeypatch.setattr(engine, "_choice", engine._Choice())
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert not engine.compiled(1 << 30)
-    assert not engine.compiled(1)
+    assert engine_for(1 << 30) is Engine.NUMPY
+
+
+def test_an_engine_in_use_stays_in_use():
+    with using(Engine.NUMBA):
+        assert compiled()
+        assert engine_for(1) is Engine.NUMBA
+        with using(Engine.NUMPY):
+            assert engine_for(1 << 30) is Engine.NUMPY
+        assert compiled()
+    assert not compiled()
 
 
 def test_an_engine_in_use_is_put_back_after_an_error():
-    before = engine._choice.fixed
-    with pytest.raises(ZeroDivisionError), using(Engine.NUMPY):
+    with pytest.raises(ZeroDivisionError), using(Engine.NUMBA):
         _ = 1 / 0
-    assert engine._choice.fixed is before
+    assert not compiled()
 
 
 def test_a_small_run_does_not_import_numba():

@@ -10,8 +10,7 @@ from scipy import sparse
 
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.silos.batches import SourceClients, exact_sum
-from feddp_kmeans.silos.memory import ArraySource, TableClients
+from feddp_kmeans.silos.memory import ArraySilo, TableSilo
 from feddp_kmeans.statistics import REGISTRY, paper_sums, residual_sums, sparse_points
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
@@ -57,10 +56,8 @@ def test_sparse_rows_give_the_bits_of_dense_ones_wherever_the_ball_is(statistic,
     expected = statistic(batch, **there)
     assert np.array_equal(statistic(ClientBatch(stored, batch.starts), **there), expected)
     pieces = [stored[a:b] for a, b in zip(batch.starts[:-1], batch.starts[1:], strict=True)]
-    assert np.array_equal(
-        exact_sum(SourceClients([ArraySource(piece) for piece in pieces]), Query(statistic, there, stored.shape[1])), expected
-    )
-    assert np.array_equal(exact_sum(TableClients(stored, batch.starts), Query(statistic, there, stored.shape[1])), expected)
+    assert np.array_equal(ArraySilo(pieces).exact_sum(Query(statistic, there, stored.shape[1])), expected)
+    assert np.array_equal(TableSilo(stored, batch.starts).exact_sum(Query(statistic, there, stored.shape[1])), expected)
 
 
 @pytest.mark.parametrize(("statistic", "public"), [case[:2] for case in POINT_CASES], ids=names(POINT_CASES))
@@ -113,8 +110,8 @@ def test_many_empty_rows_add_up_exactly(bound, count):
     center = np.array([0.7, -0.4, 0.55])
     public = {"center": center, "radius": 1.0}
     rows = sparse.csr_matrix((count, 3))
-    federations = [SourceClients([ArraySource(rows)]), SourceClients([ArraySource(rows[: count // 2]), ArraySource(rows[count // 2 :])])]
-    federations.append(TableClients(rows, np.array([0, count])))
+    federations = [ArraySilo([rows]), ArraySilo([rows[: count // 2], rows[count // 2 :]])]
+    federations.append(TableSilo(rows, np.array([0, count])))
     for clients in federations:
         for statistic, given_ in (
             (paper_sums.OUTER_PRODUCT, public),
@@ -122,7 +119,7 @@ def test_many_empty_rows_add_up_exactly(bound, count):
             (paper_sums.CLUSTER_SUMS, public | {"centers": np.zeros((1, 3))}),
         ):
             assert np.array_equal(
-                exact_sum(clients, Query(statistic, given_, clients.dimension)), copies(statistic, np.zeros((1, 3)), given_, count)
+                clients.exact_sum(Query(statistic, given_, clients.dimension)), copies(statistic, np.zeros((1, 3)), given_, count)
             )
 
 
@@ -132,8 +129,8 @@ def test_a_million_rows_of_one_coordinate_add_up_exactly():
     count = 1 << 20
     public = {"center": np.array([1.0]), "radius": 1.0}
     rows = sparse.csr_matrix((count, 1))
-    for clients in (SourceClients([ArraySource(rows)]), TableClients(rows, np.array([0, count]))):
-        assert exact_sum(clients, Query(paper_sums.OUTER_PRODUCT, public, clients.dimension)).tolist() == [count * RESOLUTION**2]
+    for clients in (ArraySilo([rows]), TableSilo(rows, np.array([0, count]))):
+        assert clients.exact_sum(Query(paper_sums.OUTER_PRODUCT, public, clients.dimension)).tolist() == [count * RESOLUTION**2]
 
 
 def test_runs_on_sparse_and_dense_points_give_the_same_centers_far_from_the_origin(rng):

@@ -19,7 +19,7 @@ from feddp_kmeans.tables.client_files import check_client_column, open_table, re
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.learn_schema import learn_schema
-from feddp_kmeans.tables.schema import Schema, open_encoded
+from feddp_kmeans.tables.schema import Schema
 from tests.hostile import refused_or_right, spoilt_bytes, written
 
 X = np.random.default_rng(0).standard_normal((9, 3))
@@ -64,8 +64,8 @@ FILES = {
 READERS = {
     "open": lambda path: open_table(path).check(),
     "learn": learn_schema,
-    "encode": lambda path: open_encoded(path, SCHEMA).check(),
-    "owners": lambda path: (check_client_column(path, "a"), read_grouped(open_encoded(path, SCHEMA), "a")),
+    "encode": lambda path: open_table(path, SCHEMA).check(),
+    "owners": lambda path: (check_client_column(path, "a"), read_grouped(open_table(path, SCHEMA), "a")),
     "inputs": lambda path: open_inputs(str(path), None),
 }
 

@@ -11,6 +11,7 @@ from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.schema import Schema
 from tests.cli.command import feddp
+from tests.logs import logged
 
 FIT = ("-k", 2, "--epsilon", 3, "--box", "0,9", "--lloyd-steps", 0, "--out", "run")
 
@@ -28,8 +29,8 @@ def test_a_broken_file_is_refused_or_a_client_without_data(folder):
     for more in ({}, {"ignore": ["w"]}):
         with pytest.raises(FedDPError, match=r"^0\.csv must be a readable \.csv table"):
             open_inputs(str(folder / "clients"), None, **more)
-    told = []
-    inputs = open_inputs(str(folder / "clients"), None, ignore=["w"], skip_broken=True, tell=told.append)
+    with logged() as told:
+        inputs = open_inputs(str(folder / "clients"), None, ignore=["w"], skip_broken=True)
     assert [len(points) for points in inputs.federation.nonprivate_clients()] == [0, 3, 3]
     assert (inputs.federation.n_clients, inputs.columns) == (3, ("x", "y"))
     assert told == [
@@ -84,8 +85,8 @@ def test_owners_and_points_leave_out_the_same_lines(tmp_path):
 
 def test_a_site_may_have_broken_files_where_it_says_so(folder):
     site = Site("s", str(folder / "clients"), 1.0, "state", "budget.jsonl", ignore=("w",), skip_broken=True)
-    told = []
-    data = site.read(told.append)
+    with logged() as told:
+        data = site.read()
     assert (data.columns, [len(source.read()) for source in data.sources], len(told)) == (("x", "y"), [0, 3, 3], 3)
     alone = Site("s", str(folder / "clients" / "0.csv"), 1.0, "state", "budget.jsonl", skip_broken=True)
     with pytest.raises(FedDPError, match="at least one file that can be read"):

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from feddp_kmeans.silos.batches import finite_rows
 from feddp_kmeans.silos.memory import as_points
-from feddp_kmeans.tables import lines
+from feddp_kmeans.tables import csv_files
 from feddp_kmeans.tables.cells import as_numbers
 from feddp_kmeans.tables.client_files import open_table, read_grouped
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
-from feddp_kmeans.tables.schema import Schema, open_encoded
+from feddp_kmeans.tables.schema import Schema
 
 FAST = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 WIDE = settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -76,14 +76,14 @@ def one_row_of_a_csv(folder, data):
         content = end.join([f"a{mark}w".encode(encoding), *rows]) + data.draw(st.sampled_from([b"", end]))
         path.write_bytes(ENCODINGS[encoding] + content)
         plain = open_table(path).read()
-        encoded, owners = read_grouped(open_encoded(path, SCHEMA), "a")
+        encoded, owners = read_grouped(open_table(path, SCHEMA), "a")
         assert len(encoded) == len(owners) == len(plain)
         assert np.isfinite(encoded).all()
         return units(plain) + Counter((0, *row) for row in encoded.tolist())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_BLOCK", data.draw(st.sampled_from([3, 8, 50, 1 << 19])))
-        patch.setattr(lines, "MOST_LINE", data.draw(st.sampled_from([50, 1 << 24])) if lines._BLOCK <= 50 else 1 << 24)
+        patch.setattr(csv_files, "_BLOCK", data.draw(st.sampled_from([3, 8, 50, 1 << 19])))
+        patch.setattr(csv_files, "MOST_LINE", data.draw(st.sampled_from([50, 1 << 24])) if csv_files._BLOCK <= 50 else 1 << 24)
         without, found = read(rows), read([*rows[:place], row, *rows[place:]])
     gone, new = without - found, found - without
     assert not gone
@@ -145,12 +145,12 @@ def test_the_header_decides_the_decimal_mark_and_not_the_first_rows(tmp_path):
 
 @pytest.mark.parametrize("newline", [b"\n", b"\n\0", b"\0\n"])
 def test_a_line_that_is_too_long_is_left_out_wherever_it_stands(monkeypatch, newline):
-    monkeypatch.setattr(lines, "MOST_LINE", 20)
+    monkeypatch.setattr(csv_files, "MOST_LINE", 20)
     for block, length, before, end in product((1, 7, 20), (20, 21, 70), range(12), (b"", newline, newline + b"56")):
-        monkeypatch.setattr(lines, "_BLOCK", block)
+        monkeypatch.setattr(csv_files, "_BLOCK", block)
         lost, expected = [], [b"2,3"] * before + [b"1" * length] * (length <= 20) + [b"56"] * end.endswith(b"56")
         content = (b"2,3" + newline) * before + b"1" * length + end
-        found = b"".join(lines.line_blocks(io.BytesIO(content), newline, lost.append))
+        found = b"".join(csv_files.line_blocks(io.BytesIO(content), newline, lost.append))
         assert found == b"".join(line + newline for line in expected)
         assert sum(lost) == (length > 20)
 
@@ -196,7 +196,7 @@ def test_one_row_of_a_typed_table_moves_one_unit(folder, rows, row, name, place)
             with pa.ipc.new_file(str(path), table.schema) as file:
                 file.write_table(table)
         plain = open_table(path, ignore=["w"]).read()
-        encoded = open_encoded(path, SCHEMA).read()
+        encoded = open_table(path, SCHEMA).read()
         assert len(encoded) == len(rows)
         return units(plain) + units(encoded)
 
@@ -240,7 +240,7 @@ def test_a_mark_at_the_start_of_a_row_is_read_alike_wherever_the_row_is(folder, 
     """Arrow takes a mark off whatever it is given, and where a block begins depends on the rows before."""
     path = folder / "mark.csv"
     for block in (1, 1 << 10):
-        monkeypatch.setattr(lines, "_BLOCK", block)
+        monkeypatch.setattr(csv_files, "_BLOCK", block)
         path.write_bytes(b"a\n" + rows + b"\xef\xbb\xbf5\n")
         assert np.isnan(open_table(path).read()[-1, 0])
 

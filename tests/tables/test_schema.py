@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.tables.client_files import open_table
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.learn_schema import learn_schema
-from feddp_kmeans.tables.schema import Schema, open_encoded
+from feddp_kmeans.tables.schema import Schema
 
 HALF = math.sqrt(0.5)
 AGE = NumberColumn("age", 0, 100)
@@ -56,7 +57,7 @@ def test_every_kind_of_table_encodes_alike(tmp_path):
     (tmp_path / "b.csv").write_text('\ufeffage|"city"|income\n+25|"Paris"|1\n50|Lyon|2\n', encoding="utf-8")
     (tmp_path / "c.csv").write_text("age\tcity\tincome\n25\tParis\t1\n50\tLyon\t2\n", encoding="utf-16")
     for name in ("a.parquet", "a.csv", "b.csv", "c.csv"):
-        assert np.array_equal(open_encoded(tmp_path / name, SCHEMA).read(), expected), name
+        assert np.array_equal(open_table(tmp_path / name, SCHEMA).read(), expected), name
 
 
 def test_polars_frames_encode():
@@ -95,27 +96,27 @@ def test_a_row_is_encoded_alike_whatever_stands_beside_it(tmp_path):
     cells = ["1", "1,5", "x", "", "inf", "-1e400", "0x10", "1_000", "٣", "+7", "nan", "1.", ".5", "true"]
     schema = Schema((NumberColumn("a", -5, 5, missing="indicator"), CategoryColumn("b", ("1", "x"), missing="own")))
     (tmp_path / "all.csv").write_text("a;b\n" + "".join(f"{cell};{cell}\n" for cell in cells))
-    together = open_encoded(tmp_path / "all.csv", schema).read()
+    together = open_table(tmp_path / "all.csv", schema).read()
     assert len(together) == len(cells)
     for cell, row in zip(cells, together, strict=True):
         (tmp_path / "one.csv").write_text(f"a;b\n{cell};{cell}\n")
-        assert np.array_equal(open_encoded(tmp_path / "one.csv", schema).read(), [row]), cell
+        assert np.array_equal(open_table(tmp_path / "one.csv", schema).read(), [row]), cell
 
 
 def test_files_are_encoded_in_pieces(tmp_path):
     (tmp_path / "a.csv").write_text("age,city,income\n" + "7,Lyon,3\n" * 1000)
-    source = open_encoded(tmp_path / "a.csv", SCHEMA)
+    source = open_table(tmp_path / "a.csv", SCHEMA)
     assert source.dimension == 6
     assert max(len(piece) for piece in source.pieces(64)) == 64
     assert sum(len(piece) for piece in source.pieces(64)) == 1000
     (tmp_path / "b.csv").write_text("age,city,income\n")
-    assert open_encoded(tmp_path / "b.csv", SCHEMA).read().shape == (0, 6)
+    assert open_table(tmp_path / "b.csv", SCHEMA).read().shape == (0, 6)
 
 
 def test_a_column_that_lacks_or_has_no_words_is_refused_by_name(tmp_path):
     (tmp_path / "a.csv").write_text("age,income\n1,2\n")
     with pytest.raises(FedDPError, match=r"^column 'city' of the schema must be in a\.csv, which has age, income\.$"):
-        open_encoded(tmp_path / "a.csv", SCHEMA)
+        open_table(tmp_path / "a.csv", SCHEMA)
     dates = pa.table({"age": pa.array([1], pa.timestamp("s")), "city": ["x"], "income": [1]})
     with pytest.raises(FedDPError, match="column 'age' of table must hold number values, got timestamp"):
         SCHEMA.encode(dates)

@@ -8,9 +8,9 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.choose_k import Elbow
-from feddp_kmeans.algorithm.feddp_init import feddp_init, feddp_proxies
+from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
-from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
@@ -18,6 +18,8 @@ from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.silos.threads import one_blas_thread
+
+_SPARED = "planned and paid for, but not made, since nothing would have come of it"
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,7 @@ def cluster(
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
     """Return the clustering of the federation's points: a plan, then its run. Without server points, proxies are made privately."""
-    if server_points is None:
-        prepared = prepare_serverless(settings, federation.dimension, federation.n_clients)
-    else:
-        prepared = prepare(settings, server_points, federation.n_clients)
+    prepared = prepare(settings, server_points, federation.n_clients, federation.dimension)
     return run(federation, prepared, seed=seed, on_release=on_release)
 
 
@@ -108,7 +107,8 @@ def look(run: Run, prepared: Prepared) -> Elbow:
 
     On a federation that records its releases, a later run of the same plan goes on from there: nothing is paid twice.
     """
-    return feddp_proxies(prepared.method.bind(run, run.server_seed)).elbow(prepared.settings.largest_k, run.server_seed)
+    proxies: Proxies = feddp_proxies(prepared.method.bind(run))
+    return proxies.elbow(prepared.settings.largest_k, run.server_seed)
 
 
 @one_blas_thread()
@@ -117,29 +117,29 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
 
     Where the number of clusters is to be chosen it is the elbow's, or ``chosen_k``, of one who has seen the curve.
     """
-    settings, plan = prepared.settings, prepared.plan
-    restarts = run.server_seed
-    steps = prepared.method.bind(run, restarts)
-    elbow = None
+    settings, steps, elbow = prepared.settings, prepared.method.bind(run), None
     if start is None:
         proxies = feddp_proxies(steps)
-        projection = proxies.projection
+        projection, server_weights = proxies.projection, proxies.server_weights
         if settings.n_clusters == AUTO:
-            elbow = proxies.elbow(settings.largest_k, restarts)
+            elbow = proxies.elbow(settings.largest_k, run.server_seed)
         k = chosen_k or (elbow.picked if elbow else settings.fixed_k)
-        centers, counts = feddp_init(steps, proxies, k, restarts)
+        first = feddp_init(steps, proxies, k, run.server_seed)
     else:
-        centers, counts, projection = start, np.full(len(start), np.nan), np.eye(run.dimension)
-    centers, counts = feddp_lloyds(steps, centers, counts, prepared.lloyd_steps)
+        k, projection, server_weights = len(start), np.eye(run.dimension), np.ones(prepared.n_server_points)
+        first = NoisyCenters(start, np.full(k, np.nan), np.zeros(k), 0.0, ())
+    found = feddp_lloyds(steps, first, prepared.lloyd_steps)
+    privacy = run.report()
+    spared = ", ".join(f"{name} x {times}" for name, times in privacy.not_made.items())
     return Clustering(
-        centers=centers,
-        counts=counts,
-        center_stddev=steps.center_stddev,
+        centers=found.centers,
+        counts=found.counts,
+        center_stddev=found.center_stddev,
         projection=projection,
-        server_weights=steps.server_weights,
-        plan=plan,
-        privacy=run.report(),
-        remarks=tuple(steps.remarks),
+        server_weights=server_weights,
+        plan=prepared.plan,
+        privacy=privacy,
+        remarks=(*found.remarks, *([f"{_SPARED}: {spared}"] if spared else [])),
         elbow=elbow,
-        count_stddev=steps.count_stddev,
+        count_stddev=found.count_stddev,
     )

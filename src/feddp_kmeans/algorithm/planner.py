@@ -11,25 +11,13 @@ import numpy as np
 
 from feddp_kmeans.algorithm.feddp_init import feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
-from feddp_kmeans.algorithm.methods.refined import SPLITS, RefinedMethod
+from feddp_kmeans.algorithm.methods.refined import RefinedMethod
 from feddp_kmeans.algorithm.server import kmeans_cost
+from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, REFINED
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import Plan
 
 T = TypeVar("T")
-
-DEFAULT_SPLIT = "balanced"
-DEFAULT_STEPS = 1
-"""Lloyd steps where nothing is known of the number of units: best or near it in most measurements (docs/refined.md)."""
-
-CANDIDATES = (0, 1, 2)
-
-_SIMULATED_UNITS = 500
-_LARGEST_UNIT = 16
-"""Points of a made-up client at most, so that planning for large clients stays cheap."""
-
-_MARGIN = 0.005
-"""Part of the simulated cost by which a candidate must win to replace the default."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +37,11 @@ def choose(make: Callable[[int, str], tuple[RefinedMethod, Plan]], n_units: int 
     """
     if n_units is None:
         unknown = "the number of points is not public, so nothing was simulated"
-        return Choice(DEFAULT_STEPS, DEFAULT_SPLIT, (f"{DEFAULT_STEPS} Lloyd step, split {DEFAULT_SPLIT!r}: {unknown}",))
-    costs = {steps: _simulated_cost(*make(steps, DEFAULT_SPLIT), n_units) for steps in CANDIDATES}
-    steps = _best(costs, DEFAULT_STEPS)
-    split_costs = {split: costs[steps] if split == DEFAULT_SPLIT else _simulated_cost(*make(steps, split), n_units) for split in SPLITS}
+        return Choice(REFINED.default_steps, DEFAULT_SPLIT, (f"{REFINED.default_steps} Lloyd step, split {DEFAULT_SPLIT!r}: {unknown}",))
+    costs = {steps: _simulated_cost(*make(steps, DEFAULT_SPLIT), n_units) for steps in REFINED.candidate_steps}
+    steps = _best(costs, REFINED.default_steps)
+    others = {split: _simulated_cost(*make(steps, split), n_units) for split in REFINED.splits if split != DEFAULT_SPLIT}
+    split_costs = {DEFAULT_SPLIT: costs[steps]} | others
     split = _best(split_costs, DEFAULT_SPLIT)
     where = "cost per point on clients made up from server data was"
     return Choice(steps, split, (f"{steps} Lloyd steps: {where} {_listed(costs)}", f"split {split!r}: {where} {_listed(split_costs)}"))
@@ -61,7 +50,7 @@ def choose(make: Callable[[int, str], tuple[RefinedMethod, Plan]], n_units: int 
 def _best(costs: dict[T, float], default: T) -> T:
     """Return the candidate of the least cost; the default unless another is clearly better."""
     best = min(costs, key=lambda candidate: costs[candidate])
-    return best if costs[best] < (1 - _MARGIN) * costs[default] else default
+    return best if costs[best] < (1 - REFINED.planner_margin) * costs[default] else default
 
 
 def _listed(costs: dict[T, float]) -> str:
@@ -71,15 +60,15 @@ def _listed(costs: dict[T, float]) -> str:
 def _simulated_cost(method: RefinedMethod, plan: Plan, n_units: int) -> float:
     rng = np.random.default_rng(0)
     points = method.server_points
-    size = min(method.client_size or 1, _LARGEST_UNIT)
+    size = min(method.client_size or 1, REFINED.largest_planned_unit)
     method = replace(method, client_size=None if method.client_size is None else size)
-    chosen = rng.integers(len(points), size=_SIMULATED_UNITS * size)
-    ratio = _SIMULATED_UNITS / n_units
+    chosen = rng.integers(len(points), size=REFINED.simulated_units * size)
+    ratio = REFINED.simulated_units / n_units
     releases = tuple(replace(r, noise_multiplier=r.noise_multiplier * ratio) for r in plan.releases)
     quieter = replace(plan, releases=releases, sampling_rate=1.0)
     federation = InMemoryFederation.from_offsets(points[chosen], np.arange(0, len(chosen) + 1, size))
     with federation.open(quieter, seed=0) as run:
-        steps = method.bind(run, seed=0)
-        centers, counts = feddp_init(steps, feddp_proxies(steps), method.k, seed=0)
-        centers, _ = feddp_lloyds(steps, centers, counts, method.lloyd_steps)
-    return kmeans_cost(points, centers)
+        run.server_seed = 0
+        steps = method.bind(run)
+        start = feddp_init(steps, feddp_proxies(steps), method.k, seed=0)
+        return kmeans_cost(points, feddp_lloyds(steps, start, method.lloyd_steps).centers)

@@ -1,6 +1,5 @@
 """A plan and the method that carries it out, made from public facts only: settings, server data, and the number of clients."""
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -8,45 +7,36 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.client_bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
-from feddp_kmeans.algorithm.feddp_init import InitSteps
-from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps
-from feddp_kmeans.algorithm.methods.grid import LARGEST_DIMENSION, GridMethod
-from feddp_kmeans.algorithm.methods.grid import REASONS as GRID_REASONS
+from feddp_kmeans.algorithm.feddp_init import InitSteps, ProxiesT, SubspaceT
+from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, T
+from feddp_kmeans.algorithm.methods import grid, refined, serverless
+from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.paper import PaperMethod
-from feddp_kmeans.algorithm.methods.refined import REASONS, RefinedMethod
-from feddp_kmeans.algorithm.methods.serverless import LLOYD_STEPS, ServerlessMethod
-from feddp_kmeans.algorithm.methods.serverless import REASONS as SERVERLESS_REASONS
-from feddp_kmeans.algorithm.planner import DEFAULT_SPLIT, Choice, choose
-from feddp_kmeans.algorithm.settings import AUTO, Box, MethodName, Settings
+from feddp_kmeans.algorithm.methods.refined import RefinedMethod
+from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
+from feddp_kmeans.algorithm.planner import Choice, choose
+from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
+from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, GRID, SERVERLESS
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.run import Run
+from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.threads import one_blas_thread
 from feddp_kmeans.statistics.fixed_point import Ball
 
-_REMEMBERED = 8
-_PREPARED: dict[Any, "Prepared"] = {}
-"""The latest plans, by the public facts that they were made from: a planner that simulates takes seconds."""
+_ROOM = 2.0
+"""Radius of the ball relative to the server points' reach, where none is public: client points may lie farther out."""
 
 
-class Steps(InitSteps, LloydSteps, Protocol):
+class Steps(InitSteps[SubspaceT, ProxiesT, Any], LloydSteps[T], Protocol[SubspaceT, ProxiesT, T]):
     """A method at work in one run."""
-
-    server_weights: FloatArray
-    """Weight of each server point, once step 2 is done."""
-    center_stddev: FloatArray
-    """Standard deviation of the noise in a coordinate of each of the latest centers."""
-    count_stddev: float
-    """Standard deviation of the noise in each of the latest counts."""
-    remarks: list[str]
-    """What a reader of the result should know; made of public facts and released numbers alone."""
 
 
 class Method(Protocol):
     """What is released, before any data is read."""
 
-    def bind(self, run: Run, seed: int) -> Steps:
+    def bind(self, run: Run) -> Steps[Any, Any, Any]:
         """Return the method at work in one run."""
         ...
 
@@ -61,120 +51,84 @@ class Prepared:
     method: Method
     lloyd_steps: int
 
-
-def prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Prepared:
-    """Return the plan of a run without server data, from the settings, the dimension and the number of clients alone."""
-    if settings.method != MethodName.REFINED:
-        raise FedDPError(f"server_data must be given for method {settings.method!r}, got None.")
-    region = settings.region(dimension)
-    steps = LLOYD_STEPS if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    method: ServerlessMethod | GridMethod
-    reasons: tuple[str, ...]
-    if dimension <= LARGEST_DIMENSION and settings.unit is PrivacyUnit.POINT and settings.lloyd_steps == AUTO:
-        method, reasons, steps = GridMethod(dimension, settings.largest_k, region, settings.count_noise), GRID_REASONS, 0
-    else:
-        method, reasons = ServerlessMethod(settings.unit, dimension, settings.largest_k, steps, region), SERVERLESS_REASONS
-    plan = calibrated_plan(
-        settings.unit,
-        settings.epsilon,
-        settings.delta,
-        method.requests(),
-        sampling_rate=settings.sampling_rate,
-        facts={
-            "method": settings.method,
-            "n_clusters": settings.n_clusters,
-            "dimension": dimension,
-            "n_server_points": 0,
-            "n_clients": n_clients,
-            "radius": None if region is None else region.ball.radius,
-            "lloyd_steps": steps,
-        },
-        reasons=reasons,
-    )
-    return Prepared(settings, None, plan, method, steps)
+    @property
+    def n_server_points(self) -> int:
+        """Return the number of server points; 0 where there are no server data."""
+        return 0 if self.server_points is None else len(self.server_points)
 
 
 @one_blas_thread()
-def prepare(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
-    """Return the plan for these settings, from public facts alone: the settings, the server data and the number of clients."""
-    server_points = _checked(settings, server_points)
-    asked = repr(replace(settings, box=None)), _bits(settings.box)
-    key = (*asked, n_clients, server_points.shape, hashlib.sha256(server_points.tobytes()).digest())
-    if key not in _PREPARED:
-        while len(_PREPARED) >= _REMEMBERED:
-            del _PREPARED[next(iter(_PREPARED))]
-        make = _prepare_paper if settings.method == MethodName.PAPER else _prepare_refined
-        _PREPARED[key] = make(settings, server_points, n_clients)
-    return _PREPARED[key]
+def prepare(settings: Settings, server_points: FloatArray | None, n_clients: int, dimension: int | None = None) -> Prepared:
+    """Return the plan for these settings and public facts.
+
+    Whether there are server data is decided here and nowhere else. Without them the dimension must be given; with them it is
+    checked if given. A plan that simulates takes about a second, so keep it where several runs are made under it.
+    """
+    if server_points is None:
+        if settings.method is not MethodName.REFINED:
+            raise FedDPError(f"server_data must be given for method '{settings.method}', got None.")
+        if dimension is None:
+            raise FedDPError("dimension must be given where there are no server data, got None.")
+        return _prepare_serverless(settings, dimension, n_clients)
+    server_points = _checked(settings, server_points, dimension)
+    make = _prepare_paper if settings.method is MethodName.PAPER else _prepare_refined
+    return make(settings, server_points, n_clients)
 
 
 def prepare_lloyds(settings: Settings, server_points: FloatArray, n_clients: int, start: str, default_steps: int) -> Prepared:
-    """Return the plan of the paper's FedDP-Lloyds alone: the start named here touches no client data, so they have the whole budget."""
+    """Return the plan of the paper's FedDP-Lloyds only: the start named here touches no client data, so they have the whole budget."""
     steps = default_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     return _prepare_paper(replace(settings, lloyd_steps=steps), _checked(settings, server_points), n_clients, start)
 
 
-def _checked(settings: Settings, server_points: FloatArray) -> FloatArray:
+def _checked(settings: Settings, server_points: FloatArray, dimension: int | None = None) -> FloatArray:
     """Return the server points in one layout in memory, so that the same public points give the same bits however they came."""
     server_points = np.ascontiguousarray(server_points, dtype=np.float64)
-    settings.check_server(server_points, server_points.shape[1])
+    settings.check_server(server_points, server_points.shape[1] if dimension is None else dimension)
     return server_points
 
 
-def _bits(box: Box | None) -> Any:
-    """Return what tells a box from every other: numpy writes long vectors with dots, and numbers with eight digits."""
-    return None if box is None else tuple((np.shape(side), np.asarray(side, dtype=np.float64).tobytes()) for side in box)
+def _prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Prepared:
+    region, k = settings.region(dimension), settings.largest_k
+    facts = _facts(settings, dimension, 0, n_clients) | {"radius": None if region is None else region.ball.radius}
+    if dimension <= GRID.largest_dimension and settings.unit is PrivacyUnit.POINT and settings.lloyd_steps == AUTO:
+        method = GridMethod(dimension, k, region, settings.count_noise)
+        plan = _plan(settings, method.requests(), facts | {"lloyd_steps": 0}, grid.REASONS)
+        return Prepared(settings, None, plan, method, 0)
+    steps = SERVERLESS.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    many = ServerlessMethod(settings.unit, dimension, k, steps, region)
+    plan = _plan(settings, many.requests(), facts | {"lloyd_steps": steps}, serverless.REASONS)
+    return Prepared(settings, None, plan, many, steps)
 
 
 def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int, start: str | None = None) -> Prepared:
-    unit, k = settings.unit, settings.largest_k
+    k = settings.largest_k
     ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
     steps = 0 if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
+    facts = _facts(settings, ball.dimension, len(server_points), n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
     bounds = None
-    if unit is PrivacyUnit.CLIENT:
+    if settings.unit is PrivacyUnit.CLIENT:
         size = settings.client_size or DEFAULT_CLIENT_SIZE
         bounds = settings.bounds or simulated_bounds(server_points, ball, k, size)
         facts |= {"client_size": size, "bounds": bounds.to_dict()}
-    method = PaperMethod(unit, ball, k, server_points, steps, bounds, settings.count_noise)
-    plan = calibrated_plan(
-        unit,
-        settings.epsilon,
-        settings.delta,
-        method.requests(settings.epsilon, settings.delta, settings.shares, with_init=start is None),
-        composition=Composition(settings.composition),
-        sampling_rate=settings.sampling_rate,
-        facts=facts,
-        reasons=(
-            ("the proportions given" if settings.shares else "the paper's proportions")
-            + " of the budget, and no Lloyd step unless asked for"
-            if start is None
-            else f"{start}: first centers without client data, the whole budget for the paper's Lloyd steps",
-        ),
-    )
-    return Prepared(settings, server_points, plan, method, steps)
+    method = PaperMethod(settings.unit, ball, k, server_points, steps, bounds, settings.count_noise)
+    requests = method.requests(settings.epsilon, settings.delta, settings.shares, with_init=start is None)
+    reason = f"{start}: first centers without client data, the whole budget for the paper's Lloyd steps"
+    if start is None:
+        proportions = "the proportions given" if settings.shares else "the paper's proportions"
+        reason = f"{proportions} of the budget, and no Lloyd step unless asked for"
+    return Prepared(settings, server_points, _plan(settings, requests, facts, (reason,), settings.composition), method, steps)
 
 
 def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
-    unit = settings.unit
-    center = server_points.mean(axis=0)
-    ball = _roomy_ball(settings, server_points, center)
-    facts = _facts(settings, server_points, n_clients) | {"radius": ball.radius}
+    unit, ball = settings.unit, _roomy_ball(settings, server_points)
+    facts = _facts(settings, ball.dimension, len(server_points), n_clients) | {"radius": ball.radius}
     if unit is PrivacyUnit.CLIENT:
         facts["client_size"] = settings.client_size
 
     def make(steps: int, split: str, reasons: tuple[str, ...] = ()) -> tuple[RefinedMethod, Plan]:
         method = RefinedMethod(unit, ball, settings.largest_k, server_points, steps, settings.client_size, split)
-        plan = calibrated_plan(
-            unit,
-            settings.epsilon,
-            settings.delta,
-            method.requests(),
-            sampling_rate=settings.sampling_rate,
-            facts=facts | {"lloyd_steps": steps, "split": split},
-            reasons=reasons + REASONS,
-        )
-        return method, plan
+        return method, _plan(settings, method.requests(), facts | {"lloyd_steps": steps, "split": split}, reasons + refined.REASONS)
 
     if settings.lloyd_steps == AUTO:
         n_units = max(1, int(n_clients * settings.sampling_rate)) if unit is PrivacyUnit.CLIENT else settings.n_points
@@ -185,21 +139,40 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
     return Prepared(settings, server_points, plan, method, choice.lloyd_steps)
 
 
-def _roomy_ball(settings: Settings, server_points: FloatArray, center: FloatArray) -> Ball:
+def _roomy_ball(settings: Settings, server_points: FloatArray) -> Ball:
     """Return a ball around the server mean that holds the points: it fixes the resolution only, contributions are bounded by themselves."""
+    center = server_points.mean(axis=0)
     if settings.radius is not None:
         return Ball(center, settings.radius + float(np.linalg.norm(center)))
-    if settings.box is not None:
-        return settings.ball(server_points, center)
-    return replace(ball := settings.ball(server_points, center), radius=2 * ball.radius)
+    ball = settings.ball(server_points, center)
+    return ball if settings.box is not None else replace(ball, radius=_ROOM * ball.radius)
 
 
-def _facts(settings: Settings, server_points: FloatArray, n_clients: int) -> dict[str, Any]:
+def _plan(
+    settings: Settings,
+    requests: list[Release],
+    facts: dict[str, Any],
+    reasons: tuple[str, ...],
+    composition: Composition = Composition.TIGHT,
+) -> Plan:
+    return calibrated_plan(
+        settings.unit,
+        settings.epsilon,
+        settings.delta,
+        requests,
+        composition=composition,
+        sampling_rate=settings.sampling_rate,
+        facts=facts,
+        reasons=reasons,
+    )
+
+
+def _facts(settings: Settings, dimension: int, n_server_points: int, n_clients: int) -> dict[str, Any]:
     return {
-        "method": settings.method,
+        "method": str(settings.method),
         "n_clusters": settings.n_clusters,
-        **({"max_clusters": settings.max_clusters} if settings.n_clusters == AUTO else {}),
-        "dimension": server_points.shape[1],
-        "n_server_points": len(server_points),
+        **({"max_clusters": settings.max_clusters} if settings.n_clusters == AUTO and n_server_points else {}),
+        "dimension": dimension,
+        "n_server_points": n_server_points,
         "n_clients": n_clients,
     }

@@ -3,27 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.tuning import SERVERLESS
 
-MOST_CANDIDATES = 1000
-"""Candidates at most; beyond, more of them help no longer."""
+_LEAST_WEIGHT = 1e-3
+"""Least weight of a candidate relative to the heaviest one, where all are kept."""
 
-LEAST_PER_CLUSTER = 6
-"""Candidates at least, in multiples of k."""
-
-_SPREAD = 1.2
-"""Spread of the first candidates beside that of the points: it must reach clusters at the rim."""
-
-_RESAMPLED_SPREAD = 0.4
-"""Spread of later candidates around the heavy ones before them."""
-
-_CREDIBLE = 1.5
-"""Weight below which a candidate is dropped, in standard deviations of its noise."""
-
-_LEAST_VARIANCE = 0.3
-"""Least variance of a direction that is believed, as a part of the mean one."""
+_LEAST_NOISE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -38,8 +25,8 @@ class Shape:
     """Largest eigenvalue that noise alone would give."""
 
     def rank(self, k: int) -> int:
-        """Return the dimension of the subspace: that of directions above the noise, from k to 2 k."""
-        return min(max(int(np.sum(self.variances > self.edge)), k), 2 * k, len(self.variances))
+        """Return the dimension of the subspace: that of directions above the noise, from k on."""
+        return min(max(int(np.sum(self.variances > self.edge)), k), SERVERLESS.rank_factor * k, len(self.variances))
 
     @property
     def along(self) -> FloatArray:
@@ -52,12 +39,14 @@ class Shape:
         excess = np.maximum(self.variances - mean, 0.0)
         left = mean + np.sqrt(np.maximum(np.square(excess) - self.edge**2, 0.0))
         low = np.minimum(left, np.where(self.edge < mean, self.variances, mean))
-        clipped: FloatArray = np.clip(np.where(excess > 0, left, low), _LEAST_VARIANCE * mean, self.trace)
+        clipped: FloatArray = np.clip(np.where(excess > 0, left, low), SERVERLESS.least_variance * mean, self.trace)
         return clipped
 
 
 def shape_of(matrix: FloatArray, trace: float, noise: float, trace_limits: tuple[float, float]) -> Shape:
     """Return the shape that a noisy traceless moment a point and its trace tell; the trace is kept within its limits."""
+    from scipy import linalg  # takes a second to import, and the command line imports this file
+
     d = len(matrix)
     trace = float(np.clip(trace, *trace_limits))
     eigenvalues, vectors = linalg.eigh(matrix + np.eye(d) * trace / d)
@@ -66,26 +55,26 @@ def shape_of(matrix: FloatArray, trace: float, noise: float, trace_limits: tuple
 
 def n_candidates(n_points: float, noise: float, k: int) -> int:
     """Return how many candidates there may be, so that one holds about as many points as its count has noise."""
-    return int(np.clip(n_points / max(noise, 1e-9), LEAST_PER_CLUSTER * k, MOST_CANDIDATES))
+    return int(np.clip(n_points / max(noise, _LEAST_NOISE), SERVERLESS.least_candidates * k, SERVERLESS.most_candidates))
 
 
 def first_candidates(rng: np.random.Generator, count: int, variances: FloatArray) -> FloatArray:
     """Return candidates drawn from a normal law somewhat wider than the points'."""
-    drawn: FloatArray = rng.standard_normal((count, len(variances))) * (_SPREAD * np.sqrt(variances))
+    drawn: FloatArray = rng.standard_normal((count, len(variances))) * (SERVERLESS.spread * np.sqrt(variances))
     return drawn
 
 
 def resampled(rng: np.random.Generator, candidates: FloatArray, weights: FloatArray, variances: FloatArray) -> FloatArray:
     """Return as many candidates anew, each near one that was drawn by weight."""
     chosen = rng.choice(len(candidates), len(candidates), p=weights / weights.sum())
-    near: FloatArray = candidates[chosen] + rng.standard_normal(candidates.shape) * (_RESAMPLED_SPREAD * np.sqrt(variances))
+    near: FloatArray = candidates[chosen] + rng.standard_normal(candidates.shape) * (SERVERLESS.resampled_spread * np.sqrt(variances))
     return near
 
 
-def credible_counts(counts: FloatArray, noise: float, k: int, level: float = _CREDIBLE) -> FloatArray:
+def credible_counts(counts: FloatArray, noise: float, k: int, level: float) -> FloatArray:
     """Return noisy counts with those that noise would explain set to zero; all stay where fewer than k would."""
     weights = np.where(counts > level * noise, np.maximum(counts, 0.0), 0.0)
     if np.count_nonzero(weights) < k:
-        weights = np.maximum(counts, 1e-3 * max(float(counts.max()), noise, 1e-3))
+        weights = np.maximum(counts, _LEAST_WEIGHT * max(float(counts.max()), noise, _LEAST_WEIGHT))
     credible: FloatArray = weights
     return credible

@@ -6,6 +6,8 @@ import numpy as np
 from scipy import linalg, sparse
 
 from feddp_kmeans._typing import FloatArray, IntArray, Points
+from feddp_kmeans.algorithm.looks import Moment
+from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 
 RESTARTS = 30
 """Starts of the weighted k-means for up to 10 clusters; a single one ends in a bad local optimum in about one run of four."""
@@ -15,6 +17,18 @@ MOST_RESTARTS = 300
 
 _LEAST_WEIGHT = 1e-6
 """Least weight of a point relative to the heaviest, so that a mean of light points is still a mean."""
+
+SMALLEST = 1e-300
+"""Stands for zero in a divisor."""
+
+_LEAST_TRACE = 1e-9
+"""Least trace of a second moment, as a part of the bound on one unit's."""
+
+_LEAST_TOTAL = 1e-9
+"""Least weight of all cells together, and of one cell if all are too small to be believed."""
+
+_LIGHTEST, _LEAST_SAMPLE = 1e-9, 0.5
+"""For means outside a subspace: least weight of a server point relative to the heaviest, and least size of a sample, less one."""
 
 _COST_ROWS = 20_000
 """Rows of a block of points whose cost is computed at once."""
@@ -34,6 +48,23 @@ def top_subspace(matrix: FloatArray, rank: int) -> FloatArray:
     _, vectors = linalg.eigh(matrix, subset_by_index=[dimension - rank, dimension - 1])
     columns: FloatArray = np.ascontiguousarray(vectors[:, ::-1])
     return columns
+
+
+def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> tuple[FloatArray, int]:
+    """Return the eigenvectors of a noisy second moment, largest first, and how many stand above its noise.
+
+    The trace tells how many points there are. The server's own covariance is added with a weight that grows with the noise: where noise
+    dominates, the directions are the server's.
+    """
+    d = server.shape[1]
+    covariance = server.T @ server / len(server)
+    trace = max(moment.trace, moment.noise * np.sqrt(d) / TRACE_WEIGHT, _LEAST_TRACE * moment.bound)
+    points = trace / max(np.trace(covariance), SMALLEST)
+    edge = moment.noise * np.sqrt(2 * d) / points
+    prior = prior_weight * (edge / max(linalg.norm(covariance, 2), SMALLEST)) ** 2
+    steadied = moment.matrix / points + prior * (covariance - np.eye(d) * np.trace(covariance) / d)
+    eigenvalues, vectors = linalg.eigh(steadied)
+    return np.ascontiguousarray(vectors[:, ::-1]), int(np.sum(eigenvalues > edge * (1 + prior)))
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:
@@ -102,14 +133,14 @@ def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> 
     then smaller than its noise has no credible weight and is dropped; at least one cell stays.
     """
     n = len(counts)
-    total = max(float(counts.sum()), n**0.5 * noise_stddev, 1e-9)
+    total = max(float(counts.sum()), n**0.5 * noise_stddev, _LEAST_TOTAL)
     base = sizes * (total / sizes.sum())
     difference = counts - base
-    energy = max(float(difference @ difference), 1e-300)
+    energy = max(float(difference @ difference), SMALLEST)
     keep = max(0.0, 1 - n * noise_stddev**2 * (1 + 2 * np.sqrt(2 / n)) / energy)
     weights = np.maximum(0.0, base + keep * difference)
     weights[weights < keep * noise_stddev] = 0.0
-    credible: FloatArray = weights if (weights > 0).any() else np.maximum(base, 1e-9)
+    credible: FloatArray = weights if (weights > 0).any() else np.maximum(base, _LEAST_TOTAL)
     return credible
 
 
@@ -128,18 +159,18 @@ def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatAr
     centers that hardly move an average of all of them (a Kalman filter).
     """
     shrunk, left = means.copy(), np.zeros_like(means)
-    precision = np.square(variances.min() / np.maximum(variances, 1e-300))
+    precision = np.square(variances.min() / np.maximum(variances, SMALLEST))
     low, width = 0, first
     while low < means.shape[1]:
         high = means.shape[1] if means.shape[1] - low < 2 * width else low + width
         own = np.square(means[:, low:high]).mean(axis=1) - variances
-        pooled = float(own @ precision / max(precision.sum(), 1e-300))
-        error = np.sqrt(2 / (high - low)) * float(linalg.norm(precision * variances) / max(precision.sum(), 1e-300))
+        pooled = float(own @ precision / max(precision.sum(), SMALLEST))
+        error = np.sqrt(2 / (high - low)) * float(linalg.norm(precision * variances) / max(precision.sum(), SMALLEST))
         floor = known[:, low:high].mean(axis=1)
         stands_out = own > floor + np.where(floor > 0, 3, 2) * (variances + floor) * np.sqrt(2 / (high - low))
         expected = np.where((floor > 0) & (pooled < floor + error), floor, pooled)
         signal = np.maximum(np.clip(np.where(stands_out, own, expected), 0.0, caps[low:high].mean()), floor)
-        factor = np.where(variances > 0, signal / np.maximum(signal + variances, 1e-300), 1.0)
+        factor = np.where(variances > 0, signal / np.maximum(signal + variances, SMALLEST), 1.0)
         shrunk[:, low:high] *= factor[:, None]
         left[:, low:high] = (factor * variances)[:, None]
         low, width = high, int(1.5 * width) + 1
@@ -149,13 +180,13 @@ def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatAr
 def offsets_outside(points: FloatArray, weights: FloatArray, members: IntArray, k: int, projection: FloatArray) -> FloatArray:
     """Return the clusters' weighted means outside the subspace, drawn towards zero as far as their sampling error explains them."""
     outside = points - (points @ projection) @ projection.T
-    weights = weights + 1e-9 * weights.max()
+    weights = weights + _LIGHTEST * weights.max()
     shares = np.eye(k)[members] * weights[:, None]
-    totals = np.maximum(shares.sum(axis=0), 1e-300)
+    totals = np.maximum(shares.sum(axis=0), SMALLEST)
     means = shares.T @ outside / totals[:, None]
     spread = float(np.square(outside - means[members]).sum(axis=1) @ weights / weights.sum())
-    effective = np.square(totals) / np.maximum(np.square(shares).sum(axis=0), 1e-300)
-    errors = max(spread, 1e-300) / np.maximum(effective - 1, 0.5)
+    effective = np.square(totals) / np.maximum(np.square(shares).sum(axis=0), SMALLEST)
+    errors = max(spread, SMALLEST) / np.maximum(effective - 1, _LEAST_SAMPLE)
     precision = np.square(errors.min() / errors)
     signal = max(0.0, float((np.square(means).sum(axis=1) - errors) @ precision / precision.sum()))
     offsets: FloatArray = means * (signal / (signal + errors))[:, None]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import check_budget
 from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.plan import Composition
-from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.privacy.unit import PrivacyUnit, check_sampling
 from feddp_kmeans.statistics.fixed_point import Ball
 
 AUTO = "auto"
@@ -33,6 +33,11 @@ class MethodName(StrEnum):
     PAPER = "paper"
     REFINED = "refined"
 
+    @classmethod
+    def parse(cls, value: str) -> "MethodName":
+        """Return the method of this name."""
+        return _parsed("method", cls, value)
+
 
 class NoiseName(StrEnum):
     """Which law the noise has."""
@@ -43,19 +48,21 @@ class NoiseName(StrEnum):
     """Gaussian noise alone: clients can add it in shares."""
 
 
+T = TypeVar("T", bound=StrEnum)
+
 FEDDP = "feddp"
 """The start of Algorithm 1; other names of starts are those of installed plugins."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one clustering; every field is public."""
+    """The settings of one clustering; every field is public. Names may be given as plain text: they are parsed here, once."""
 
     n_clusters: int | str = 8
     epsilon: float = 1.0
     delta: float = 1e-6
-    privacy_unit: str = "point"
-    method: str = "refined"
+    privacy_unit: PrivacyUnit = PrivacyUnit.POINT
+    method: MethodName = MethodName.REFINED
     init: str = "feddp"
     lloyd_steps: int | str = AUTO
     radius: float | None = None
@@ -63,8 +70,8 @@ class Settings:
     client_size: int | None = None
     n_points: int | None = None
     bounds: ClientBounds | None = None
-    composition: str = "tight"
-    noise: str = "auto"
+    composition: Composition = Composition.TIGHT
+    noise: NoiseName = NoiseName.AUTO
     sampling_rate: float = 1.0
     shares: tuple[float, float, float, float] | None = None
     max_clusters: int = 20
@@ -73,21 +80,16 @@ class Settings:
         check_budget(self.epsilon, self.delta)
         self._check_counts()
         self._check_region()
-        if not (_is_real(self.sampling_rate) and 0 < self.sampling_rate <= 1):
-            raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {self.sampling_rate!r}.")
         for name, kind in (("method", MethodName), ("composition", Composition), ("noise", NoiseName)):
-            allowed = [member.value for member in kind]
-            if getattr(self, name) not in allowed:
-                raise FedDPError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
+            object.__setattr__(self, name, _parsed(name, kind, getattr(self, name)))
+        object.__setattr__(self, "privacy_unit", PrivacyUnit.parse(self.privacy_unit))
         if self.init != FEDDP and self.init not in (starts := plugins.names(plugins.STARTS)):
-            raise FedDPError(f"init must be one of {[FEDDP, *starts]}, got {self.init!r}. The paper's rivals are in feddp-studies.")
+            raise FedDPError(
+                f"init must be one of {[FEDDP, *starts]}, got {self.init!r}. {plugins.advice(plugins.STARTS, self.init)}".rstrip()
+            )
         if self.shares is not None and not (len(self.shares) == 4 and all(_is_real(x) and np.isfinite(x) and x > 0 for x in self.shares)):
             raise FedDPError(f"shares must be four positive numbers (epsilon_1, epsilon_2, epsilon_3G, epsilon_3L), got {self.shares!r}.")
-        if self.unit is PrivacyUnit.POINT and self.sampling_rate < 1:
-            raise FedDPError(
-                f"sampling_rate must be 1 where the privacy unit is a point, got {self.sampling_rate}: "
-                "sampling clients does not amplify the privacy of a point."
-            )
+        check_sampling(self.unit, self.sampling_rate)
 
     def _check_counts(self) -> None:
         if self.n_clusters != AUTO:
@@ -102,12 +104,12 @@ class Settings:
     @property
     def unit(self) -> PrivacyUnit:
         """Return the privacy unit."""
-        return PrivacyUnit.parse(self.privacy_unit)
+        return self.privacy_unit
 
     @property
     def count_noise(self) -> Mechanism:
         """Return the law of the noise of counts that are released by themselves."""
-        return Mechanism.GAUSSIAN if self.noise == NoiseName.GAUSSIAN else Mechanism.LAPLACE
+        return Mechanism.GAUSSIAN if self.noise is NoiseName.GAUSSIAN else Mechanism.LAPLACE
 
     @property
     def largest_k(self) -> int:
@@ -174,6 +176,14 @@ class Settings:
 
 def _is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _parsed(name: str, kind: type[T], value: str) -> T:
+    """Return the member of this value; refuse any other."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise FedDPError(f"{name} must be one of {[member.value for member in kind]}, got {value!r}.") from None
 
 
 def _check_count(name: str, value: Any, low: int, other: str = "") -> None:

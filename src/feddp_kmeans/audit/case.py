@@ -9,7 +9,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clusterer, Clustering, run
-from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.watch import Known, MakeFederation, Watch, Watched
 from feddp_kmeans.errors import FedDPError
@@ -62,9 +62,7 @@ class Case:
     @cached_property
     def prepared(self) -> Prepared:
         """Return the plan, made as for any run."""
-        if self.server_points is None:
-            return prepare_serverless(self.settings, self.dimension, _COMPANY + 1)
-        return prepare(self.settings, self.server_points, _COMPANY + 1)
+        return prepare(self.settings, self.server_points, _COMPANY + 1, self.dimension)
 
     @cached_property
     def plan(self) -> Plan:

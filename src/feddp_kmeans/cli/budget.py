@@ -1,21 +1,42 @@
 """``feddp budget``: what all runs on a data set have spent together."""
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.terminal import out
+from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.privacy.accounting import check_budget
-from feddp_kmeans.privacy.odometer import Entry, Odometer, filter_for, totals
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry, Odometer, filter_for, totals
 
 ODOMETER = ".feddp-budget.jsonl"
 """Name of the odometer beside the data."""
 
 _SAME = 1e-6
 """Part by which two totals may differ and be shown as one."""
+
+
+def budget(
+    places: Annotated[list[Path], typer.Argument(help="Data folders or files, odometers, or run folders.")],
+    delta: Annotated[float, typer.Option("--delta", "--limit-delta", help="The delta at which runs are added up.")] = LIMIT_DELTA,
+    as_json: options.Json = False,
+) -> None:
+    """Show what all runs on the same data have spent together: five runs at epsilon 1 are not one.
+
+    Examples:
+      feddp budget clients/
+      feddp budget run1/ run2/ --json
+
+    """
+    entries = run_entries(places)
+    check_budget(1.0, delta)
+    if as_json:
+        typer.echo(json.dumps(budget_dict(entries, delta), indent=2))
+    else:
+        _show(entries, delta)
 
 
 def odometer_of(clients: str, given: Path | None = None) -> Odometer:
@@ -40,25 +61,26 @@ def run_entries(places: list[Path]) -> list[Entry]:
             continue
         odometer = Odometer(place) if place.is_file() and place.name.endswith(".jsonl") else odometer_of(str(place))
         if not odometer.path.exists():
-            raise FedDPError(f"{str(place)!r} must be a data set with past runs, an odometer or a run folder, got none of these.")
+            raise InputError(f"{str(place)!r} must be a data set with past runs, an odometer or a run folder, got none of these.")
         entries += odometer.entries()
     return entries
 
 
-def show_budget(entries: list[Entry], delta: float, console: Console) -> None:
+def _show(entries: list[Entry], delta: float) -> None:
     """Print every run, and what they add up to."""
-    check_budget(1.0, delta)
+    from rich.table import Table
+
     table = Table("run", "when", "what", "protects", "epsilon", "delta", "releases", box=None, padding=(0, 2, 0, 0))
     for e in entries:
         epsilon = f"{e.epsilon:g}" if e.private else "NOT PRIVATE"
         table.add_row(e.run[:8], e.when, e.what, e.unit.value, epsilon, f"{e.delta:g}", str(sum(r.times for r in e.releases)))
-    console.print(table)
-    console.print("All runs together:", style="bold")
+    out.print(table)
+    out.print("All runs together:", style="bold")
     for total in totals(entries, delta):
-        console.print(f"  {total}", highlight=False)
+        out.print(f"  {total}", highlight=False)
         limited = filter_for(total.unit, entries, delta)
         if limited.epsilon > total.epsilon * (1 + _SAME):
-            console.print(
+            out.print(
                 f"  A limit counts {limited.epsilon:.4g}: it allows for budgets that were chosen after a look at earlier results.",
                 highlight=False,
             )
@@ -66,7 +88,6 @@ def show_budget(entries: list[Entry], delta: float, console: Console) -> None:
 
 def budget_dict(entries: list[Entry], delta: float) -> dict[str, Any]:
     """Return runs and totals as plain data."""
-    check_budget(1.0, delta)
     made = [
         {
             "privacy_unit": t.unit.value,
@@ -81,21 +102,13 @@ def budget_dict(entries: list[Entry], delta: float) -> dict[str, Any]:
 
 
 def _entry_of_result(folder: Path) -> Entry:
+    from feddp_kmeans.report.finished_run import read_result
+
+    needed = ("privacy_unit", "epsilon", "delta", "secure")
+    result = read_result(folder, (*needed, "ledger", "plan"))
+    stated = {name: result[name] for name in needed} | {"when": result.get("when", ""), "what": str(folder), "releases": result["ledger"]}
+    plan = result["plan"] if isinstance(result["plan"], dict) else {}
     try:
-        result = parse_json((folder / "result.json").read_bytes())
-        check_format(result, RESULT_FORMAT, "result.json")
-        plan = result["plan"]
-        return Entry.from_dict(
-            {
-                "when": result.get("when", ""),
-                "what": str(folder),
-                "privacy_unit": result["privacy_unit"],
-                "epsilon": result["epsilon"],
-                "delta": result["delta"],
-                "sampling_rate": plan["sampling_rate"],
-                "secure": result["secure"],
-                "releases": result["ledger"],
-            }
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FedDPError(f"{str(folder / 'result.json')!r} must be the result of a run, got {type(error).__name__}: {error}.") from None
+        return Entry.from_dict(stated | {"sampling_rate": plan.get("sampling_rate")})
+    except FedDPError as error:
+        raise InputError(f"{str(folder / 'result.json')!r} must be the result of a run: {error}") from None

@@ -1,51 +1,59 @@
 """``feddp encode``: a public schema from the server data alone."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
+from rich.markup import escape
 from rich.table import Table
 
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables.columns import Column, NumberColumn
-from feddp_kmeans.tables.learn_schema import learn_schema
-from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.folders import check_new_file
+from feddp_kmeans.cli.terminal import out, say
+
+if TYPE_CHECKING:
+    from feddp_kmeans.tables.columns import Column
+    from feddp_kmeans.tables.schema import Schema
 
 _SHOWN = 6
+"""Categories of a column that are printed."""
 
 
-def write_schema(
-    server: Path, path: Path, *, ignore: Sequence[str], categories: Sequence[str], numbers: Sequence[str], force: bool
-) -> Schema:
-    """Learn a schema from public server data, write it and return it."""
-    if path.exists() and not force:
-        raise FedDPError(f"--out must not exist already (use --force to replace it), got {str(path)!r}.")
-    if not path.parent.is_dir():
-        raise FedDPError(f"--out must be in a folder that exists, got {str(path)!r}.")
-    schema = learn_schema(server, ignore=ignore, categories=categories, numbers=numbers)
+def encode(
+    server: Annotated[Path, typer.Argument(help="The public server data. Never a client's: ranges and categories would leak.")],
+    path: Annotated[Path, typer.Option("--out", help="Where the schema goes, as JSON.")],
+    ignore: options.Ignore = None,
+    categories: Annotated[list[str] | None, typer.Option("--categories", help="A column of numbers that are categories.")] = None,
+    numbers: Annotated[list[str] | None, typer.Option("--number", help="A column that is a number though it looks like an id.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a schema that is there already.")] = False,
+) -> None:
+    """Learn from public server data how mixed columns become numbers, and write it as JSON for the clients."""
+    from feddp_kmeans.tables.learn_schema import learn_schema
+
+    check_new_file(path, force=force)
+    schema = learn_schema(server, ignore=ignore or (), categories=categories or (), numbers=numbers or ())
     schema.write(path)
-    return schema
+    _show(schema)
+    say(f"Written to {path}. It is public: edit it where the ranges or categories of the clients are known to differ.")
 
 
-def show_schema(console: Console, schema: Schema) -> None:
+def _show(schema: "Schema") -> None:
     """Print what becomes of each column."""
     table = Table(title=f"{len(schema.names)} columns as {len(schema.columns)} coordinates, norm at most {schema.radius:.4g}")
     for name in ("column", "kind", "public values", "missing", "outside"):
         table.add_column(name, overflow="fold")
     for field in schema.fields:
-        outside = "clipped" if isinstance(field, NumberColumn) else "other: all zero"
-        table.add_row(_plain(field.name), field.kind, _plain(_values(field)), field.missing, outside)
+        outside = "clipped" if field.kind == "number" else "other: all zero"
+        table.add_row(escape(field.name), field.kind, escape(_values(field)), field.missing, outside)
     for name, reason in schema.ignored:
-        table.add_row(_plain(name), "ignored", reason, "", "")
-    console.print(table)
+        table.add_row(escape(name), "ignored", reason, "", "")
+    out.print(table)
 
 
-def _values(field: Column) -> str:
+def _values(field: "Column") -> str:
+    from feddp_kmeans.tables.columns import NumberColumn
+
     if isinstance(field, NumberColumn):
         return f"{field.low:g} to {field.high:g}"
     more = len(field.categories) - _SHOWN
     return ", ".join(field.categories[:_SHOWN]) + (f", ... {more} more" if more > 0 else "")
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", r"\[")

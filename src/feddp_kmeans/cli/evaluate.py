@@ -3,21 +3,48 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.server import kmeans_cost
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.report.finished_run import Run, read_run
-from feddp_kmeans.tables.client_files import check_client_column, client_paths
-from feddp_kmeans.tables.inputs import open_points
-from feddp_kmeans.tables.lines import silent
-from feddp_kmeans.tables.point_files import Tell
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.show import new_table
+from feddp_kmeans.cli.terminal import out, say
+from feddp_kmeans.errors import InputError
+
+if TYPE_CHECKING:
+    from feddp_kmeans.report.finished_run import FinishedRun
 
 _ROWS = 1 << 16
+
+
+def evaluate(
+    made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    clients: options.Clients,
+    client_column: options.ClientColumn = None,
+) -> None:
+    """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: for whoever may see the points."""
+    from feddp_kmeans.report.finished_run import read_run
+    from feddp_kmeans.tables.client_files import check_client_column, client_paths
+
+    run = read_run(made)
+    if client_column is not None:
+        check_client_column(Path(clients), client_column)
+    paths = [Path(clients)] if client_column is not None else client_paths(clients)
+    for path in paths:
+        run.open(path).check()
+    found = nonprivate_evaluation(run, paths)
+    say("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.")
+    say(f"points             {found.sizes.sum():,} ({found.n_left_out:,} left out: a value is missing)")
+    say(f"cost a point       {found.cost:.6g}")
+    say(f"with one center    {found.one_center_cost:.6g}")
+    say(f"explained          {found.explained:.2%}")
+    table = new_table("Cluster sizes (exact)", "cluster", "points", "share")
+    for index, size in enumerate(found.sizes):
+        table.add_row(str(index), f"{size:,}", f"{size / found.sizes.sum():.1%}")
+    out.print(table)
 
 
 @dataclass(frozen=True)
@@ -32,31 +59,16 @@ class Evaluation:
     n_left_out: int
     """Rows with a NaN or an infinity."""
 
-
-def show_evaluation(run: Path, clients: str, client_column: str | None, console: Console, tell: Tell = silent) -> None:
-    """Print the exact cost and sizes of a run's clusters, and first of all that they are not private."""
-    found = read_run(run)
-    if client_column is not None:
-        check_client_column(Path(clients), client_column)
-    paths = [Path(clients)] if client_column is not None else client_paths(clients)
-    for path in paths:
-        open_points(path, found.columns, found.schema).check(tell)
-    made = nonprivate_evaluation(found, paths)
-    console.print("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.", highlight=False, soft_wrap=True)
-    console.print(f"points             {made.sizes.sum():,} ({made.n_left_out:,} left out: a value is missing)", highlight=False)
-    console.print(f"cost a point       {made.cost:.6g}", highlight=False)
-    console.print(f"with one center    {made.one_center_cost:.6g}", highlight=False)
-    console.print(f"explained          {_explained(made):.2%}", highlight=False)
-    table = Table(title="Cluster sizes (exact)", title_justify="left")
-    for name in ("cluster", "points", "share"):
-        table.add_column(name, justify="right")
-    for index, size in enumerate(made.sizes):
-        table.add_row(str(index), f"{size:,}", f"{size / made.sizes.sum():.1%}")
-    console.print(table)
+    @property
+    def explained(self) -> float:
+        """Return the part of the cost with one center that the centers take away."""
+        return 1 - self.cost / self.one_center_cost if self.one_center_cost > 0 else 0.0
 
 
-def nonprivate_evaluation(run: Run, paths: list[Path]) -> Evaluation:
+def nonprivate_evaluation(run: "FinishedRun", paths: list[Path]) -> Evaluation:
     """Return cost and sizes over all files, read twice in pieces: once for the mean, once for the costs."""
+    from feddp_kmeans.algorithm.server import kmeans_cost
+
     sizes = np.zeros(len(run.centers), dtype=np.int64)
     total, cost, one, left_out = np.zeros(len(run.columns)), 0.0, 0.0, 0
     for points, n_rows in _pieces(run, paths):
@@ -65,7 +77,7 @@ def nonprivate_evaluation(run: Run, paths: list[Path]) -> Evaluation:
         left_out += n_rows - len(points)
     n_points = int(sizes.sum())
     if n_points == 0:
-        raise FedDPError("clients must have at least one point, got none.")
+        raise InputError("clients must have at least one point, got none.")
     mean = (total / n_points)[None]
     for points, _ in _pieces(run, paths):
         cost += kmeans_cost(points, run.centers) * len(points)
@@ -73,11 +85,7 @@ def nonprivate_evaluation(run: Run, paths: list[Path]) -> Evaluation:
     return Evaluation(max(0.0, cost) / n_points, max(0.0, one) / n_points, sizes, left_out)
 
 
-def _pieces(run: Run, paths: list[Path]) -> Iterator[tuple[FloatArray, int]]:
-    for source in [open_points(path, run.columns, run.schema) for path in paths]:
+def _pieces(run: "FinishedRun", paths: list[Path]) -> Iterator[tuple[FloatArray, int]]:
+    for source in [run.open(path) for path in paths]:
         for points in source.pieces(_ROWS):
             yield points[np.isfinite(points).all(axis=1)].astype(np.float64, copy=False), len(points)
-
-
-def _explained(made: Evaluation) -> float:
-    return 1 - made.cost / made.one_center_cost if made.one_center_cost > 0 else 0.0

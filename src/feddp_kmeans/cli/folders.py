@@ -1,23 +1,27 @@
 """Where a run of this machine keeps its releases and its result, and what becomes of them if it stops."""
 
+import logging
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from feddp_kmeans.cli.options import err
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation.recorded import RECORD, read_record
-from feddp_kmeans.federation.run import Run
+from feddp_kmeans.errors import InputError
+
+if TYPE_CHECKING:
+    from feddp_kmeans.federation.run import Run
+
+log = logging.getLogger(__name__)
 
 RELEASES, LOOK = "releases", "choose_k.json"
 """Of a run folder: the releases on record, and what feddp choose-k found."""
 INTERRUPTED = 130
-_WRITTEN = ("result.json", "centers.parquet", "report.html", f"{RELEASES}/{RECORD}", f"{RELEASES}/0.npy")
+_WRITTEN = ("result.json", "centers.parquet", "report.html", f"{RELEASES}/releases.json", f"{RELEASES}/0.npy")
 """What a run writes, by example."""
 
 
@@ -38,18 +42,19 @@ def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, fo
 
     A fit that goes on writes into its own folder, one that goes on from a look into another.
     """
+    from feddp_kmeans.federation.recorded import RECORD, read_record
     from feddp_kmeans.report.result import check_folder
 
     if resume is not None:
         if not read_record(resume / RELEASES):
-            raise FedDPError(f"--resume must be a folder with the releases of a feddp fit or choose-k, got {str(resume)!r}.")
+            raise InputError(f"--resume must be a folder with the releases of a feddp fit or choose-k, got {str(resume)!r}.")
         is_own = not (resume / LOOK).exists() if folder is None else folder.resolve() == resume.resolve()
         folder = resume if is_own else folder
     check_folder(folder or Path(), force=force or folder in {None, resume})
     if folder is not None and folder != resume:
         check_no_client(clients, folder)
         if (folder / RELEASES / RECORD).exists() and not force:
-            raise FedDPError(
+            raise InputError(
                 f"--out must not hold releases already, got {str(folder)!r}: --resume {folder} goes on with them, --force pays again."
             )
     return folder
@@ -67,18 +72,26 @@ def check_no_client(clients: str, folder: Path) -> None:
     pattern = Path(clients).absolute()
     pattern = pattern / "*" if pattern.is_dir() else pattern
     if any((folder.absolute() / name).match(str(pattern)) for name in _WRITTEN):
-        raise FedDPError(f"--out must be a folder that is not read as clients, got {str(folder)!r} for the clients {clients!r}.")
+        raise InputError(f"--out must be a folder that is not read as clients, got {str(folder)!r} for the clients {clients!r}.")
+
+
+def check_new_file(path: Path, *, force: bool) -> None:
+    """Refuse a file that is there already, unless it may be replaced, or that no folder is there for."""
+    if path.exists() and not force:
+        raise InputError(f"--out must not exist already (use --force to replace it), got {str(path)!r}.")
+    if not path.parent.is_dir():
+        raise InputError(f"--out must be in a folder that exists, got {str(path)!r}.")
 
 
 @contextmanager
-def keeping(folder: Path, how: str) -> Iterator[Callable[[Run], Run]]:
+def keeping(folder: Path, how: str) -> "Iterator[Callable[[Run], Run]]":
     """Yield what notes that a run has begun. If it stops, say how it goes on. Take its folder away if nothing is in it.
 
     Ctrl-C is exit status 130.
     """
     begun: list[Run] = []
 
-    def begin(run: Run) -> Run:
+    def begin(run: "Run") -> "Run":
         begun.append(run)
         return run
 
@@ -87,12 +100,12 @@ def keeping(folder: Path, how: str) -> Iterator[Callable[[Run], Run]]:
     except BaseException as error:
         if begun or isinstance(error, KeyboardInterrupt):
             kept = f"what was released is kept. Go on with the same options and {how}" if begun else "nothing was released."
-            err.print(f"feddp: stopped; {kept}", highlight=False, markup=False, soft_wrap=True)
+            log.warning("feddp: stopped; %s", kept)
         for place in (folder / RELEASES, folder):
             with suppress(OSError):
                 place.rmdir()
         if isinstance(error, KeyboardInterrupt):
             raise typer.Exit(INTERRUPTED) from None
         if isinstance(error, OSError):
-            raise FedDPError(f"the run must be able to read its data and to write its folder, got {error}.") from None
+            raise InputError(f"the run must be able to read its data and to write its folder, got {error}.") from None
         raise

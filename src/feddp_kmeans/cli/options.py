@@ -7,17 +7,19 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from feddp_kmeans.algorithm.settings import AUTO, Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.odometer import Limit
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
-out = Console()
-err = Console(stderr=True)
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.settings import Settings
+
+PORT = 9443
+TRIAL = "No TLS and no keys: for trials on one machine only."
 
 Clients = Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")]
 Clusters = Annotated[str, typer.Option("-k", "--clusters", help="Number of clusters, or auto.")]
@@ -47,6 +49,23 @@ OdometerFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables; errors and files only.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+RunFolder = Annotated[Path, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")]
+MinSites = Annotated[
+    int | None,
+    typer.Option("--min-sites", min=1, help="Sites that must be connected before the run starts. (default: all of the federation)"),
+]
+TrustOption = Annotated[str, typer.Option("--trust", help="secure-sum: the server learns noisy sums alone; aggregator: it adds the noise.")]
+Threshold = Annotated[
+    int | None, typer.Option("--threshold", min=1, help="Fewest sites that a sum is made of. (default: two thirds, or more where safe)")
+]
+Colluders = Annotated[
+    int | None, typer.Option("--colluders", min=0, help="Sites that may side with the server. (default: a tenth, at least one)")
+]
+Confirmed = Annotated[
+    bool | None,
+    typer.Option("--confirmed/--not-confirmed", help="Sites sign who is in a sum before it is opened. (default: where there are keys)"),
+]
+RoundTimeout = Annotated[float, typer.Option("--round-timeout", help="Seconds that a site has for an answer.")]
 
 
 def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -76,20 +95,22 @@ def _settings(
     delta: Delta = 1e-6,
     unit: Unit = "point",
     method: MethodOption = "refined",
-    lloyd_steps: Steps = AUTO,
+    lloyd_steps: Steps = "auto",
     radius: Radius = None,
     box: BoxOption = None,
     client_size: ClientSize = None,
     n_points: Points = None,
     max_clusters: MaxClusters = 20,
-) -> Settings:
+) -> "Settings":
     """Return the settings that these options state; what is wrong with them is refused by name."""
+    from feddp_kmeans.algorithm.settings import MethodName, Settings
+
     return Settings(
         _number(clusters),
         epsilon,
         delta,
-        privacy_unit=unit,
-        method=method,
+        privacy_unit=PrivacyUnit.parse(unit),
+        method=MethodName.parse(method),
         lloyd_steps=_number(lloyd_steps),
         radius=radius,
         box=None if box is None else _box(box),
@@ -97,11 +118,6 @@ def _settings(
         n_points=n_points,
         max_clusters=max_clusters,
     )
-
-
-def note(line: str) -> None:
-    """Show the person at this terminal a line that goes nowhere else."""
-    err.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def limit_of(epsilon: float | None, delta: float) -> Limit | None:
@@ -123,5 +139,5 @@ def _box(text: str) -> tuple[float, float]:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
-        raise FedDPError(f"--box must be two numbers LOW,HIGH, got {text!r}.") from None
+        raise InputError(f"--box must be two numbers LOW,HIGH, got {text!r}.") from None
     return low, high

@@ -2,78 +2,81 @@
 
 import csv
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import typer
 
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.report.finished_run import Run, read_run
-from feddp_kmeans.tables.broken import named_errors
-from feddp_kmeans.tables.client_files import LABELS
-from feddp_kmeans.tables.csv_files import CsvFile
-from feddp_kmeans.tables.formats import CSV, check_file, has_names, read_schema, read_tables
-from feddp_kmeans.tables.inputs import open_points
-from feddp_kmeans.tables.lines import silent
-from feddp_kmeans.tables.point_files import Tell
+from feddp_kmeans.cli.folders import check_new_file
+from feddp_kmeans.cli.terminal import say
+from feddp_kmeans.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from feddp_kmeans.report.finished_run import FinishedRun
 
 LABEL = "cluster"
 _ROWS = 1 << 16
 
 
-class Writer(Protocol):
-    """Takes the rows of a table with their labels."""
+def predict(
+    made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    table: Annotated[Path, typer.Argument(metavar="INPUT", help="A table with the columns of the run, in any order.")],
+    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. (default: beside the input, as NAME.labels)")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")] = False,
+) -> None:
+    """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
+    from feddp_kmeans.report.finished_run import read_run
+    from feddp_kmeans.tables.client_files import LABELS
+    from feddp_kmeans.tables.formats import has_names
 
-    def write(self, table: pa.Table) -> None:
-        """Write these rows."""
-        ...
-
-
-def write_predictions(run: Path, table: Path, path: Path | None, *, force: bool, tell: Tell = silent) -> tuple[int, Path]:
-    """Write a table again with the cluster of each row; return how many rows, and where they went."""
-    found = read_run(run)
+    run = read_run(made)
     suffix = table.suffix if has_names(table) else ".npy"
     path = path or table.with_name(f"{table.stem}{LABELS}{suffix}")
     if path.suffix.lower() != suffix.lower():
-        raise FedDPError(f"--out must end in {suffix!r} as the input does, got {str(path)!r}.")
-    if path.exists() and not force:
-        raise FedDPError(f"--out must not exist already (use --force to replace it), got {str(path)!r}.")
-    open_points(table, found.columns, found.schema).check(tell)
-    return _write_labels(found, table, path), path
+        raise InputError(f"--out must end in {suffix!r} as the input does, got {str(path)!r}.")
+    check_new_file(path, force=force)
+    run.open(table).check()
+    n_rows = _write_table(run, table, path) if has_names(table) else _write_array(run, table, path)
+    say(f"{n_rows:,} rows labelled in {path}.")
+    say("Labels are the data holder's own: they depend on single rows and are NOT private.")
 
 
-def _write_labels(run: Run, source: Path, path: Path) -> int:
-    check_file(source)
-    if not path.parent.is_dir():
-        raise FedDPError(f"--out must be in a folder that exists, got {str(path)!r}.")
-    if not has_names(source):
-        return _write_array(run, source, path)
+def _write_table(run: "FinishedRun", source: Path, path: Path) -> int:
+    """Write a table again with one more column."""
+    import pyarrow as pa
+
+    from feddp_kmeans.tables.formats import named_errors, read_schema
+
     with named_errors(source):
         schema = read_schema(source)
     if LABEL in schema.names:
-        raise FedDPError(f"{source.name} must not have a column {LABEL!r} already.")
-    n_rows = 0
-    with _whole(path) as temporary, _writer(source, temporary, schema) as writer:
+        raise InputError(f"{source.name} must not have a column {LABEL!r} already.")
+    n_rows, points = 0, run.open(source)
+    with _whole(path) as temporary, _writer(source, temporary, schema) as write:
         for table in _tables(source, schema.names):
-            writer.write(table.append_column(LABEL, pa.array(run.labels(run.points(table)))))
+            write(table.append_column(LABEL, pa.array(run.labels(points.points(table)))))
             n_rows += table.num_rows
     return n_rows
 
 
-def _write_array(run: Run, source: Path, path: Path) -> int:
+def _write_array(run: "FinishedRun", source: Path, path: Path) -> int:
     """Write the labels of a file without column names as one array of whole numbers."""
-    parts = [run.labels(run.points(table)) for table in _tables(source, run.needed)]
+    import numpy as np
+
+    parts = [run.labels(points) for points in run.open(source).pieces(_ROWS)]
     labels = np.concatenate([np.empty(0, dtype=np.int64), *parts])
     with _whole(path) as temporary, temporary.open("wb") as file:
         np.save(file, labels)
     return len(labels)
 
 
-def _tables(source: Path, columns: Any) -> Iterator[pa.Table]:
+def _tables(source: Path, columns: Sequence[str]) -> Iterator["pa.Table"]:
+    from feddp_kmeans.tables.formats import named_errors, read_tables
+
     with named_errors(source):
         yield from read_tables(source, columns, _ROWS)
 
@@ -88,24 +91,22 @@ def _whole(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _writer(source: Path, path: Path, schema: pa.Schema) -> Iterator[Writer]:
+def _writer(source: Path, path: Path, schema: "pa.Schema") -> Iterator[Callable[["pa.Table"], Any]]:
+    """Yield what writes tables in the format of the source; each cell of a CSV file is the text that it was."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from feddp_kmeans.tables.csv_files import CsvFile
+    from feddp_kmeans.tables.formats import CSV
+
     suffix = source.suffix.lower()
     if suffix in CSV:
         dialect = CsvFile(source)
         with path.open("w", newline="", encoding=dialect.encoding) as file:
             rows = csv.writer(file, delimiter=dialect.delimiter, lineterminator="\n")
             rows.writerow([*schema.names, LABEL])
-            yield _CsvWriter(rows)
+            yield lambda table: rows.writerows(zip(*(column.to_pylist() for column in table.itercolumns()), strict=True))
         return
     full = schema.append(pa.field(LABEL, pa.int64()))
     with pq.ParquetWriter(path, full) if suffix == ".parquet" else pa.ipc.new_file(str(path), full) as writer:
-        yield writer
-
-
-class _CsvWriter:
-    def __init__(self, rows: Any) -> None:
-        self._rows = rows
-
-    def write(self, table: pa.Table) -> None:
-        """Write these rows, each cell as the text it was."""
-        self._rows.writerows(zip(*(column.to_pylist() for column in table.itercolumns()), strict=True))
+        yield writer.write

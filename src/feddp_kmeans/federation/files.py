@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from feddp_kmeans.federation.local import LocalFederation
-from feddp_kmeans.silos.batches import PointSource, SourceClients
+from feddp_kmeans.silos.batched import PointSource, SourceSilo
 
 
 class FileFederation(LocalFederation):
-    """One client a file; a statistic reads the files one after the other, in pieces."""
+    """One file per client; a statistic reads the files one after the other, in pieces."""
 
     def __init__(self, files: Sequence[PointSource]) -> None:
-        super().__init__(SourceClients(files))
+        super().__init__(SourceSilo(files))

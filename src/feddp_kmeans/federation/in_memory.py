@@ -1,28 +1,17 @@
-"""Clients as arrays of this process: one array a client, or one table of all clients' rows."""
+"""Clients as arrays of this process: one array per client, or one table of all clients' rows."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from feddp_kmeans.federation.local import LocalFederation
-from feddp_kmeans.silos.batches import Clients, SourceClients
-from feddp_kmeans.silos.memory import ArraySource, TableClients, as_points
-
-_KEPT_NUMBERS = 1 << 25
-"""Numbers that are kept in batches during a run: 256 MiB, and as much again encoded."""
+from feddp_kmeans.silos.memory import ArraySilo, TableSilo
 
 
 class InMemoryFederation(LocalFederation):
     """Clients that are arrays in this process: for simulation, and where one place may hold all points."""
 
-    def __init__(self, clients: Sequence[Any] | TableClients) -> None:
-        if isinstance(clients, TableClients):
-            held: Clients = clients
-            numbers = clients.numbers
-        else:
-            arrays = [as_points(c, f"client {i}") for i, c in enumerate(clients)]
-            held = SourceClients([ArraySource(array) for array in arrays])
-            numbers = sum(array.size + array.shape[0] for array in arrays)
-        super().__init__(held, keep_batches=numbers <= _KEPT_NUMBERS)
+    def __init__(self, clients: Sequence[Any] | TableSilo) -> None:
+        super().__init__(clients if isinstance(clients, TableSilo) else ArraySilo(clients))
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "InMemoryFederation":
@@ -30,7 +19,7 @@ class InMemoryFederation(LocalFederation):
 
         The number of distinct values is the number of clients, and so is taken as public.
         """
-        return cls(TableClients.from_groups(points, groups))
+        return cls(TableSilo.from_groups(points, groups))
 
     @classmethod
     def from_offsets(cls, points: Any, offsets: Any) -> "InMemoryFederation":
@@ -38,4 +27,4 @@ class InMemoryFederation(LocalFederation):
 
         Millions of clients cost no more than their rows: no object is made for any of them.
         """
-        return cls(TableClients.from_offsets(points, offsets))
+        return cls(TableSilo.from_offsets(points, offsets))

@@ -1,39 +1,36 @@
-"""A federation in this process: clients are arrays in memory, or files that are read when they are needed."""
+"""A federation in this process: a silo adds up its clients' points, and the noise is added here."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from feddp_kmeans.federation.adder import Adder, ExactAdder
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
-from feddp_kmeans.silos.batches import Clients, KeptClients, exact_sum
+from feddp_kmeans.silos.silo import Silo
 
 
 class LocalFederation(Federation):
-    """Clients that live on this machine; this process adds their sums and the noise."""
+    """The clients of one silo; this process is trusted with their sums and adds the noise."""
 
     trust = "aggregator"
 
-    def __init__(self, clients: Clients, *, keep_batches: bool = False) -> None:
-        self._clients = clients
-        self._keep_batches = keep_batches
+    def __init__(self, silo: Silo) -> None:
+        self._silo = silo
 
     @property
     def n_clients(self) -> int:
         """Return the number of clients."""
-        return len(self._clients)
+        return self._silo.n_clients
 
     @property
     def dimension(self) -> int:
         """Return the number of coordinates of a point."""
-        return self._clients.dimension
+        return self._silo.dimension
 
     def nonprivate_clients(self) -> Iterator[Any]:
         """Yield each client's raw points. Only a federation on this machine can; only comparisons that are not private may."""
-        return iter(self._clients)
+        return self._silo.nonprivate_clients()
 
     def _adder(self, run: Run) -> Adder:
-        """Return what adds up in this process; batches that are kept are the run's, so that the next one looks at the points afresh."""
         del run
-        return ExactAdder(partial(exact_sum, KeptClients(self._clients) if self._keep_batches else self._clients))
+        return ExactAdder(self._silo.for_run().exact_sum)

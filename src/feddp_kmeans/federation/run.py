@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError
 from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.ledger import Ledger, PrivacyReport
@@ -106,8 +106,6 @@ class Run:
         query = Query(statistic, public, self.dimension)
         self.ledger.book(release)
         check_query(query, release, self.plan.unit)
-        if self.plan.sampling_rate < 1 and not statistic.whole_clients:
-            raise FedDPError(f"sampling_rate must be 1 for the statistic {statistic.name!r} of points, got {self.plan.sampling_rate}.")
         self.book()
         if self._on_release is not None:
             self._on_release(release.name)

@@ -66,8 +66,8 @@ class Journal:
             return None
         try:
             kept = unpack(self._path.read_bytes())
-        except (OSError, FedDPError):
-            raise FedDPError(f"{self._path.name} must hold the sum that a server was about to open, got something else.") from None
+        except (OSError, FedDPError) as error:
+            raise FedDPError(f"{self._path.name} must hold the sum that a server was about to open: {error}") from None
         return kept if kept.kind == "pending" and kept.get("run", str) == self._run else None
 
 

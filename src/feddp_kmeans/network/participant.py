@@ -5,17 +5,16 @@ odometer, and answers nothing that the terms do not hold, nothing twice, and not
 """
 
 import hmac
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
-from itertools import chain
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans._typing import IntArray
+from feddp_kmeans.errors import BudgetError, FedDPError, kind_and_place
 from feddp_kmeans.network.protocol import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
 from feddp_kmeans.network.run_state import RunState, RunStates
 from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, sign
@@ -23,13 +22,14 @@ from feddp_kmeans.network.secure_sum.messages import Advert
 from feddp_kmeans.network.secure_sum.party import Party
 from feddp_kmeans.network.secure_sum.session_terms import SESSION_BYTES
 from feddp_kmeans.network.terms import Policy, Terms, Trust
-from feddp_kmeans.network.untold import touching_data, where_of
 from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack, unpack
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream, SeededStream, SystemStream
 from feddp_kmeans.privacy.odometer import Odometer
-from feddp_kmeans.silos.batches import PointSource, SourceClients, exact_sum
+from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics.query import Query, Statistic, check_query
+
+logger = logging.getLogger(__name__)
 
 _MOST_SESSIONS = 1000
 """Sessions of one run: a server that starts again opens a new one."""
@@ -38,55 +38,13 @@ _DESCRIBE_FAILED = "its data cannot be read; the reason is in its own log"
 _FAILED = "its data or its program failed; the reason is in its own log"
 
 
-class Holding(Protocol):
-    """The points of one data holder, wherever they are."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the names of the coordinates."""
-        ...
-
-    def total(self, query: Query) -> IntArray:
-        """Return this holder's own sum, without noise."""
-        ...
-
-
-@dataclass(frozen=True)
-class SiteData:
-    """The points of one data holder and the names of their coordinates."""
-
-    sources: Sequence[PointSource]
-    columns: tuple[str, ...]
-
-    def total(self, query: Query) -> IntArray:
-        """Return this holder's own sum, without noise: all its sources are one client."""
-        return exact_sum(SourceClients([_Joined(self.sources)]), query)
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """Several sources as one client."""
-
-    sources: Sequence[PointSource]
-
-    @property
-    def dimension(self) -> int:
-        return self.sources[0].dimension
-
-    def read(self) -> FloatArray:
-        return np.concatenate([np.empty((0, self.dimension)), *self.pieces(1 << 16)])
-
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
-        return chain.from_iterable(source.pieces(rows) for source in self.sources)
-
-
 class Participant:
     """One data holder."""
 
     def __init__(
         self,
         name: str,
-        data: Callable[[], Holding],
+        data: Callable[[], Silo],
         *,
         registry: Mapping[str, Statistic],
         policy: Policy,
@@ -94,7 +52,6 @@ class Participant:
         state: Path,
         identity: Identity | None = None,
         roster: Mapping[str, PublicIdentity] | None = None,
-        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.name = name
         self._data = data
@@ -104,7 +61,6 @@ class Participant:
         self._runs = RunStates(state, odometer)
         self._identity = identity
         self._roster = roster
-        self._tell = tell
         self._answers = {
             "describe": self._describe,
             "agree": self._agree,
@@ -128,11 +84,11 @@ class Participant:
             with nullcontext() if kind == "describe" else self._runs.locked():
                 return self._answer(asked)
         except (FedDPError, BudgetError) as error:
-            self._tell(f"refused {kind}: {error}")
+            logger.warning("refused %s: %s", kind, error)
             return pack("refused", reason=str(error))
         except Exception as error:  # noqa: BLE001
             # What an error says may quote the data: its kind and its place are kept here, and the server gets a fixed sentence.
-            self._tell(f"failed at {kind}: {where_of(error)}")
+            logger.error("failed at %s: %s", kind, where_of(error))  # noqa: TRY400 - a traceback may quote the data
             return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
 
     def _answer(self, asked: Envelope) -> bytes:
@@ -158,7 +114,7 @@ class Participant:
         if state is None:
             self._policy.book(terms, self._odometer)
             state = RunState(terms.to_dict(), terms.digest)
-            self._tell(_told(terms))
+            logger.info("agreed to run %s", _summary(terms))
         elif not hmac.compare_digest(state.digest, terms.digest):
             raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to; they were changed.")
         if session.hex() in state.sessions or len(session) != SESSION_BYTES:
@@ -254,7 +210,7 @@ class Participant:
         state.answer = {"opening": opening, "reply": reply.hex()}
         state.party = party.to_dict()
         self._runs.save(run, state)
-        self._tell(f"{label}: answered")
+        logger.info("%s: answered", label)
         return reply
 
     def _turn(self, asked: Envelope, trust: Trust) -> tuple[str, Terms, RunState]:
@@ -290,8 +246,8 @@ class Participant:
         return release, query
 
     def _own_total(self, query: Query, release: Release) -> IntArray:
-        self._tell(f"{release.name}: computing {query.statistic.name}")
-        total = self._data().total(query)
+        logger.info("%s: computing %s", release.name, query.statistic.name)
+        total = self._data().as_one_client().exact_sum(query)
         release.check_size(total.size)
         return total
 
@@ -306,10 +262,30 @@ def _label(asked: Envelope) -> str:
     return f"{asked.get('release', str)} {asked.get('number', int)}"
 
 
-def _told(terms: Terms) -> str:
+def _summary(terms: Terms) -> str:
     plan = terms.plan
     releases = ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
     return (
-        f"agreed to run {terms.run}: epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}; "
+        f"{terms.run}: epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}; "
         f"releases: {releases}"
     )
+
+
+class DataError(Exception):
+    """Something went wrong once the data were touched. What it was is this error's cause, and is shown to nobody."""
+
+
+@contextmanager
+def touching_data() -> Iterator[None]:
+    """Make whatever goes wrong in the block a failure that says nothing: from here on a message could quote the data."""
+    try:
+        yield
+    except Exception as error:
+        raise DataError from error
+
+
+def where_of(error: BaseException) -> str:
+    """Return the kind and the place of what went wrong; of its cause, if the data were touched."""
+    while isinstance(error, DataError) and error.__cause__ is not None:
+        error = error.__cause__
+    return kind_and_place(error)

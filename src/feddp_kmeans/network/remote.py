@@ -1,8 +1,9 @@
 """The server's half of a federation of machines: the one verb, on any transport, in either trust mode."""
 
+import logging
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,18 +16,19 @@ from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.network.journal import Journal, Pending
 from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, sealed_to, session_terms
-from feddp_kmeans.network.quorum import assumed_colluders, default_threshold
 from feddp_kmeans.network.replies import Session, advert_of, shares_of, unmasked_of, vector_of
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator, masked_sum
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity
 from feddp_kmeans.network.secure_sum.session_terms import SESSION_BYTES
 from feddp_kmeans.network.sites import Sites
-from feddp_kmeans.network.terms import Terms, Trust
+from feddp_kmeans.network.terms import Terms, Trust, assumed_colluders, default_threshold
 from feddp_kmeans.network.transport import Transport
 from feddp_kmeans.network.wire import Envelope, pack, unpack
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.statistics.query import Query
+
+logger = logging.getLogger(__name__)
 
 _TO_SPARE = 1 + 1e-9
 """For the rounding of norms in floating point."""
@@ -54,7 +56,6 @@ class RemoteFederation(Federation):
         run: str | None = None,
         journal: Path | None = None,
         timeout: float = TIMEOUT,
-        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._transport = transport
         self._mode = trust
@@ -67,12 +68,11 @@ class RemoteFederation(Federation):
         self.run_id = run
         self._journal = journal
         self._timeout = timeout
-        self._tell = tell
         self._sites: Sites | None = None
 
     def connect(self) -> Self:
         """Ask everyone who is there who they are and what columns they have, and return this federation, which consists of them."""
-        sites = Sites(self._transport, self._roster, self._timeout, self._tell)
+        sites = Sites(self._transport, self._roster, self._timeout)
         sites.meet(self._columns)
         self._sites = sites
         return self
@@ -119,20 +119,19 @@ class RemoteFederation(Federation):
     def _adder(self, run: Run) -> Adder:
         """Return what answers this run. The clients are shown its plan when the first release needs them."""
         if not 1 <= self.threshold <= self.n_clients:
-            raise FedDPError(f"threshold must be from 1 to the {self.n_clients} clients, got {self.threshold}.")
+            raise FedDPError(f"threshold must be from 1 to the {self.n_clients} sites, got {self.threshold}.")
         terms = Terms(run.id, run.plan, self._mode, run.seed is None, self.threshold, self.colluders, self._confirmed)
-        return RemoteAdder(self.sites, terms, run, Journal(self._journal, run.id), self._tell)
+        return RemoteAdder(self.sites, terms, run, Journal(self._journal, run.id))
 
 
 class RemoteAdder(Adder):
     """Answers one run with what the sites send."""
 
-    def __init__(self, sites: Sites, terms: Terms, run: Run, journal: Journal, tell: Callable[[str], None]) -> None:
+    def __init__(self, sites: Sites, terms: Terms, run: Run, journal: Journal) -> None:
         self._sites = sites
         self._terms = terms
         self._run = run
         self._journal = journal
-        self._tell = tell
         self._session: Session | None = None
 
     def noisy_sum(self, asked: Asked) -> FloatArray:
@@ -142,24 +141,24 @@ class RemoteAdder(Adder):
         question |= {PUBLIC + name: value for name, value in query.public.items()}
         pending = self._journal.read(question)
         if pending is not None:
-            return self._told(release.from_steps(self._finished(pending, question)))
+            return self._logged(release.from_steps(self._finished(pending, question)))
         if self._session is None:
             self._session = self._open()
         if self._terms.trust is Trust.AGGREGATOR:
             values = release.noisy(self._plain_sum(self._session, query, release, question, asked.cohort), asked.stream)
         else:
             values = release.from_steps(self._secure_sum(self._session, question, query.size))
-        return self._told(values)
+        return self._logged(values)
 
     def kept(self, label: str) -> None:
         """Forget how the release was opened."""
         self._journal.forget(label)
 
-    def _told(self, values: FloatArray) -> FloatArray:
-        """Return a release once it is told what was spent."""
+    def _logged(self, values: FloatArray) -> FloatArray:
+        """Return a release; log what was spent so far."""
         ledger = self._run.ledger
         made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
-        self._tell(f"{made} of {planned} releases made: epsilon {ledger.epsilon_so_far:.3g} of {ledger.plan.epsilon:g}")
+        logger.info("%d of %d releases made: epsilon %.3g of %g", made, planned, ledger.epsilon_so_far, ledger.plan.epsilon)
         return values
 
     def _plain_sum(

@@ -66,8 +66,12 @@ class RunStates:
         try:
             content = path.read_bytes()
             state = RunState(**parse_json(content))
-        except (OSError, ValueError, TypeError) as error:
-            raise FedDPError(f"{path.name} must hold the state of a run, got {type(error).__name__}.") from None
+        except OSError as error:
+            raise FedDPError(f"{path.name} must hold the state of a run, got {error.strerror}.") from None
+        except FedDPError as error:
+            raise FedDPError(f"{path.name} must hold the state of a run: {error}") from None
+        except TypeError:
+            raise FedDPError(f"{path.name} must hold the state of a run, got other fields.") from None
         check_fields(state, path.name)
         self._odometer.check(run, _digest(content))
         return state

@@ -1,5 +1,6 @@
 """The sites of a federation of machines as the server knows them: who is there, who is missing and why, and how they are asked."""
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -13,23 +14,19 @@ from feddp_kmeans.network.secure_sum.identity import PublicIdentity, verify
 from feddp_kmeans.network.transport import Lost, Transport
 from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack
 
+logger = logging.getLogger(__name__)
+
+Given = TypeVar("Given")
 Read = TypeVar("Read")
 
 
 class Sites:
     """The sites that were there when the server first asked. One that is missing is asked again each time."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        roster: Mapping[str, PublicIdentity] | None,
-        timeout: float,
-        tell: Callable[[str], None],
-    ) -> None:
+    def __init__(self, transport: Transport, roster: Mapping[str, PublicIdentity] | None, timeout: float) -> None:
         self._transport = transport
         self._roster = roster
         self._timeout = timeout
-        self._tell = tell
         self._nodes: dict[str, int] = {}
         self._strangers: set[int] = set()
         self.missing: dict[str, str] = {}
@@ -49,48 +46,46 @@ class Sites:
             columns = Counter(names for _, names in described.values()).most_common(1)[0][0]
         for node, (name, names) in sorted(described.items()):
             if names != columns:
-                self._tell(f"{name} is left out: its columns are {list(names)}, not {list(columns or ())}")
+                logger.warning("%s is left out: its columns are %s, not %s", name, list(names), list(columns or ()))
             elif name in self._nodes:
-                self._tell(f"a second node of {name} is left out: one data holder counts once")
+                logger.warning("a second node of %s is left out: one data holder counts once", name)
             else:
                 self._nodes[name] = node
         self._strangers |= described.keys() - set(self._nodes.values())
         if not self._nodes or columns is None:
-            raise FedDPError("clients must be at least one, got none whose data can be used.")
-        self._tell(f"{len(self._nodes)} clients: {', '.join(sorted(self._nodes))}")
+            raise FedDPError("sites must be at least one, got none whose data can be used.")
+        logger.info("%d sites: %s", len(self._nodes), ", ".join(self.names))
         self.columns = columns
 
     def ask(self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None = None) -> dict[str, Envelope]:
-        """Return the answers of the kind wanted; why the others are missing is told and remembered."""
+        """Return the answers of the kind wanted; why the others are missing is remembered."""
         self._find_again()
         patient = [self._nodes[name] for name in requests if name not in self.missing]
         replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
-        answers: dict[str, Envelope] = {}
-        for name in requests:
-            try:
-                answers[name] = opened_reply(replies.get(self._nodes[name], Lost("it was not reached")), kind, place)
-                self.missing.pop(name, None)
-            except FedDPError as error:
-                self._lose(name, str(error), answers)
+        received = {name: replies.get(self._nodes[name], Lost("it was not reached")) for name in requests}
+        answers = self.read(received, lambda _, reply: opened_reply(reply, kind, place))
+        for name in answers:
+            self.missing.pop(name, None)
         return answers
 
-    def read(self, replies: Mapping[str, Envelope], read: Callable[[str, Envelope], Read]) -> dict[str, Read]:
-        """Return what the replies hold, by their senders; one that cannot be read is its sender's loss and nobody else's."""
+    def read(self, given: Mapping[str, Given], read: Callable[[str, Given], Read]) -> dict[str, Read]:
+        """Return what was given, read, by its senders; what cannot be read is its sender's loss and nobody else's."""
         found: dict[str, Read] = {}
-        for name, reply in replies.items():
+        for name, content in given.items():
             try:
-                found[name] = read(name, reply)
+                found[name] = read(name, content)
             except FedDPError as error:
-                self._lose(name, str(error), found)
+                self.missing[name] = str(error)
         return found
 
     def check_enough(self, label: str, answers: Mapping[str, Any], *, needed: int, of: int | None = None) -> None:
-        """Tell who answered; stop below the threshold, with nothing released."""
+        """Log who answered; stop below the threshold, with nothing released."""
         missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self.missing.items()) if name not in answers)
-        self._tell(f"{label}: {len(answers)} of {of or len(self._nodes)} clients{f'; {missing}' if missing else ''}")
+        level = logging.WARNING if missing else logging.INFO
+        logger.log(level, "%s: %d of %d sites%s", label, len(answers), of or len(self._nodes), f"; {missing}" if missing else "")
         if len(answers) < needed:
             raise FedDPError(
-                f"{label} must have the answers of at least {needed} clients, got {len(answers)}; nothing was released. {missing}"
+                f"{label} must have the answers of at least {needed} sites, got {len(answers)}; nothing was released. {missing}"
             )
 
     def _describe(self, nodes: Iterable[int]) -> dict[int, tuple[str, tuple[str, ...]]]:
@@ -103,12 +98,12 @@ class Sites:
                 described[node] = self._presented(opened_reply(reply, "described"), nonce)
             except FedDPError as error:
                 self._strangers.add(node)
-                self._tell(f"node {node} is left out: {error}")
+                logger.warning("node %d is left out: %s", node, error)
         return described
 
     def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
         """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
-        name = fields.name(told.get("name", str), "the name of a client")
+        name = fields.name(told.get("name", str), "the name of a site")
         if told.get("protocol", int) != PROTOCOL:
             raise FedDPError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
         if self._roster is not None and name not in self._roster:
@@ -118,18 +113,14 @@ class Sites:
         return name, tuple(str(column) for column in told.get("columns", list))
 
     def _find_again(self) -> None:
-        """Look whether a client that was missing is back under another node number."""
+        """Look whether a site that was missing is back under another node number."""
         present = set(self._transport.nodes())
         new = present - set(self._nodes.values()) - self._strangers
         for node, (name, columns) in self._describe(sorted(new)).items() if new else ():
             gone = name in self._nodes and (self._nodes[name] not in present or name in self.missing)
             if gone and columns == self.columns:
                 self._nodes[name] = node
-                self._tell(f"{name} is back")
+                logger.info("%s is back", name)
             else:
                 self._strangers.add(node)
-                self._tell(f"{name} is left out: it was not there at the start, or is there already")
-
-    def _lose(self, name: str, why: str, answers: dict[str, Any]) -> None:
-        answers.pop(name, None)
-        self.missing[name] = why
+                logger.warning("%s is left out: it was not there at the start, or is there already", name)

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any
 
 from feddp_kmeans.errors import BudgetError, FedDPError
-from feddp_kmeans.network.quorum import assumed_colluders, safe_threshold
 from feddp_kmeans.privacy.accounting import accounting_work
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism
@@ -22,6 +21,21 @@ _LEAST_MULTIPLIER = 0.01
 """Noise beneath which no accountant needs to be asked: the release is as good as open."""
 _MOST_WORK = 1000.0
 """Privacy losses up to which an accountant takes seconds, less for samples: a server must not keep a client busy with a plan."""
+
+
+def assumed_colluders(sites: int) -> int:
+    """Return how many sites are assumed to side with the server unless somebody says otherwise: a tenth, at least one of several."""
+    return max(1, sites // 10) if sites > 1 else 0
+
+
+def safe_threshold(sites: int, colluders: int) -> int:
+    """Return the fewest sites that may open a sum: any two groups of this many have an honest site in common."""
+    return (sites + colluders) // 2 + 1
+
+
+def default_threshold(sites: int, colluders: int) -> int:
+    """Return the fewest sites that a sum is made of unless somebody says otherwise: the safe number, and at least two thirds."""
+    return max(safe_threshold(sites, colluders), math.ceil(2 * sites / 3))
 
 
 class Trust(StrEnum):
@@ -60,11 +74,6 @@ class Terms:
     def __post_init__(self) -> None:
         if not 0 <= self.colluders < self.threshold:
             raise FedDPError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
-        if self.plan.unit is PrivacyUnit.POINT and self.plan.sampling_rate < 1:
-            raise FedDPError(
-                f"sampling_rate must be 1 where the privacy unit is a point, got {self.plan.sampling_rate}: "
-                "sampling clients does not amplify the privacy of a point."
-            )
         if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
             raise FedDPError(
                 f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part, so there is "
@@ -123,8 +132,8 @@ class Terms:
                 _checked(given["colluders"], type(given["colluders"]) is int),
                 _checked(given["confirmed"], type(given["confirmed"]) is bool),
             )
-        except FedDPError as error:
-            raise FedDPError(f"the terms of a run must state a plan: {error}") from None
+        except FedDPError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FedDPError(f"the terms of a run must state a plan, got {type(error).__name__}: {error}.") from None
 

@@ -20,7 +20,7 @@ class Transport(Protocol):
         ...
 
     def exchange(self, requests: Mapping[int, bytes], timeout: float, patient: Collection[int]) -> dict[int, bytes | Lost]:
-        """Send one request a node; return each node's reply, or ``Lost`` where none came.
+        """Send one request per node; return each node's reply, or ``Lost`` where none came.
 
         Returns when all have answered, or at the timeout (seconds). A node outside ``patient`` was missing before: it is waited for only
         while some patient node is still out, and a few seconds more.

@@ -72,25 +72,26 @@ def unpack(data: bytes) -> Envelope:
     try:
         return _unpack(data)
     except (ValueError, TypeError, KeyError, struct.error, RecursionError, OverflowError, AttributeError) as error:
-        raise FedDPError(f"a message must be one of protocol {PROTOCOL}, got {type(error).__name__} on reading it.") from None
+        reason = f"no {error}" if isinstance(error, KeyError) else error
+        raise FedDPError(f"a message must be one of protocol {PROTOCOL}, got one that cannot be read: {reason}.") from None
 
 
 def _unpack(data: bytes) -> Envelope:
     start = len(_MAGIC) + _LENGTH.size
     if len(data) > _LARGEST or data[: len(_MAGIC)] != _MAGIC:
-        raise ValueError
+        raise ValueError("its first bytes are others, or it is too long")
     (length,) = _LENGTH.unpack(data[len(_MAGIC) : start])
     if start + length > len(data):
-        raise ValueError
+        raise ValueError("its header is cut off")
     header = json.loads(data[start : start + length])
     fields: dict[str, Any] = dict(header["plain"])
     place = start + length
     for name, kind, shape in header["blobs"]:
         if name in fields or not all(type(n) is int and 0 <= n <= _LARGEST for n in shape):
-            raise ValueError
+            raise ValueError("a name comes twice, or a shape is none")
         fields[str(name)], place = _blob(data, place, kind, shape)
     if place != len(data) or not isinstance(header["kind"], str):
-        raise ValueError
+        raise ValueError("its kind or its length is wrong")
     return Envelope(header["kind"], fields)
 
 
@@ -99,7 +100,7 @@ def _blob(data: bytes, place: int, kind: str, shape: list[int]) -> tuple[bytes |
         (size,) = shape
         return _slice(data, place, size), place + size
     if kind not in _DTYPES:
-        raise ValueError
+        raise ValueError("an array is not of 64-bit numbers")
     size = 8
     for n in shape:
         size *= n
@@ -109,5 +110,5 @@ def _blob(data: bytes, place: int, kind: str, shape: list[int]) -> tuple[bytes |
 
 def _slice(data: bytes, place: int, size: int) -> bytes:
     if place + size > len(data):
-        raise ValueError
+        raise ValueError("an array is cut off")
     return data[place : place + size]

@@ -51,9 +51,9 @@ class Marks:
             return {}
         try:
             given = parse_json(self._path.read_bytes())
-        except ValueError as error:
+        except FedDPError as error:
             raise FedDPError(
-                f"{self._path.name} must hold the marks of runs; without them no run that was stopped goes on: {error}"
+                f"{self._path.name} must hold the marks of runs: {error} Without it no run that was stopped goes on."
             ) from None
         rows: dict[str, Any] = field_of(given, "runs", dict, self._path.name)
         check_format(given, FORMAT, self._path.name)

@@ -10,7 +10,7 @@ from feddp_kmeans._json import field_of
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.accounting import calibrate_scale, check_budget, composed_epsilon, gaussian_mu
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
+from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit, check_sampling
 
 _DISCRETISATION = 5e-4
 """Part of epsilon set aside, so that an accountant that rounds privacy losses up to a grid finds no more than was asked for."""
@@ -39,6 +39,9 @@ class Plan:
     """The public facts and settings that the plan was made from."""
     reasons: tuple[str, ...] = ()
     """Why the planner chose what it chose, one sentence each."""
+
+    def __post_init__(self) -> None:
+        check_sampling(self.unit, self.sampling_rate)
 
     @property
     def epsilon_spent(self) -> float:
@@ -106,13 +109,6 @@ def calibrated_plan(
     as the budget allows. Under ``paper-naive`` they are taken as they are. At infinite epsilon all are zero.
     """
     check_budget(epsilon, delta)
-    if not 0 < sampling_rate <= 1:
-        raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {sampling_rate}.")
-    if sampling_rate < 1 and unit is PrivacyUnit.POINT:
-        raise FedDPError(
-            f"sampling_rate must be 1 where the privacy unit is a point, got {sampling_rate}: "
-            "sampling clients does not amplify the privacy of a point."
-        )
     if math.isinf(epsilon):
         factor = 0.0
     elif composition is Composition.PAPER_NAIVE:

@@ -1,6 +1,7 @@
 """Whom the guarantee protects: one data point, or everything that one client holds."""
 
 from enum import StrEnum
+from numbers import Real
 
 from feddp_kmeans.errors import FedDPError
 
@@ -12,6 +13,17 @@ A client that is absent stays a client, one that has no data: it adds zero to ev
 
 PUBLIC_CLIENTS = "The number of clients is public; where groups are given, it is the number of distinct groups."
 """What every guarantee says beside its epsilon: plans and cohorts are made for that many clients."""
+
+
+def check_sampling(unit: "PrivacyUnit", rate: float) -> None:
+    """Refuse a rate at which clients cannot be sampled, or one that is taken to hide a point: sampling clients does not."""
+    if not (isinstance(rate, Real) and not isinstance(rate, bool) and 0 < rate <= 1):
+        raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {rate!r}.")
+    if rate < 1 and unit is PrivacyUnit.POINT:
+        raise FedDPError(
+            f"sampling_rate must be 1 where the privacy unit is a point, got {rate}: "
+            "sampling clients does not amplify the privacy of a point."
+        )
 
 
 class PrivacyUnit(StrEnum):

@@ -1,39 +1,39 @@
 """A finished run, read back from its folder."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from sklearn.metrics import pairwise_distances_argmin
 
 from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables.cells import as_numbers, decimal_of
+from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.tables.client_files import open_columns, open_table
+from feddp_kmeans.tables.point_files import PointFile
 from feddp_kmeans.tables.schema import Schema
+
+_NEEDED = (
+    *("version", "method", "n_clusters", "centers", "noisy_counts", "epsilon", "delta", "privacy_unit", "guarantee", "secure", "ledger"),
+    "plan",
+)
+"""What a page and a budget are made of; older results may lack the rest."""
 
 
 @dataclass(frozen=True)
-class Run:
+class FinishedRun:
     """The centers of a run and how a table becomes points in their coordinates."""
 
     centers: FloatArray
     columns: tuple[str, ...]
     schema: Schema | None
 
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """Return the columns that a table must have."""
-        return self.columns if self.schema is None else self.schema.names
-
-    def points(self, table: pa.Table) -> FloatArray:
-        """Return the rows of a table in the coordinates of the centers; NaN where a plain number is missing."""
-        if self.schema is not None:
-            return self.schema.encode(table)
-        return np.column_stack([as_numbers(table[name], decimal_of(table)) for name in self.columns])
+    def open(self, path: Path) -> PointFile:
+        """Return a table as points in the coordinates of the centers; columns that the run does not know are left alone."""
+        return open_columns(path, self.columns) if self.schema is None else open_table(path, self.schema)
 
     def labels(self, points: FloatArray) -> IntArray:
         """Return the nearest center of each point; -1 for a point with a NaN or an infinity."""
@@ -44,26 +44,35 @@ class Run:
         return labels
 
 
-def read_run(where: Path) -> Run:
-    """Return the run in a folder, or in a result.json; anything else is refused in one line."""
+def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
+    """Return the result in a folder with a result.json, or in that file; refuse one that lacks a key that is needed."""
     path = where / "result.json" if where.is_dir() else where
     try:
-        data = parse_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        first = str(error).splitlines()[0]
-        raise FedDPError(f"run must be a folder with a readable result.json, got {str(where)!r}: {first}") from None
-    if not isinstance(data, dict) or not {"centers", "columns"} <= data.keys():
-        raise FedDPError(f"{path.name} must hold centers and columns, got something else.")
-    check_format(data, RESULT_FORMAT, path.name)
+        result = parse_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"run must be a folder with a result.json, or that file, got {str(where)!r}: {error.strerror}.") from None
+    except FedDPError as error:
+        raise InputError(f"{str(path)!r} must hold a result of feddp fit: {error}") from None
+    if not isinstance(result, dict):
+        raise InputError(f"{str(path)!r} must hold a result of feddp fit, got a {type(result).__name__}.")
+    check_format(result, RESULT_FORMAT, path.name)
+    if missing := [key for key in needed if key not in result]:
+        raise InputError(f"{str(path)!r} must hold a result of feddp fit, got one without {missing[0]!r}.")
+    return result
+
+
+def read_run(where: Path) -> FinishedRun:
+    """Return the run in a folder, or in a result.json; anything else is refused in one line."""
+    data, name = read_result(where, ("centers", "columns")), "result.json"
     columns, centers = data["columns"], data["centers"]
     if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
-        raise FedDPError(f"columns of {path.name} must be a list of names, got {columns!r:.80}.")
+        raise InputError(f"columns of {name} must be a list of names, got {columns!r:.80}.")
     if not isinstance(centers, list) or not centers or not all(_is_center(center, len(columns)) for center in centers):
-        raise FedDPError(f"centers of {path.name} must be rows of {len(columns)} finite numbers, got something else.")
+        raise InputError(f"centers of {name} must be rows of {len(columns)} finite numbers, got something else.")
     schema = None if data.get("schema") is None else Schema.from_dict(data["schema"])
     if schema is not None and schema.columns != tuple(columns):
-        raise FedDPError(f"columns of {path.name} must be those of its schema, got {columns!r:.80}.")
-    return Run(np.array(centers, dtype=np.float64), tuple(columns), schema)
+        raise InputError(f"columns of {name} must be those of its schema, got {columns!r:.80}.")
+    return FinishedRun(np.array(centers, dtype=np.float64), tuple(columns), schema)
 
 
 def _is_center(center: Any, dimension: int) -> bool:

@@ -1,4 +1,8 @@
-"""report.html: one self-contained page that says what was asked, what was guaranteed and what came out."""
+"""report.html: one self-contained page that says what was asked, what was guaranteed and what came out.
+
+Hand-written, without a template engine: for the budget section, tables and all, one took 61 lines in two files where this takes 68 in one,
+before its set-up and a dependency more.
+"""
 
 from typing import Any
 

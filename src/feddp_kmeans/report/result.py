@@ -17,7 +17,7 @@ from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import RESULT_FORMAT
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.report.page import render_page
@@ -102,11 +102,11 @@ def check_folder(folder: Path, *, force: bool) -> None:
     """Refuse a folder that cannot be written, or holds a result already, unless it may be replaced: before anything is spent."""
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(place))
     if not there.is_dir():
-        raise FedDPError(f"--out must be a folder, got {str(folder)!r}, where {str(there)!r} is none.")
+        raise InputError(f"--out must be a folder, got {str(folder)!r}, where {str(there)!r} is none.")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise FedDPError(f"--out must be a folder that can be written, got {str(folder)!r}.")
+        raise InputError(f"--out must be a folder that can be written, got {str(folder)!r}.")
     if (folder / "result.json").exists() and not force:
-        raise FedDPError(f"--out must not hold a result already (use --force to replace it), got {str(folder)!r}.")
+        raise InputError(f"--out must not hold a result already (use --force to replace it), got {str(folder)!r}.")
 
 
 def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:

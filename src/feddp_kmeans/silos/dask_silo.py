@@ -3,75 +3,94 @@
 Statistics are sums, so every partition computes its own, and the sums are added in a tree: sums travel, and points never do.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._typing import IntArray
+from feddp_kmeans._typing import BoolArray, IntArray
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.silos.batches import SourceClients, exact_sum
-from feddp_kmeans.silos.memory import ArraySource, as_points
+from feddp_kmeans.silos.memory import ArraySilo, as_points
+from feddp_kmeans.silos.silo import Silo, numbered_columns
+from feddp_kmeans.statistics.engine import engine_for, using
 from feddp_kmeans.statistics.query import Query
 
 _ADDED_AT_ONCE = 8
 """Sums that one task adds up."""
 
 
-@dataclass(frozen=True)
-class ClusterData:
-    """One data holder whose points are partitions on its own Dask cluster: stands where ``SiteData`` stands.
+class DaskSilo(Silo):
+    """Points that are partitions on a Dask cluster, one per client: delayed values or futures of arrays, sparse matrices or data frames.
 
-    A partition is a delayed value or a future, of an array, a sparse matrix or a data frame of numbers.
+    Runs on the Dask client under way, or where there is none on threads of this process. Public arguments travel once to each worker.
     """
 
-    partitions: Sequence[Any]
-    columns: tuple[str, ...]
+    def __init__(self, partitions: Sequence[Any], columns: Sequence[str]) -> None:
+        if not partitions:
+            raise FedDPError("clients must be at least one, got none.")
+        self._partitions = partitions
+        self._columns = tuple(columns)
+        self.n_clients, self.dimension = len(partitions), len(columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the coordinates."""
+        return self._columns
 
     @classmethod
-    def of(cls, collection: Any) -> "ClusterData":
+    def of(cls, collection: Any) -> "DaskSilo":
         """Return the points of a Dask data frame, or of a Dask array whose chunks hold whole rows."""
         parts = np.asarray(collection.to_delayed(), dtype=object)
         if parts.ndim == 2 and parts.shape[1] != 1:
             raise FedDPError(f"chunks of a Dask array must hold whole rows, got {parts.shape[1]} chunks a row.")
         names = getattr(collection, "columns", None)
-        columns = tuple(f"x{i}" for i in range(collection.shape[1])) if names is None else tuple(map(str, names))
-        return cls(list(parts.ravel()), columns)
+        return cls(list(parts.ravel()), numbered_columns(collection.shape[1]) if names is None else tuple(map(str, names)))
 
-    def total(self, query: Query) -> IntArray:
-        """Return this holder's own sum, without noise. A statistic of clients must see the holder's points in one place."""
-        if query.statistic.whole_clients and len(self.partitions) > 1:
+    def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
+        """Return the sum of a statistic over the cohort's clients, all where it is None, without noise: never for release.
+
+        A statistic of clients must see all points of a client in one place.
+        """
+        if query.statistic.whole_clients and self.n_clients < len(self._partitions):
             raise FedDPError(
                 f"a client must be in one partition for the statistic {query.statistic.name!r} of clients, "
-                f"got {len(self.partitions)} partitions."
+                f"got {len(self._partitions)} partitions."
             )
-        return cluster_sum(self.partitions, query)
+        parts = self._partitions if cohort is None else [part for part, taken in zip(self._partitions, cohort, strict=True) if taken]
+        delayed = _delayed()
+        sent = delayed(query, traverse=False)
+        sums = [delayed(_partition_sum)(sent, part, len(parts)) for part in parts]
+        while len(sums) > 1:
+            sums = [delayed(_added)(sums[start : start + _ADDED_AT_ONCE]) for start in range(0, len(sums), _ADDED_AT_ONCE)]
+        total: IntArray = sums[0].compute() if sums else query.nothing()
+        return total
+
+    def as_one_client(self) -> "DaskSilo":
+        """Return the same points as those of one client, whose statistics of clients need it to be one partition."""
+        one = copy(self)
+        one.n_clients = 1
+        return one
+
+    def nonprivate_clients(self) -> Iterator[Any]:
+        """Yield each client's raw points, which for this once come here."""
+        return (as_points(_delayed()(part).compute(), "a partition") for part in self._partitions)
 
 
-def cluster_sum(partitions: Sequence[Any], query: Query) -> IntArray:
-    """Return the sum of a statistic over the partitions without noise: for whoever holds their points, and never for release.
-
-    Runs on the Dask client under way, or where there is none on threads of this process. Public arguments travel once to each worker.
-    """
+def _delayed() -> Any:
     try:
         from dask.delayed import delayed
     except ImportError:
         raise FedDPError("points on a cluster need Dask: pip install 'feddp-kmeans[dask]'.") from None
-
-    sent = delayed(query, traverse=False)
-    sums = [delayed(_partition_sum)(sent, part) for part in partitions]
-    while len(sums) > 1:
-        sums = [delayed(_added)(sums[start : start + _ADDED_AT_ONCE]) for start in range(0, len(sums), _ADDED_AT_ONCE)]
-    total: IntArray = sums[0].compute() if sums else np.zeros(query.size, dtype=np.int64)
-    return total
+    return delayed
 
 
-def _partition_sum(query: Query, part: Any) -> IntArray:
+def _partition_sum(query: Query, part: Any, n_parts: int) -> IntArray:
     points = as_points(part, "a partition")
     if points.shape[1] != query.dimension:
         raise FedDPError(f"a partition must have {query.dimension} columns, got {points.shape[1]}.")
-    return exact_sum(SourceClients([ArraySource(points)]), query)
+    with using(engine_for(points.size * n_parts)):  # all partitions are taken to be as large as this one
+        return ArraySilo([points]).exact_sum(query)
 
 
 def _added(sums: Sequence[IntArray]) -> IntArray:

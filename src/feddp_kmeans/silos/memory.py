@@ -1,6 +1,6 @@
-"""Clients as arrays of this process: one array a client, or one table of all clients' rows."""
+"""Clients as arrays of this process: one array per client, or one table of all clients' rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,21 +9,26 @@ from scipy import sparse
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.silos.batched import BatchedSilo, SourceSilo
 from feddp_kmeans.silos.batches import as_floats, batch_rows, finite_batch
 from feddp_kmeans.silos.pages import ReadPages
+from feddp_kmeans.silos.silo import numbered_columns
 from feddp_kmeans.statistics.batch import ClientBatch
 
 
 class ArraySource:
-    """One client's points as an array or a sparse matrix, never changed."""
+    """One client's points as an array or a sparse matrix, never changed. Without ``columns`` its columns are x0, x1, ..."""
 
-    def __init__(self, points: Any) -> None:
+    def __init__(self, points: Any, columns: tuple[str, ...] | None = None) -> None:
         self._points = points
+        self._columns = columns
+        self.dimension = int(points.shape[1])
+        self.size = int(points.size + points.shape[0])
 
     @property
-    def dimension(self) -> int:
-        """Return the number of columns."""
-        return int(self._points.shape[1])
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the coordinates."""
+        return numbered_columns(self.dimension) if self._columns is None else self._columns
 
     def read(self) -> Any:
         """Return the points as they were given."""
@@ -38,7 +43,18 @@ class ArraySource:
             read.add(piece)
 
 
-class TableClients:
+class ArraySilo(SourceSilo):
+    """One array or sparse matrix per client. Without ``columns`` their columns are x0, x1, ..."""
+
+    in_memory = True
+
+    def __init__(self, clients: Sequence[Any], columns: tuple[str, ...] | None = None) -> None:
+        super().__init__([ArraySource(as_points(points, f"client {index}"), columns) for index, points in enumerate(clients)])
+        if len(self.columns) != self.dimension:
+            raise FedDPError(f"columns must name the {self.dimension} coordinates of a point, got {len(self.columns)} names.")
+
+
+class TableSilo(BatchedSilo):
     """Clients as runs of rows of one table: client j holds rows ``starts[j]:starts[j + 1]``. Nothing is kept for a single client.
 
     Where the rows of a client are not together, ``order`` lists them client by client.
@@ -50,10 +66,12 @@ class TableClients:
         self._table = table
         self._starts = starts
         self._order = order
+        self.n_clients = len(starts) - 1
         self.dimension = int(table.shape[1])
+        self.size = int(table.size + table.shape[0])
 
     @classmethod
-    def from_groups(cls, points: Any, groups: Any) -> "TableClients":
+    def from_groups(cls, points: Any, groups: Any) -> "TableSilo":
         """Return a client for each distinct value of ``groups``, in their order, and its rows in the order of the table."""
         table = as_points(points, "X")
         labels = _distinguished(np.asarray(groups))
@@ -71,7 +89,7 @@ class TableClients:
         return cls(table, starts.astype(np.int64), order)
 
     @classmethod
-    def from_offsets(cls, points: Any, offsets: Any) -> "TableClients":
+    def from_offsets(cls, points: Any, offsets: Any) -> "TableSilo":
         """Return clients of consecutive rows: client j holds rows ``offsets[j]:offsets[j + 1]``."""
         table = as_points(points, "X")
         starts = np.asarray(offsets)
@@ -82,15 +100,12 @@ class TableClients:
             raise FedDPError(f"offsets must ascend from 0 to the {table.shape[0]} rows of X, got {starts[0]} to {starts[-1]}.")
         return cls(table, starts)
 
-    def __len__(self) -> int:
-        return len(self._starts) - 1
+    def as_one_client(self) -> "TableSilo":
+        """Return the same points as those of one client."""
+        return TableSilo(self._table, self._starts[[0, -1]], self._order)
 
-    @property
-    def numbers(self) -> int:
-        """Return how many numbers and rows are stored."""
-        return int(self._table.size + self._table.shape[0])
-
-    def __iter__(self) -> Iterator[Any]:
+    def nonprivate_clients(self) -> Iterator[Any]:
+        """Yield each client's raw points."""
         return (self._rows(int(start), int(end)) for start, end in zip(self._starts[:-1], self._starts[1:], strict=True))
 
     def points(self) -> Iterator[ClientBatch]:
@@ -114,7 +129,7 @@ class TableClients:
     def _runs(self, rows: int) -> Iterator[tuple[int, int]]:
         """Yield first and end of runs of at most this many clients that hold at most this many rows; a larger client is alone."""
         first = 0
-        while first < len(self):
+        while first < self.n_clients:
             end = int(np.searchsorted(self._starts, self._starts[first] + rows, side="right")) - 1
             end = max(min(end, first + rows), first + 1)
             yield first, end

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -42,7 +43,7 @@ def add_batches(total: IntArray, batches: Iterator[ClientBatch], compute: Callab
         following = next(batches, None)
         if following is not None:
             with ThreadPoolExecutor(threads) as pool:
-                _add_in_threads(total, following, batches, lambda batch: pool.submit(compute, batch), threads)
+                _add_in_threads(total, following, batches, lambda batch: pool.submit(copy_context().run, compute, batch), threads)
 
 
 def _add_in_threads(

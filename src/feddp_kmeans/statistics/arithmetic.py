@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray, Points
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.clipping import row_norms
 from feddp_kmeans.statistics.engine import compiled
@@ -31,8 +31,17 @@ Encoded: TypeAlias = "FloatArray | SparsePoints"
 def encoded_points(batch: ClientBatch, center: FloatArray, radius: float) -> Encoded:
     """Return the batch's points in the integer coordinates of a ball."""
     key = (float(radius), center.tobytes())
-    encoded: Encoded = batch.remembered("encoded", key, lambda: Ball(center, float(radius)).encode_any(batch.points))
+    encoded: Encoded = batch.remembered("encoded", key, lambda: encode(Ball(center, float(radius)), batch.points))
     return encoded
+
+
+def encode(ball: Ball, points: Points) -> Encoded:
+    """Return the points as integer vectors: an array's as an array, a sparse matrix's without making it dense. The bits are the same."""
+    if not hasattr(points, "tocsr"):
+        return ball.encode(points)
+    from feddp_kmeans.statistics.sparse_points import encode_sparse
+
+    return encode_sparse(ball, points.tocsr())
 
 
 def projected_points(batch: ClientBatch, center: FloatArray, radius: float, projection: FloatArray | None) -> Any:
@@ -90,7 +99,7 @@ def nearest_sums(
     """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can and nothing is encoded yet."""
     targets = np.rint(centers)
     fresh = projection is None and not batch.is_sparse and not batch.remembers
-    if fresh and not is_narrow(targets) and compiled(batch.points.size):
+    if fresh and not is_narrow(targets) and compiled():
         from feddp_kmeans.statistics import kernels
 
         return kernels.nearest_sums(*Ball(center, float(radius)).kernel_arguments(batch.points), *kernel_arguments(targets))
@@ -136,7 +145,7 @@ def products_with(encoded: Encoded, vectors: FloatArray, labels: IntArray) -> Fl
     """Return the product of each point with the vector of its label."""
     if not isinstance(encoded, np.ndarray):
         return encoded.products_with(vectors, labels)
-    if compiled(encoded.size):
+    if compiled():
         from feddp_kmeans.statistics import kernels
 
         return kernels.products_with(np.ascontiguousarray(encoded), np.ascontiguousarray(vectors), labels)
@@ -148,7 +157,7 @@ def weighted_sums(encoded: Encoded, weights: FloatArray, labels: IntArray, k: in
     """Return the weighted sum of the points with each label."""
     if not isinstance(encoded, np.ndarray):
         return encoded.weighted_sums(weights, labels, k)
-    if compiled(encoded.size):
+    if compiled():
         from feddp_kmeans.statistics import kernels
 
         return kernels.weighted_sums(np.ascontiguousarray(encoded), weights, labels, k)

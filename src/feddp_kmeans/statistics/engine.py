@@ -1,17 +1,20 @@
 """Which engine computes on points: numpy, or kernels that numba (extra ``fast``) compiles. Both give the same bits.
 
-Numba starts in about a second, in which numpy does a hundred million numbers, so it is imported when that many have been seen and not
-before. Compiling takes a quarter of a minute, once a machine: kernels are kept on disk. They release the interpreter's lock and start no
-threads. Numba compiles anew when a kernel's own file changes, not when the file of a kernel that it calls does.
+Numba takes about a second to start, so it is imported only for silos that are large enough. Which engine computes depends on the silo's
+size and on nothing that ran before. Compiling takes a quarter of a minute, once per machine: kernels are kept on disk. They release the
+interpreter's lock and start no threads. Numba compiles anew when a kernel's own file changes, not when the file of a kernel that it calls
+does. What computes outside a silo (the server's few points) uses numpy.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
 from typing import Any, TypeVar
 
-_WORTH_STARTING = 1 << 27
-"""Numbers after which the rest of a process is likely to be long enough for numba's start to pay."""
+_WORTH_STARTING = 1 << 22
+"""Numbers of a silo from which numba's start pays: a run looks at each 8 to 200 times. At 4 to 10 million numbers kernels saved 0.3 to 1.8
+CPU seconds of a run, and their start took 0.6."""
 
 _ANY_ORDER = frozenset({"contract", "nnan", "nsz", "reassoc"})
 """Liberties that change no bit of sums of whole numbers below 2**53: other orders, fused products, and NaN never occurs."""
@@ -26,29 +29,20 @@ class Engine(Enum):
     NUMBA = "numba"
 
 
-class _Choice:
-    """The engine of this process: numpy until enough numbers have been seen."""
-
-    def __init__(self) -> None:
-        self.fixed: Engine | None = None
-        self.seen = 0
-
-    def compiled(self, numbers: int) -> bool:
-        """Return whether to use compiled kernels for this many more numbers."""
-        if self.fixed is not None:
-            return self.fixed is Engine.NUMBA
-        self.seen += numbers
-        if self.seen >= _WORTH_STARTING:
-            self.fixed = Engine.NUMBA if available() else Engine.NUMPY
-        return self.fixed is Engine.NUMBA
+_in_use: ContextVar[Engine | None] = ContextVar("engine in use", default=None)
 
 
-_choice = _Choice()
+def compiled() -> bool:
+    """Return whether to use compiled kernels."""
+    return _in_use.get() is Engine.NUMBA
 
 
-def compiled(numbers: int) -> bool:
-    """Return whether to use compiled kernels for this many more numbers. The answer changes at most once, from no to yes."""
-    return _choice.compiled(numbers)
+def engine_for(numbers: int) -> Engine:
+    """Return the engine for all queries of a silo that holds about this many numbers; inside ``using`` the one in use."""
+    chosen = _in_use.get()
+    if chosen is not None:
+        return chosen
+    return Engine.NUMBA if numbers >= _WORTH_STARTING and available() else Engine.NUMPY
 
 
 def available() -> bool:
@@ -62,12 +56,12 @@ def available() -> bool:
 
 @contextmanager
 def using(engine: Engine) -> Iterator[None]:
-    """Use this engine inside a ``with`` block, however few the numbers: for tests and measurements."""
-    before, _choice.fixed = _choice.fixed, engine
+    """Use this engine inside a ``with`` block, however few the numbers."""
+    before = _in_use.set(engine)
     try:
         yield
     finally:
-        _choice.fixed = before
+        _in_use.reset(before)
 
 
 def as_written(function: Function) -> Function:

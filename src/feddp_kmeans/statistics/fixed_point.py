@@ -6,7 +6,6 @@ and however the points are spread over clients.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from feddp_kmeans._typing import Array, FloatArray, Points
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.statistics.clipping import LARGEST, clip_rows, within_range
 from feddp_kmeans.statistics.engine import compiled
-
-if TYPE_CHECKING:
-    from feddp_kmeans.statistics.sparse_points import SparsePoints
 
 RESOLUTION = 1 << 16
 """The integer norm R that the ball's radius is mapped to."""
@@ -58,23 +54,14 @@ class Ball:
         """Return the length of one integer step."""
         return self.radius / RESOLUTION
 
-    def encode_any(self, points: Points) -> "FloatArray | SparsePoints":
-        """Return the points as integer vectors: an array's as an array, a CSR matrix's without making it dense. The bits are the same."""
-        if not hasattr(points, "tocsr"):
-            return self.encode(points)
-        self._check_columns(points)
-        from feddp_kmeans.statistics.sparse_points import encode_sparse
-
-        return encode_sparse(self, points.tocsr())
-
     def encode(self, points: Array) -> FloatArray:
         """Return the points, clipped to the ball, as integer vectors z with ``|z| <= RESOLUTION`` exactly.
 
         Rows are scaled by R / radius and rounded to the nearest integers; those whose length is then beyond R are shortened to it. Which
         those are is decided exactly: while no coordinate is beyond R, squares add up to whole numbers below 2**53.
         """
-        self._check_columns(points)
-        if not compiled(points.size):
+        self.check_columns(points)
+        if not compiled():
             return _encode(points, self.center, RESOLUTION / self.radius)
         from feddp_kmeans.statistics import encode_kernel
 
@@ -82,12 +69,12 @@ class Ball:
 
     def kernel_arguments(self, points: Array) -> tuple[Array, FloatArray, float, float, int, float]:
         """Return what the compiled form of ``encode`` is called with."""
-        self._check_columns(points)
+        self.check_columns(points)
         rows = np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
         center = np.ascontiguousarray(self.center, dtype=np.float64)
         return rows, center, RESOLUTION / self.radius, LARGEST, spare_bits(self.dimension), float(RESOLUTION)
 
-    def _check_columns(self, points: Points) -> None:
+    def check_columns(self, points: Points) -> None:
         """Refuse a center of other coordinates: it might still fit, row by row, a table of just so many points."""
         if points.shape[1] != self.dimension:
             raise FedDPError(f"center of the ball must have {points.shape[1]} coordinates, got {self.dimension}.")

@@ -30,7 +30,7 @@ _UNREACHABLE = 3e38
 
 def nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     """Return ``argmin_r |z - c_r|**2`` for every point z, of whole numbers all; the first where several tie."""
-    if compiled(len(points) * len(targets)):
+    if compiled():
         from feddp_kmeans.statistics import kernels
 
         kernel = kernels.nearest_narrow if is_narrow(targets) else kernels.nearest_wide

@@ -75,6 +75,10 @@ class Query:
         if not 1 <= stated.l2 <= max(stated.l2, stated.l1 or 0.0) <= MAX_SCALE:
             raise FedDPError(f"bound must give {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated}.")
 
+    def nothing(self) -> IntArray:
+        """Return the sum over no points, for others to be added to."""
+        return np.zeros(self.size, dtype=np.int64)
+
     def __call__(self, batch: ClientBatch) -> IntArray:
         """Return the sum of the bounded contributions of this batch, without noise."""
         if batch.points.shape[1] != self.dimension:

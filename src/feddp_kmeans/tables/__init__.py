@@ -1,1 +1,1 @@
-"""Data: the paper's mixtures, census and Stack Exchange questions, central data sets, and tables on disk."""
+"""From CSV, Parquet, arrays and data frames to points and back: formats of files, cells, columns and the schema, the files of clients."""

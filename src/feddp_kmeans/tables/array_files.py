@@ -17,11 +17,12 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.memory import ArraySource
+from feddp_kmeans.silos.silo import numbered_columns
 from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION
 from feddp_kmeans.tables.cells import listed
-from feddp_kmeans.tables.lines import Count, line_blocks, silent
+from feddp_kmeans.tables.csv_files import Count, line_blocks, silent
 
 ARRAYS = (".npy", ".npz")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
@@ -37,7 +38,7 @@ def array_columns(path: Path) -> tuple[str, ...]:
     """Return names for the columns of a file without any."""
     if path.suffix.lower() in SVMLIGHT:
         return _svm_columns(path)
-    return tuple(f"x{i}" for i in range(_load(path).shape[1]))
+    return numbered_columns(_load(path).shape[1])
 
 
 def array_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count = silent) -> Iterator[FloatArray]:
@@ -53,7 +54,7 @@ def _load(path: Path) -> Any:
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # NumPy's advice on headers that Python 2 wrote
         array = _load_npy(path) if path.suffix.lower() == ".npy" else _load_npz(path)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise FedDPError(f"{path.name} must hold a two-dimensional array of numbers, got {array.dtype} of shape {array.shape}.")
+        raise InputError(f"{path.name} must hold a two-dimensional array of numbers, got {array.dtype} of shape {array.shape}.")
     _check_width(path, array.shape[1])
     return array
 
@@ -68,15 +69,15 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> None:
     """Refuse an array that states more, or less, than these bytes hold: NumPy would make room for all of it first."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
-        raise FedDPError(f"{path.name} must hold plain arrays of numbers, got one of format {version}.")
+        raise InputError(f"{path.name} must hold plain arrays of numbers, got one of format {version}.")
     shape, _, dtype = _HEADERS[version](file)
     if dtype.hasobject or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size - file.tell():
-        raise FedDPError(f"{path.name} must hold whole arrays of numbers, got {dtype} of shape {shape} in {size} bytes.")
+        raise InputError(f"{path.name} must hold whole arrays of numbers, got {dtype} of shape {shape} in {size} bytes.")
 
 
 def _check_width(path: Path, columns: int) -> None:
     if columns > MAX_DIMENSION:
-        raise FedDPError(f"{path.name} must have at most {MAX_DIMENSION} columns, got {columns}.")
+        raise InputError(f"{path.name} must have at most {MAX_DIMENSION} columns, got {columns}.")
 
 
 def _load_npz(path: Path) -> Any:
@@ -84,7 +85,7 @@ def _load_npz(path: Path) -> Any:
     if {"format", "shape", "data"} <= set(arrays):
         return _sparse(path, arrays)
     if len(arrays) != 1:
-        raise FedDPError(f"{path.name} must hold one array, got {len(arrays)}: {listed(list(arrays), 5)}.")
+        raise InputError(f"{path.name} must hold one array, got {len(arrays)}: {listed(list(arrays), 5)}.")
     return next(iter(arrays.values()))
 
 
@@ -93,7 +94,7 @@ def read_npz(path: Path) -> dict[str, Any]:
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())
         if size > max(_UNPACKED_BYTES, _MOST_PACKED * path.stat().st_size):
-            raise FedDPError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; an .npy file may hold them.")
+            raise InputError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; an .npy file may hold them.")
         return {member.filename.removesuffix(".npy"): _member(path, archive.read(member)) for member in archive.infolist()}
 
 
@@ -107,12 +108,12 @@ def _sparse(path: Path, arrays: dict[str, Any]) -> Any:
     kind = arrays["format"].item()
     name = kind.decode() if isinstance(kind, bytes) else kind
     if name not in _SPARSE or not set(_SPARSE[name]) <= set(arrays):
-        raise FedDPError(f"{path.name} must hold a sparse matrix of format {', '.join(_SPARSE)}, got another one.")
+        raise InputError(f"{path.name} must hold a sparse matrix of format {', '.join(_SPARSE)}, got another one.")
     rows, columns = (int(n) for n in arrays["shape"])
     values = arrays["data"]
     _check_width(path, columns)
     if rows < 0 or columns < 0 or rows > max(_SPARSE_ROWS, 1000 * len(values)):
-        raise FedDPError(f"{path.name} must hold a matrix of rows that are not nearly all empty, got shape {(rows, columns)}.")
+        raise InputError(f"{path.name} must hold a matrix of rows that are not nearly all empty, got shape {(rows, columns)}.")
     if name == "coo":
         return sparse.coo_matrix((values, (arrays["row"], arrays["col"])), shape=(rows, columns)).tocsr()
     make = sparse.csr_matrix if name == "csr" else sparse.csc_matrix
@@ -133,7 +134,7 @@ def _svm_columns(path: Path) -> tuple[str, ...]:
 def _svm_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count) -> Iterator[FloatArray]:
     """Yield these features. A line with a feature 0, where the server's file counts from 1, does not parse."""
     if not all(re.fullmatch(r"x\d{1,9}", name) for name in columns):
-        raise FedDPError(f"{path.name} must stand beside other SVMlight files: its features have no names like {columns[0]!r}.")
+        raise InputError(f"{path.name} must stand beside other SVMlight files: its features have no names like {columns[0]!r}.")
     features = [int(name[1:]) for name in columns]
     for part in _svm_parts(path, rows, left_out):
         part.resize((part.shape[0], max(features) + 1))

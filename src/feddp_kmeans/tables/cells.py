@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 """Text that means an empty cell, where a schema does not name it as a category."""
@@ -33,7 +33,7 @@ def check_distinct(names: Sequence[str], source: str) -> None:
     """Refuse a table that has two columns of one name."""
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise FedDPError(f"columns of {source} must have distinct names, got {twice!r} twice.")
+        raise InputError(f"columns of {source} must have distinct names, got {twice!r} twice.")
 
 
 def is_numeric(kind: pa.DataType) -> bool:
@@ -64,7 +64,7 @@ def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
     elif pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     elif not is_numeric(column.type):
-        raise FedDPError(f"column must hold numbers, got {column.type}.")
+        raise InputError(f"column must hold numbers, got {column.type}.")
     numbers: FloatArray = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.asarray(numbers, dtype=np.float64)
 
@@ -93,7 +93,7 @@ def as_text(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (is_text(column.type) or is_numeric(column.type)):
-        raise FedDPError(f"column must hold text or numbers, got {column.type}.")
+        raise InputError(f"column must hold text or numbers, got {column.type}.")
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64())
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)

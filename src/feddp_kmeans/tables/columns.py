@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.cells import as_numbers, as_text, is_line, is_missing
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
@@ -61,7 +61,7 @@ class NumberColumn:
         for key in ("low", "high"):
             object.__setattr__(self, key, _number(getattr(self, key), f"{key} of column {self.name!r}"))
         if not (self.low < self.high and math.isfinite(self.high - self.low)):
-            raise FedDPError(
+            raise InputError(
                 f"low of column {self.name!r} must be below high, and their difference finite, got {self.low} and {self.high}."
             )
 
@@ -118,15 +118,15 @@ class CategoryColumn:
         _check_common(self)
         listed = self.categories
         if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_CATEGORIES:
-            raise FedDPError(f"categories of column {self.name!r} must be a list of 1 to {MOST_CATEGORIES} words, got {_cut(listed)}.")
+            raise InputError(f"categories of column {self.name!r} must be a list of 1 to {MOST_CATEGORIES} words, got {_cut(listed)}.")
         for word in listed:
             _check_word(word, f"categories of column {self.name!r}")
             if word in (MISSING_NAME, OTHER_NAME):
-                raise FedDPError(f"categories of column {self.name!r} must not be {word!r}: that name has a meaning here.")
+                raise InputError(f"categories of column {self.name!r} must not be {word!r}: that name has a meaning here.")
         object.__setattr__(self, "categories", tuple(listed))
         compared = self._compared().to_pylist()
         if len(set(compared)) < len(listed) or "" in compared:
-            raise FedDPError(f"categories of column {self.name!r} must be distinct and not empty, got {_cut(list(listed))}.")
+            raise InputError(f"categories of column {self.name!r} must be distinct and not empty, got {_cut(list(listed))}.")
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -180,14 +180,14 @@ def _check_common(column: Column) -> None:
     what = f"of column {column.name!r}"
     object.__setattr__(column, "weight", _number(column.weight, f"weight {what}"))
     if not LEAST_WEIGHT <= column.weight <= MOST_WEIGHT:
-        raise FedDPError(f"weight {what} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
+        raise InputError(f"weight {what} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
     if column.missing not in column.ways:
-        raise FedDPError(f"missing {what} must be one of {list(column.ways)}, got {_cut(column.missing)}.")
+        raise InputError(f"missing {what} must be one of {list(column.ways)}, got {_cut(column.missing)}.")
 
 
 def _check_word(word: Any, what: str) -> None:
     if not is_line(word) or not word:
-        raise FedDPError(f"{what} must be one line of text, got {_cut(word)}.")
+        raise InputError(f"{what} must be one line of text, got {_cut(word)}.")
 
 
 def _number(value: Any, what: str) -> float:
@@ -198,7 +198,7 @@ def _number(value: Any, what: str) -> float:
         except OverflowError:
             number = math.inf
     if not math.isfinite(number):
-        raise FedDPError(f"{what} must be a finite number, got {_cut(value)}.")
+        raise InputError(f"{what} must be a finite number, got {_cut(value)}.")
     return number
 
 

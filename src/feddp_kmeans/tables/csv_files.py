@@ -6,21 +6,63 @@ or that has another number of cells than the header, is left out by itself; a qu
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.cells import as_numbers, check_distinct
-from feddp_kmeans.tables.lines import MOST_LINE, Count, line_blocks, silent
+
+MOST_LINE = 1 << 24
+"""Bytes of the longest line that is read; a longer one is left out."""
+_BLOCK = 1 << 19
+"""Bytes that are read at once; at most ``MOST_LINE``."""
+
+Count = Callable[[int], object]
+"""Takes how many lines were left out."""
 
 DELIMITERS = ",;\t|"
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+def silent(_: object) -> None:
+    """Take something and do nothing with it."""
+
+
+def line_blocks(file: BinaryIO, newline: bytes = b"\n", left_out: Count = silent) -> Iterator[bytes]:
+    """Yield blocks of whole lines, each with its end; one end is added where the last line has none."""
+    rest, too_long, split = b"", False, len(newline) - 1
+    carriage = newline.replace(b"\n", b"\r")  # part of the end of a line, where it stands there
+    while part := file.read(_BLOCK):
+        rest += part
+        if too_long:
+            end = rest.find(newline)
+            too_long = end < 0
+            rest = rest[len(rest) - split :] if too_long else rest[end + len(newline) :]
+            if too_long:
+                continue
+        cut = rest.rfind(newline) + len(newline) if newline in rest else 0
+        block, rest = rest[:cut], rest[cut:]
+        # The first line began in an earlier block: no other line of this one can be too long.
+        if len(block[: max(0, block.find(newline))].removesuffix(carriage)) > MOST_LINE:
+            block = block[block.find(newline) + len(newline) :]
+            left_out(1)
+        if len(rest) > MOST_LINE + len(carriage) + split:  # not a byte earlier: the end of the line may have come in part
+            too_long, rest = True, rest[len(rest) - split :]
+            left_out(1)
+        if block:
+            yield block
+    if rest and not too_long:
+        if len(rest.removesuffix(carriage)) > MOST_LINE:
+            left_out(1)
+        else:
+            yield rest + newline
 
 
 @dataclass(frozen=True)
@@ -49,13 +91,13 @@ class CsvFile:
         """Return the names of the columns."""
         header = self._header.text.encode() + b"\n"
         if not self._line.fullmatch(header):
-            raise FedDPError(f"{self.path.name} must start with one line that names its columns.")
+            raise InputError(f"{self.path.name} must start with one line that names its columns.")
         options = pa_csv.ReadOptions(block_size=len(header) + 1, use_threads=False)
         names: list[str] = pa_csv.read_csv(
             pa.py_buffer(header), read_options=options, parse_options=pa_csv.ParseOptions(delimiter=self.delimiter)
         ).column_names
         if _is_row(names, self.decimal):
-            raise FedDPError(f"{self.path.name} must start with a line that names its columns, got a row of numbers.")
+            raise InputError(f"{self.path.name} must start with a line that names its columns, got a row of numbers.")
         check_distinct(names, self.path.name)
         return names
 
@@ -80,7 +122,7 @@ class CsvFile:
             first = next(line_blocks(file, _newline(encoding), too_long.append), b"")
         line, newline, _ = first.partition(_newline(encoding))
         if too_long:
-            raise FedDPError(f"{self.path.name} must start with one line that names its columns, got more than {MOST_LINE} bytes.")
+            raise InputError(f"{self.path.name} must start with one line that names its columns, got more than {MOST_LINE} bytes.")
         return _Header(encoding, line.decode(encoding).removesuffix("\r"), len(mark + line + newline))
 
     @cached_property

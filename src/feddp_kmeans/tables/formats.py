@@ -1,17 +1,20 @@
-"""Formats of tables on disk: which columns a file has, and its rows in pieces."""
+"""Formats of tables on disk: which columns a file has, its rows in pieces, and one line that names a file which cannot be read."""
 
+import os
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, InputError, UnreadableFileError
 from feddp_kmeans.tables.array_files import ARRAYS, SVMLIGHT, array_columns, array_pieces
 from feddp_kmeans.tables.cells import check_distinct, is_text
-from feddp_kmeans.tables.csv_files import CsvFile
-from feddp_kmeans.tables.lines import Count, silent
+from feddp_kmeans.tables.csv_files import Count, CsvFile, silent
 
 CSV = (".csv", ".tsv")
 ARROW = (".arrow", ".feather")
@@ -19,14 +22,48 @@ _BUFFER = 1 << 18
 """Bytes of each column that are read ahead from a Parquet file: by default all of it is, whatever its size."""
 _BYTES = {False: pa.binary(), True: pa.large_binary()}
 SUFFIXES = (*CSV, ".parquet", *ARROW, *ARRAYS, *SVMLIGHT)
+_BROKEN = (
+    pa.ArrowException,
+    zipfile.BadZipFile,
+    zlib.error,
+    TokenError,
+    SyntaxError,
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    RuntimeError,
+)
+"""What readers raise at files that are not what they seem: NumPy reads a header as Python, zipfile knows ciphers and odd packings."""
+
+
+class named_errors:  # noqa: N801 - reads as a function where it is used
+    """Turns a reader's exception into one line that names the file, and nothing that is in it: readers quote cells."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, _BROKEN) and not isinstance(error, FedDPError):
+            number = error.errno if isinstance(error, OSError) else None
+            why = os.strerror(number) if number else "it is broken, or not what its name says"
+            raise UnreadableFileError(f"{self._path.name} must be a readable {self._path.suffix} table: {why}.") from None
 
 
 def check_file(path: Path) -> None:
     """Refuse a path that is no file, or of a format that is not read."""
     if path.suffix.lower() not in SUFFIXES:
-        raise FedDPError(f"file must end in one of {list(SUFFIXES)}, got {str(path)!r}.")
+        raise InputError(f"file must end in one of {list(SUFFIXES)}, got {str(path)!r}.")
     if not path.is_file():
-        raise FedDPError(f"file must exist, got {str(path)!r}.")
+        raise InputError(f"file must exist, got {str(path)!r}.")
 
 
 def has_names(path: Path) -> bool:

@@ -4,23 +4,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow as pa
-
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_serverless
+from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
-from feddp_kmeans.tables.broken import UnreadableFileError, named_errors
-from feddp_kmeans.tables.cells import listed
 from feddp_kmeans.tables.client_files import check_client_column, check_same_columns, client_paths, open_clients, open_table, read_grouped
-from feddp_kmeans.tables.formats import check_file, has_names, is_svmlight, read_schema
+from feddp_kmeans.tables.formats import check_file, has_names, named_errors, read_schema
 from feddp_kmeans.tables.learn_schema import learn_schema, needs_schema
-from feddp_kmeans.tables.lines import silent
-from feddp_kmeans.tables.point_files import TableFile, Tell, check_numeric
-from feddp_kmeans.tables.schema import EncodedFile, Schema, open_encoded, open_encoded_clients
+from feddp_kmeans.tables.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -48,33 +42,28 @@ def open_inputs(
     schema_file: Path | None = None,
     ignore: Collection[str] = (),
     skip_broken: bool = False,
-    tell: Tell = silent,
 ) -> Inputs:
     """Return the clients and the server data, encoded where there is a schema file or the server table is not all numbers.
 
     Every file is read once here: one that is broken or of the wrong kind is refused by name before anything is released. With
-    ``skip_broken`` one that cannot be read is a client without data. ``tell`` takes lines for the data holder's own terminal: how many rows
-    and files are left out.
+    ``skip_broken`` one that cannot be read is a client without data. How many rows and files are left out is logged, for the data holder's
+    own eyes.
     """
     hidden = (*ignore, *([client_column] if client_column else []))
     _check_ignored(ignore, clients, server, skip_broken=skip_broken)
     schema = read_or_learn(server, schema_file, hidden)
-    public = None if server is None else open_table(server, ignore=hidden) if schema is None else open_encoded(server, schema)
+    public = None if server is None else open_table(server, schema, ignore=hidden)
     if public is not None:
-        public.check(tell)
+        public.check()
     like = None if public is None else public.columns
     federation: LocalFederation
     if client_column is not None:
         check_client_column(Path(clients), client_column)
-        one = open_table(Path(clients), ignore=hidden, like=like) if schema is None else open_encoded(Path(clients), schema)
-        one.check(tell)
+        one = open_table(Path(clients), schema, ignore=hidden, like=like)
+        one.check()
         columns, federation = one.columns, InMemoryFederation.from_groups(*read_grouped(one, client_column))
     else:
-        files = (
-            open_clients(clients, ignore=ignore, like=like, skip_broken=skip_broken, tell=tell)
-            if schema is None
-            else open_encoded_clients(clients, schema, skip_broken=skip_broken, tell=tell)
-        )
+        files = open_clients(clients, schema, ignore=ignore, like=like, skip_broken=skip_broken)
         columns, federation = files[0].columns, FileFederation(files)
     if public is not None:
         check_same_columns(public.columns, columns)
@@ -92,39 +81,14 @@ def read_or_learn(server: Path | None, schema_file: Path | None, hidden: Collect
 
 def read_server(path: Path) -> FloatArray:
     """Return the public points of a server table, encoded where it is not all numbers."""
-    schema = read_or_learn(path, None, ())
-    return open_table(path).read() if schema is None else open_encoded(path, schema).read()
+    return open_table(path, read_or_learn(path, None, ())).read()
 
 
 def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
-    """Return the plan for these public facts: a schema's radius is public, and there may be no server data."""
+    """Return the plan for these public facts: a schema's radius is public."""
     if schema is not None and settings.radius is None and settings.box is None:
         settings = replace(settings, radius=schema.radius)
-    if server_points is None:
-        return prepare_serverless(settings, dimension, n_clients)
-    settings.check_server(server_points, dimension)
-    return prepare(settings, server_points, n_clients)
-
-
-def open_points(path: Path, columns: tuple[str, ...], schema: Schema | None) -> TableFile | EncodedFile:
-    """Return a file as points in the coordinates of a finished run; columns that the run does not know are left alone."""
-    if schema is not None:
-        return open_encoded(path, schema)
-    check_file(path)
-    if not is_svmlight(path):
-        with named_errors(path):
-            check_plain(read_schema(path), columns, path)
-    return TableFile(path, columns)
-
-
-def check_plain(found: pa.Schema, columns: tuple[str, ...], path: Path) -> None:
-    """Refuse a table that lacks one of these columns, or where it is not a number."""
-    if not has_names(path) and len(found.names) != len(columns):
-        raise FedDPError(f"{path.name} must have {len(columns)} columns, got {len(found.names)}.")
-    for name in columns:
-        if name not in found.names:
-            raise FedDPError(f"column {name!r} must be in {path.name}, which has {listed(found.names)}.")
-    check_numeric(found, columns, path)
+    return prepare(settings, server_points, n_clients, dimension)
 
 
 def _check_ignored(ignore: Collection[str], clients: str, server: Path | None, *, skip_broken: bool) -> None:
@@ -140,7 +104,7 @@ def _check_ignored(ignore: Collection[str], clients: str, server: Path | None, *
                 raise
     for name in ignore:
         if name not in known:
-            raise FedDPError(f"--ignore must name a column of the tables, got {name!r}.")
+            raise InputError(f"--ignore must name a column of the tables, got {name!r}.")
 
 
 def _names(path: Path) -> list[str]:

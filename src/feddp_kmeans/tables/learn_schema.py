@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables.broken import named_errors
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.cells import (
     as_numbers,
     as_text,
@@ -24,7 +23,7 @@ from feddp_kmeans.tables.cells import (
     listed,
 )
 from feddp_kmeans.tables.columns import CategoryColumn, Column, NumberColumn
-from feddp_kmeans.tables.formats import CSV, check_file, read_schema, read_tables
+from feddp_kmeans.tables.formats import CSV, check_file, named_errors, read_schema, read_tables
 from feddp_kmeans.tables.schema import Schema, as_arrow
 
 MANY = 50
@@ -74,22 +73,22 @@ def learn_schema(server: Any, *, ignore: Collection[str] = (), categories: Colle
         else:
             fields.append(made)
     if not fields:
-        raise FedDPError(f"{source} must have a column with at least two values, got none.")
+        raise InputError(f"{source} must have a column with at least two values, got none.")
     return Schema(tuple(fields), tuple(ignored))
 
 
 def _check_names(names: list[str], asked: Collection[str], ignore: Collection[str], source: str) -> None:
     for name in asked:
         if name not in names:
-            raise FedDPError(f"column {name!r} must be in {source}, which has {listed(names)}.")
+            raise InputError(f"column {name!r} must be in {source}, which has {listed(names)}.")
     check_distinct(names, source)
     if "" in names and "" not in ignore:
-        raise FedDPError(f"columns of {source} must have names, got column {names.index('')} without one: drop it with --ignore ''.")
+        raise InputError(f"columns of {source} must have names, got column {names.index('')} without one: drop it with --ignore ''.")
 
 
 def _learn(column: Any, name: str, source: str, decimal: str, forced: str | None, *, untyped: bool) -> Column | None:
     if not is_readable(column.type):
-        raise FedDPError(
+        raise InputError(
             f"column {name!r} of {source} must hold numbers or categories, got {column.type}: drop it with --ignore, or make it a number."
         )
     text = as_text(column)
@@ -109,7 +108,7 @@ def _learn_number(values: Any, name: str, source: str, *, forced: bool) -> Colum
     whole = bool((present == np.floor(present)).all())
     distinct = len(np.unique(present)) == len(present) >= FEW_ROWS
     if not forced and whole and distinct and (_ID.search(name) or high - low == len(present) - 1):
-        raise FedDPError(
+        raise InputError(
             f"column {name!r} of {source} must say something about a row, got {len(present)} distinct whole numbers, like an id: "
             "drop it with --ignore, or keep it with --number."
         )
@@ -122,7 +121,7 @@ def _learn_category(text: Any, absent: Any, name: str, source: str, *, forced: b
         return None
     n_present = int((~absent).sum())
     if not forced and (len(words) > MANY or (n_present >= FEW_ROWS and len(words) > n_present / 2)):
-        raise FedDPError(
+        raise InputError(
             f"column {name!r} of {source} must be a category, got {len(words)} distinct values in {n_present} rows, like text or an id: "
             "drop it with --ignore, or list its categories in a schema file."
         )

@@ -4,28 +4,27 @@ What a row says depends on that row, the header and public options. A row that d
 is left out by itself.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.array_files import array_pieces
-from feddp_kmeans.tables.broken import named_errors
 from feddp_kmeans.tables.cells import as_numbers, count_words, decimal_of, is_numeric, listed
-from feddp_kmeans.tables.formats import CSV, has_names, read_tables
-from feddp_kmeans.tables.lines import Count, silent
+from feddp_kmeans.tables.columns import NumberColumn
+from feddp_kmeans.tables.csv_files import Count, silent
+from feddp_kmeans.tables.formats import CSV, has_names, named_errors, read_tables
+from feddp_kmeans.tables.schema import Schema
 
 PIECE = 1 << 16
 """Rows that are read at once where no one says how many."""
 _ADVICE = "leave it out with --ignore, or say how words become numbers by a schema (feddp encode)"
-
-Tell = Callable[[str], object]
-"""Takes a line for the data holder's own terminal."""
+log = logging.getLogger(__name__)
 
 
 class PointFile:
@@ -39,6 +38,12 @@ class PointFile:
     def dimension(self) -> int:
         """Return the number of coordinates."""
         return len(self.columns)
+
+    @property
+    def size(self) -> int:
+        """Return about how many numbers there are: a number of 8 bytes."""
+        with named_errors(self.path):
+            return self.path.stat().st_size // 8
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,23 +60,18 @@ class PointFile:
         raise NotImplementedError
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the points as float64 or float32 arrays, at most ``rows`` at a time; one empty array for an empty file."""
-        yielded = False
+        """Yield the points as float64 or float32 arrays, at most ``rows`` at a time."""
         with named_errors(self.path):
-            for piece in self._read(rows, silent, silent):
-                yielded = True
-                yield piece
-        if not yielded:
-            yield np.empty((0, self.dimension))
+            yield from self._read(rows, silent, silent)
 
     def read(self) -> FloatArray:
         """Return all points as float64."""
-        return np.concatenate(list(self.pieces(PIECE)), dtype=np.float64)
+        return np.concatenate([np.empty((0, self.dimension)), *self.pieces(PIECE)])
 
-    def check(self, tell: Tell = silent) -> None:
-        """Read the whole file once: refuse one that is broken or of the wrong kind, and say how many rows are left out.
+    def check(self) -> None:
+        """Read the whole file once: refuse one that is broken or of the wrong kind, and log how many rows are left out.
 
-        That is set-up, for the eyes of the data holder: whether a file is refused depends on what it holds.
+        That is set-up, and its log is for the eyes of the data holder: both depend on what the file holds.
         """
         lost, words = _Lost(), np.zeros((len(self.numbers), 2), dtype=np.int64)
 
@@ -85,12 +85,14 @@ class PointFile:
                 n_holes += int((~np.isfinite(piece)).any(axis=1).sum())
         wrong = [name for name, (worded, present) in zip(self.numbers, words, strict=True) if 2 * worded > present]
         if wrong:
-            raise FedDPError(f"{_named(wrong)} of {self.path.name} must hold numbers, got words in most cells: {_ADVICE}.")
+            raise InputError(f"{_named(wrong)} of {self.path.name} must hold numbers, got words in most cells: {_ADVICE}.")
         if lost.n_rows > n_rows:
-            raise FedDPError(f"{self.path.name} must hold one row per line, like its first line; most of its lines do not parse.")
+            raise InputError(f"{self.path.name} must hold one row per line, like its first line; most of its lines do not parse.")
         if lost.n_rows + n_holes:
             told = f"{lost.n_rows:,} do not parse, {n_holes:,} have a cell that is missing or no number"
-            tell(f"{self.path.name}: {lost.n_rows + n_holes:,} of {lost.n_rows + n_rows:,} rows are left out ({told}).")
+            log.warning(
+                "%s: %s of %s rows are left out (%s).", self.path.name, f"{lost.n_rows + n_holes:,}", f"{lost.n_rows + n_rows:,}", told
+            )
 
     def _read(self, rows: int, left_out: Count, look: Callable[[pa.Table], object]) -> Iterator[FloatArray]:
         for table in read_tables(self.path, self.names, rows, left_out):
@@ -135,45 +137,46 @@ class TableFile(PointFile):
 
 
 @dataclass(frozen=True)
-class NoPoints:
+class EncodedFile(PointFile):
+    """One mixed table on disk, encoded piece by piece as it is read."""
+
+    path: Path
+    schema: Schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the names of the coordinates."""
+        return self.schema.columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns of the file that are read."""
+        return self.schema.names
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Return those of them that are to hold numbers."""
+        return tuple(field.name for field in self.schema.fields if isinstance(field, NumberColumn))
+
+    def points(self, table: pa.Table) -> FloatArray:
+        """Return the rows of a table, encoded."""
+        return self.schema.encode(table)
+
+    def _read(self, rows: int, left_out: Count, look: Callable[[pa.Table], object]) -> Iterator[FloatArray]:
+        return super()._read(min(rows, PIECE), left_out, look)
+
+
+@dataclass(frozen=True)
+class NoPoints(TableFile):
     """A client without data: a file that cannot be read, where the user allows that."""
 
-    columns: tuple[str, ...]
-
     @property
-    def dimension(self) -> int:
-        """Return the number of coordinates."""
-        return len(self.columns)
+    def size(self) -> int:
+        """Return how many numbers there are: none."""
+        return 0
 
-    def pieces(self, rows: int) -> Iterator[FloatArray]:  # noqa: ARG002 - there are none
-        """Yield one empty array."""
-        yield self.read()
-
-    def read(self) -> FloatArray:
-        """Return an empty array."""
-        return np.empty((0, self.dimension))
-
-
-class Source(Protocol):
-    """One client's points on disk."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the names of the coordinates."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of coordinates."""
-        ...
-
-    def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the points, at most ``rows`` at a time."""
-        ...
-
-    def read(self) -> FloatArray:
-        """Return all points."""
-        ...
+    def _read(self, rows: int, left_out: Count, look: Callable[[pa.Table], object]) -> Iterator[FloatArray]:  # noqa: ARG002 - it is not read
+        return iter(())
 
 
 def check_numeric(found: pa.Schema, columns: Collection[str], path: Path) -> None:
@@ -182,7 +185,7 @@ def check_numeric(found: pa.Schema, columns: Collection[str], path: Path) -> Non
         return
     for field in found:
         if field.name in columns and not is_numeric(field.type):
-            raise FedDPError(f"column {field.name!r} of {path.name} must hold numbers, got {field.type}: {_ADVICE}.")
+            raise InputError(f"column {field.name!r} of {path.name} must hold numbers, got {field.type}: {_ADVICE}.")
 
 
 def _named(columns: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,18 +14,11 @@ import pyarrow as pa
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import check_format, parse_json
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables.broken import named_errors
+from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.tables.cells import check_distinct, decimal_of, is_line, is_readable, listed
-from feddp_kmeans.tables.client_files import client_paths, open_all
 from feddp_kmeans.tables.columns import CategoryColumn, Column, Described, NumberColumn
-from feddp_kmeans.tables.formats import check_file, is_svmlight, read_schema
-from feddp_kmeans.tables.lines import Count, silent
-from feddp_kmeans.tables.point_files import PointFile, Source, Tell
 
 FORMAT, VERSION = "feddp-schema", 1
-_MOST_ROWS = 1 << 16
-"""Rows of raw cells that are held at once."""
 _KINDS: dict[str, type[Column]] = {"number": NumberColumn, "category": CategoryColumn}
 
 
@@ -39,12 +32,12 @@ class Schema:
 
     def __post_init__(self) -> None:
         if not self.fields:
-            raise FedDPError("columns of a schema must be at least one, got none.")
+            raise InputError("columns of a schema must be at least one, got none.")
         names = [*(field.name for field in self.fields), *(name for name, _ in self.ignored)]
         for what, words in (("columns of a schema", names), ("coordinates of a schema", list(self.columns))):
             if len(set(words)) < len(words):
                 twice = next(word for word in words if words.count(word) > 1)
-                raise FedDPError(f"{what} must have distinct names, got {twice!r} twice.")
+                raise InputError(f"{what} must have distinct names, got {twice!r} twice.")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -74,15 +67,15 @@ class Schema:
         kinds = dict(zip(found.names, found.types, strict=True))
         for field in self.fields:
             if field.name not in kinds:
-                raise FedDPError(f"column {field.name!r} of the schema must be in {source}, which has {listed(found.names)}.")
+                raise InputError(f"column {field.name!r} of the schema must be in {source}, which has {listed(found.names)}.")
             if not is_readable(kinds[field.name]):
-                raise FedDPError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kinds[field.name]}.")
+                raise InputError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kinds[field.name]}.")
 
     def describe(self, center: FloatArray, stddev: float) -> list[Described]:
         """Return a center in the user's own words: numbers in their unit, categories as shares, each with its error."""
         center = np.asarray(center, dtype=np.float64)
         if center.shape != (len(self.columns),):
-            raise FedDPError(f"center must have {len(self.columns)} coordinates, got shape {center.shape}.")
+            raise InputError(f"center must have {len(self.columns)} coordinates, got shape {center.shape}.")
         ends = np.cumsum([len(field.coordinates) for field in self.fields])
         parts = np.split(center, ends[:-1])
         return [field.describe(part, float(stddev)) for field, part in zip(self.fields, parts, strict=True)]
@@ -102,13 +95,13 @@ class Schema:
         """Return the schema in this plain data; anything that is not exactly a schema is refused in one line."""
         _check_keys(data, "schema", {"format", "version", "columns"}, {"ignored"})
         if data["format"] != FORMAT:
-            raise FedDPError(f"format of a schema must be {FORMAT!r}, got {data['format']!r:.80}.")
+            raise InputError(f"format of a schema must be {FORMAT!r}, got {data['format']!r:.80}.")
         check_format(data, VERSION, "schema", "version")
         ignored = _entries(data.get("ignored", []), "ignored")
         for entry in ignored:
             _check_keys(entry, "ignored column", {"name"}, {"reason"})
             if not all(is_line(word) for word in entry.values()):
-                raise FedDPError(f"ignored column must have a name and a reason, a line each, got {entry!r:.80}.")
+                raise InputError(f"ignored column must have a name and a reason, a line each, got {entry!r:.80}.")
         fields = tuple(_column(entry) for entry in _entries(data["columns"], "columns"))
         return cls(fields, tuple((entry["name"], entry.get("reason", "asked for")) for entry in ignored))
 
@@ -120,60 +113,11 @@ class Schema:
     def read(cls, path: Path) -> "Schema":
         """Return the schema in a JSON file."""
         try:
-            data = parse_json(path.read_bytes())
-        except (OSError, ValueError) as error:
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise FedDPError(f"schema must be a readable JSON file, got {str(path)!r}: {first}") from None
-        try:
-            return cls.from_dict(data)
+            return cls.from_dict(parse_json(path.read_bytes()))
+        except OSError as error:
+            raise InputError(f"schema must be a readable JSON file, got {str(path)!r}: {error.strerror}.") from None
         except FedDPError as error:
-            raise FedDPError(f"{path.name}: {error}") from None
-
-
-@dataclass(frozen=True)
-class EncodedFile(PointFile):
-    """One mixed table on disk, encoded piece by piece as it is read."""
-
-    path: Path
-    schema: Schema
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return the names of the coordinates."""
-        return self.schema.columns
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns of the file that are read."""
-        return self.schema.names
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Return those of them that are to hold numbers."""
-        return tuple(field.name for field in self.schema.fields if isinstance(field, NumberColumn))
-
-    def points(self, table: pa.Table) -> FloatArray:
-        """Return the rows of a table, encoded."""
-        return self.schema.encode(table)
-
-    def _read(self, rows: int, left_out: Count, look: Callable[[pa.Table], object]) -> Iterator[FloatArray]:
-        return super()._read(min(rows, _MOST_ROWS), left_out, look)
-
-
-def open_encoded(path: Path, schema: Schema) -> EncodedFile:
-    """Return a file as a source of encoded points, after a look at its columns."""
-    check_file(path)
-    if not is_svmlight(path):
-        with named_errors(path):
-            found = read_schema(path)
-        schema.check_columns(found, path.name)
-    return EncodedFile(path, schema)
-
-
-def open_encoded_clients(where: str, schema: Schema, *, skip_broken: bool = False, tell: Tell = silent) -> list[Source]:
-    """Return one encoded table per client, each read once."""
-    paths = client_paths(where)
-    return open_all(paths, lambda path: open_encoded(path, schema), columns=schema.columns, skip_broken=skip_broken, tell=tell)
+            raise InputError(f"{path.name}: {error}") from None
 
 
 def as_arrow(table: Any) -> pa.Table:
@@ -183,7 +127,7 @@ def as_arrow(table: Any) -> pa.Table:
     except (TypeError, ValueError, pa.ArrowException):
         names = [name for name in getattr(table, "columns", ()) if not _converts(table, name)]
         where = f"a column {names[0]!r:.80} of words and numbers, or of other objects" if names else type(table).__name__
-        raise FedDPError(f"table must be a data frame or an Arrow table, got {where}.") from None
+        raise InputError(f"table must be a data frame or an Arrow table, got {where}.") from None
 
 
 def _converts(table: Any, name: Any) -> bool:
@@ -196,10 +140,10 @@ def _converts(table: Any, name: Any) -> bool:
 
 def _column(entry: Any) -> Column:
     if not isinstance(entry, dict):
-        raise FedDPError(f"column of a schema must be an object, got {entry!r:.80}.")
+        raise InputError(f"column of a schema must be an object, got {entry!r:.80}.")
     kind = entry.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise FedDPError(f"kind of column {entry.get('name')!r:.80} must be one of {list(_KINDS)}, got {kind!r:.80}.")
+        raise InputError(f"kind of column {entry.get('name')!r:.80} must be one of {list(_KINDS)}, got {kind!r:.80}.")
     needed = {"name", "kind", "low", "high"} if kind == "number" else {"name", "kind", "categories"}
     _check_keys(entry, f"column {entry.get('name')!r:.80}", needed, {"weight", "missing"})
     return _KINDS[kind](**{key: value for key, value in entry.items() if key != "kind"})
@@ -207,16 +151,16 @@ def _column(entry: Any) -> Column:
 
 def _check_keys(data: Any, what: str, needed: set[str], allowed: set[str]) -> None:
     if not isinstance(data, dict):
-        raise FedDPError(f"{what} must be an object, got {data!r:.80}.")
+        raise InputError(f"{what} must be an object, got {data!r:.80}.")
     if not needed <= data.keys() <= needed | allowed:
         wrong = sorted(map(str, data.keys() - needed - allowed)) or sorted(needed - data.keys())
         rule = "have no other keys than" if data.keys() - needed - allowed else "have the keys"
-        raise FedDPError(
+        raise InputError(
             f"{what} must {rule} {sorted(needed | allowed)}: {', '.join(wrong)!r:.80} is {'odd' if 'other' in rule else 'missing'}."
         )
 
 
 def _entries(data: Any, what: str) -> Sequence[Any]:
     if not isinstance(data, list):
-        raise FedDPError(f"{what} of a schema must be a list, got {data!r:.80}.")
+        raise InputError(f"{what} of a schema must be a list, got {data!r:.80}.")
     return data

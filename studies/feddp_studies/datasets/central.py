@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from feddp_kmeans._typing import Array, FloatArray
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.tables.array_files import read_npz
-from feddp_kmeans.tables.broken import named_errors
+from feddp_kmeans.tables.formats import named_errors
 
 _KEYS = ("X", "k", "lo", "hi")
 

@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federated_data import FederatedData, draw_rows, split_by_owner
+from feddp_kmeans.mixture import FederatedData
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.tables.broken import named_errors
+from feddp_kmeans.tables.formats import named_errors
 from feddp_studies.datasets.example_proto import text_features
+from feddp_studies.datasets.split_rows import draw_rows, split_by_owner
 
 PAIRS = {"stackoverflow": ("c#", "java"), "travel": ("visas", "air-travel")}
 """Topics of the tables on disk that are common enough in them; the paper's own pairs are too rare there."""
@@ -75,7 +76,7 @@ def stack_overflow_sqlite(
 ) -> FederatedData:
     """Return the questions of TensorFlow Federated's ``stackoverflow.sqlite``, their titles embedded by ``embed``.
 
-    The database holds one example a sentence; a question is the sentences of one user with one title and creation date. Answers are left
+    The database holds one example per sentence; a question is the sentences of one user with one title and creation date. Answers are left
     out. ``split`` is train, heldout, test or, for all of them, None. Without ``embed`` the titles are embedded by sentence-transformers'
     all-MiniLM-L6-v2, if it is installed. All examples of the split are read once (train has 136 million); only titles that are
     needed are embedded.
@@ -182,7 +183,9 @@ def _default_embed() -> Embed:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
-        raise FedDPError("embed must be given, or install sentence-transformers (extra 'stackoverflow'), got neither.") from None
+        raise FedDPError(
+            "embed must be given, or install sentence-transformers (pip install 'feddp-studies[stackoverflow]'), got neither."
+        ) from None
     encode: Embed = SentenceTransformer("all-MiniLM-L6-v2").encode
     return encode
 

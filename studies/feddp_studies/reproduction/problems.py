@@ -9,9 +9,8 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, Points
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federated_data import FederatedData
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.mixture import gaussian_mixture
+from feddp_kmeans.mixture import FederatedData, gaussian_mixture
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_studies.datasets.census import census
 from feddp_studies.datasets.central import digits, load_central

@@ -8,7 +8,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering, run
 from feddp_kmeans.algorithm.prepare import prepare
-from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.plan import Plan
@@ -25,7 +25,7 @@ def cluster(
     on_release: Callable[[str], None] | None = None,
 ) -> Clustering:
     """Return the clustering that too little noise in step 1 gives; its report states the epsilon that was really spent."""
-    prepared = prepare(replace(settings, method="paper"), np.asarray(server_points), federation.n_clients)
+    prepared = prepare(replace(settings, method=MethodName.PAPER), np.asarray(server_points), federation.n_clients)
     plan = under_noised(prepared.plan)
     found = run(federation, replace(prepared, plan=plan), seed=seed, on_release=on_release)
     spent = plan.epsilon_spent

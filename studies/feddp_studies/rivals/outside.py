@@ -86,7 +86,7 @@ def central_points(federation: Federation, settings: Settings, server_points: Fl
     """Return all points as one dense array, and the public ball around the server data's mean, for a library that is central."""
     dense = dense_points(pooled(nonprivate_clients(federation, settings, server_points)))
     if settings.unit is not PrivacyUnit.POINT:
-        raise FedDPError(f"privacy_unit must be 'point' for a central library, got {settings.privacy_unit!r}.")
+        raise FedDPError(f"privacy_unit must be 'point' for a central library, got {settings.unit.value!r}.")
     if not np.isfinite(settings.epsilon):
         raise FedDPError(f"epsilon must be finite for a central library, got {settings.epsilon}.")
     center = server_points.mean(axis=0) if settings.radius is None else np.zeros(dense.shape[1])

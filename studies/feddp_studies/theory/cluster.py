@@ -1,7 +1,7 @@
-"""Algorithm "Cluster" of the appendix: private and federated under the theorem's assumptions on separation alone.
+"""Algorithm "Cluster" of the appendix: private and federated under the theorem's assumptions, and only those, on separation.
 
 Diameter reduction, spectral projection, simplified server data, the margin step, Lloyd's steps; each has its quarter of the budget.
-For the study of the theorem: it needs to be told the mixture's least weight and largest standard deviation, and with its many rounds it is
+For the study of the theorem: it needs the mixture's least weight and largest standard deviation, and with its many rounds it is
 no match for FedDP-KMeans on ordinary data.
 """
 
@@ -15,13 +15,13 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.algorithm.server import centers_from_sums, symmetric_from_upper, top_subspace, weighted_kmeans
-from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.algorithm.settings import AUTO, NoiseName, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.noise import StreamFactory
-from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan, epsilon_share_multiplier
+from feddp_kmeans.privacy.plan import Plan, calibrated_plan, epsilon_share_multiplier
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.arithmetic import project
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
@@ -83,10 +83,10 @@ def _carried_out(run: Run, settings: Settings, server_points: FloatArray, facts:
 def theory_plan(settings: Settings, facts: MixtureFacts, server_points: FloatArray) -> Plan:
     """Return the plan: a quarter of epsilon and of delta for each of the four parts; sensitivities in units of the reduced radius."""
     if settings.unit is not PrivacyUnit.POINT:
-        raise FedDPError(f"privacy_unit must be 'point' for the theory's algorithm, got {settings.privacy_unit!r}.")
-    if settings.noise != AUTO:
+        raise FedDPError(f"privacy_unit must be 'point' for the theory's algorithm, got {settings.unit.value!r}.")
+    if settings.noise is not NoiseName.AUTO:
         raise FedDPError(
-            f"noise must be 'auto' for the theory's algorithm, whose thresholds are those of Laplace noise, got {settings.noise!r}."
+            f"noise must be 'auto' for the theory's algorithm, whose thresholds are those of Laplace noise, got {settings.noise.value!r}."
         )
     n_server, dimension = server_points.shape
     lloyd_steps = LLOYD_STEPS if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
@@ -96,7 +96,7 @@ def theory_plan(settings: Settings, facts: MixtureFacts, server_points: FloatArr
         settings.epsilon,
         settings.delta,
         _requests(settings, n_server, dimension, lloyd_steps, rounds),
-        composition=Composition(settings.composition),
+        composition=settings.composition,
         facts={
             "method": "theory",
             "n_clusters": settings.fixed_k,

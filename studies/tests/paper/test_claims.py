@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans.cli.show import nonprivate_cost, nonprivate_lloyd
+from feddp_kmeans.algorithm.server import kmeans_cost
+from feddp_kmeans.cli.demo import nonprivate_lloyd
 from feddp_kmeans.mixture import gaussian_mixture
 
 
@@ -13,10 +14,10 @@ def mean_excess(epsilon, seeds, **settings):
     for seed in seeds:
         data = gaussian_mixture(seed)
         points = data.pooled
-        optimal = nonprivate_cost(points, nonprivate_lloyd(points, data.means))
+        optimal = kmeans_cost(points, nonprivate_lloyd(points, data.means))
         model = FedDPKMeans(10, epsilon=epsilon, lloyd_steps=0, random_state=seed, **settings)
         model.fit(data.clients, server_data=data.server_points)
-        excess.append(nonprivate_cost(points, model.cluster_centers_) / optimal - 1)
+        excess.append(kmeans_cost(points, model.cluster_centers_) / optimal - 1)
     return np.mean(excess)
 
 

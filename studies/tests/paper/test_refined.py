@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans.cli.show import nonprivate_cost, nonprivate_lloyd
+from feddp_kmeans.algorithm.server import kmeans_cost
+from feddp_kmeans.cli.demo import nonprivate_lloyd
 from feddp_kmeans.mixture import gaussian_mixture
 from feddp_kmeans.privacy.accounting import gaussian_mu
 
@@ -21,9 +22,9 @@ def excess(seed, epsilon, *, data=None, **settings):
     data = data or gaussian_mixture(seed)
     points = data.pooled
     k = len(data.means)
-    optimal = nonprivate_cost(points, nonprivate_lloyd(points, data.means))
+    optimal = kmeans_cost(points, nonprivate_lloyd(points, data.means))
     model = FedDPKMeans(k, epsilon=epsilon, random_state=seed, **settings).fit(data.clients, server_data=data.server_points)
-    return nonprivate_cost(points, model.cluster_centers_) - optimal, optimal
+    return kmeans_cost(points, model.cluster_centers_) - optimal, optimal
 
 
 def floor(epsilon, k=10, d=100, n=100_000):

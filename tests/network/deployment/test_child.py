@@ -1,4 +1,4 @@
-"""What is ours in Flower's processes: the gate of the SuperLink, the naps of the SuperNode, the end with the parent."""
+"""What is ours in Flower's processes: the gate of the SuperLink, the end with the parent."""
 
 import asyncio
 import os
@@ -12,8 +12,7 @@ import pytest
 
 pytest.importorskip("flwr")
 
-from feddp_kmeans.network.deployment import child
-from feddp_kmeans.network.deployment.child import FLEET, HEALTH, Gate, Naps
+from feddp_kmeans.network.deployment.child import FLEET, HEALTH, Gate
 
 SECRET = "5" * 64
 PROOF = (b"authorization", f"Bearer {SECRET}".encode())
@@ -165,31 +164,6 @@ def test_a_gate_without_a_whole_secret_is_not_built(secret):
 
 def test_the_servers_own_start_and_end_pass_the_gate():
     assert status("", type="lifespan") == 200
-
-
-def test_whatever_a_process_serves_is_behind_the_gate_and_believes_no_proxy(monkeypatch):
-    import uvicorn
-
-    monkeypatch.setattr(uvicorn.Config, "__init__", uvicorn.Config.__init__)
-    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
-    child._guard(SECRET, HEALTH)
-    config = uvicorn.Config(app=lambda *_: None, log_config=None, proxy_headers=True)
-    config.load()
-    assert isinstance(config.loaded_app, Gate)
-
-
-def test_naps_are_short_after_a_message_and_never_longer_than_asked(monkeypatch):
-    slept, clock = [], [100.0]
-    monkeypatch.setattr(child.time, "sleep", slept.append)
-    monkeypatch.setattr(child.time, "monotonic", lambda: clock[0])
-    naps = Naps()
-    for later in (0, 10, 1000):
-        clock[0] = 100.0 + later
-        naps.sleep(3)
-    naps.sleep(0.5)
-    naps.sleep(3)
-    assert slept == [0.25, 0.75, 3, 0.25, 0.25]
-    assert naps.time is time.time
 
 
 def test_a_child_ends_with_its_parent_even_where_that_is_killed(tmp_path):

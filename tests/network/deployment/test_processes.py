@@ -59,7 +59,7 @@ def test_a_superlink_serves_this_machine_over_tls_and_is_gone_afterwards(tmp_pat
         Connection(kit.address, kit.authority, tmp_path).check_certificate()
         with pytest.raises(FedDPError, match=f"something listens on {kit.port} already"), superlink(Listening(kit.host, kit.port)):
             pass
-    assert not any(child.running for child in link._children)
+    assert not any(child.running for child in link.children)
     assert not is_taken(kit.port)
     Connection(kit.address, kit.authority, tmp_path).check_certificate()  # Nobody there yet: that is for the SuperNode to wait for.
 

@@ -1,7 +1,9 @@
 """Sites and jobs as files."""
 
 import json
-from dataclasses import replace
+import logging
+import re
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +15,10 @@ pytest.importorskip("Crypto")
 
 from feddp_kmeans import FedDPError
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.network.deployment import serve
 from feddp_kmeans.network.deployment import site as site_module
-from feddp_kmeans.network.deployment.job import Job, opened, read_job, run_and_report
+from feddp_kmeans.network.deployment.apps import server_app
+from feddp_kmeans.network.deployment.run_request import RunRequest, opened, read_request, run_and_report
 from feddp_kmeans.network.deployment.site import Site, read_site, site_of_node
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
@@ -32,12 +36,12 @@ def site(tmp_path):
 
 @pytest.fixture
 def job(tmp_path):
-    return Job("run1", Settings(3, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=2)
+    return RunRequest("run1", Settings(3, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=2)
 
 
 def test_a_site_file_says_what_the_site_is(site, tmp_path):
     path = tmp_path / "site.json"
-    path.write_text(site.to_json())
+    path.write_text(json.dumps(asdict(site)))
     assert read_site(path) == site
     assert site_of_node({"site": str(path)}) == site
     assert site.read().columns == ("x",)
@@ -45,10 +49,10 @@ def test_a_site_file_says_what_the_site_is(site, tmp_path):
 
 def test_the_limits_of_a_site_are_the_policy_of_its_participant(site):
     default = Policy(PrivacyUnit.POINT, 2.0, 1e-6, min_sites=2)
-    assert site.participant(print)._policy == default
+    assert site.participant()._policy == default
     for name in ("allow_aggregator", "allow_simulation", "confirmed"):
-        assert replace(site, **{name: True}).participant(print)._policy == replace(default, **{name: True})
-    other = replace(site, limit=3.0, delta=1e-7, unit="client", colluders=2, threshold=7, min_sites=9).participant(print)
+        assert replace(site, **{name: True}).participant()._policy == replace(default, **{name: True})
+    other = replace(site, limit=3.0, delta=1e-7, unit="client", colluders=2, threshold=7, min_sites=9).participant()
     assert other._policy == Policy(PrivacyUnit.CLIENT, 3.0, 1e-7, colluders=2, threshold=7, min_sites=9)
     assert other._odometer.path == Path(site.odometer)
 
@@ -58,7 +62,7 @@ def test_a_site_with_keys_signs_and_knows_the_others(site, tmp_path, monkeypatch
     save_identity(tmp_path / "berlin.key", keys["berlin"])
     others = {name: key.public_key() for name, key in keys.items()}
     monkeypatch.setattr(site_module, "read_kit", lambda _: SimpleNamespace(sites=lambda: others))
-    known = replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path)).participant(print)
+    known = replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path)).participant()
     assert known._roster == others
     assert known._policy.confirmed
     assert not replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path), confirmed=False).policy.confirmed
@@ -79,7 +83,7 @@ def test_a_node_without_a_site_file_is_told_how_to_name_one():
 
 def test_a_job_comes_back_from_its_file_as_it_was(job, tmp_path):
     assert opened(job) == job
-    assert read_job(tmp_path / "run" / "job.json") == job
+    assert read_request(tmp_path / "run" / "job.json") == job
 
 
 def test_public_data_that_cannot_be_read_are_refused_before_anything_starts(job, tmp_path):
@@ -127,26 +131,27 @@ def sites(tmp_path, n):
 
 
 @pytest.mark.parametrize("method", ["refined", "paper"])
-def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method):
+def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method, server_log):
     rng = np.random.default_rng(1)
     np.save(
         tmp_path / "public.npy",
         np.array([[0.2, 0.2, 0.8], [0.8, 0.7, 0.1]])[rng.integers(2, size=60)] + 0.02 * rng.standard_normal((60, 3)),
     )
-    asked = Job("run1", Settings(2, 10.0, method=method), str(tmp_path / "run"), "feddp serve", str(tmp_path / "public.npy"), min_sites=3)
-    told = []
-    run_and_report(LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 3))), opened(asked), told.append)
+    asked = RunRequest(
+        "run1", Settings(2, 10.0, method=method), str(tmp_path / "run"), "feddp serve", str(tmp_path / "public.npy"), min_sites=3
+    )
+    run_and_report(LocalNodes(*(site.participant() for site in sites(tmp_path, 3))), opened(asked))
     assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert {row["mechanism"] for row in result["ledger"]} == {"gaussian"}
     assert sorted(round(center[0], 1) for center in result["centers"]) == [0.2, 0.8]
-    assert "3 clients: s0, s1, s2" in told
+    assert "3 sites: s0, s1, s2" in server_log()
     assert not (tmp_path / "run" / "releases" / "pending").exists()
 
 
 def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatch):
-    nodes = LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 3)))
-    job = Job("run1", Settings(2, 10.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=3)
+    nodes = LocalNodes(*(site.participant() for site in sites(tmp_path, 3)))
+    job = RunRequest("run1", Settings(2, 10.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=3)
 
     def killed(*_):
         raise KeyboardInterrupt
@@ -154,28 +159,74 @@ def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(RemoteFederation, "_finished", killed)
         with pytest.raises(KeyboardInterrupt):
-            run_and_report(nodes, opened(job), lambda _: None)
+            run_and_report(nodes, opened(job))
     assert (tmp_path / "run" / "releases" / "pending").exists()
-    run_and_report(nodes, opened(job), lambda _: None)
+    run_and_report(nodes, opened(job))
     assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
     assert not (tmp_path / "run" / "releases" / "pending").exists()
 
 
 def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path):
     books = tmp_path / "budget.jsonl"
-    asked = Job("run1", Settings(2, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp simulate", odometer=str(books), limit=0.5)
-    nodes = LocalNodes(*(site.participant(lambda _: None) for site in sites(tmp_path, 2)))
-    run_and_report(nodes, opened(asked), lambda _: None)
+    asked = RunRequest("run1", Settings(2, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp simulate", odometer=str(books), limit=0.5)
+    nodes = LocalNodes(*(site.participant() for site in sites(tmp_path, 2)))
+    run_and_report(nodes, opened(asked))
     assert "must stay within epsilon 0.5" in json.loads((tmp_path / "run" / "done.json").read_text())["error"]
     assert not books.exists()
-    run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))), lambda _: None)
+    run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))))
     assert [entry.private for entry in Odometer(books).entries()] == [True]
-    open_nodes = LocalNodes(*(replace(site, allow_simulation=True).participant(lambda _: None) for site in sites(tmp_path, 2)))
+    open_nodes = LocalNodes(*(replace(site, allow_simulation=True).participant() for site in sites(tmp_path, 2)))
     simulated = replace(asked, run="run2", limit=None, seed=1, out=str(tmp_path / "simulated"))
-    run_and_report(open_nodes, opened(simulated), lambda _: None)
+    run_and_report(open_nodes, opened(simulated))
     assert [entry.private for entry in Odometer(books).entries()] == [True, False]
 
 
 def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):
-    run_and_report(LocalNodes(), opened(replace(job, wait=0.0)), lambda _: None)
+    run_and_report(LocalNodes(), opened(replace(job, wait=0.0)))
     assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": "sites must be at least 2 within 0 s, got 0."}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"trust": "nobody"}, "trust must be 'aggregator' or 'secure-sum', got 'nobody'."),
+        ({"settings": {"n_clusters": 3, "epsilon": -1.0, "box": None}}, "epsilon must be"),
+        ({"settings": None}, "TypeError"),
+        ({"wait": "long"}, "wait of job.json must be of another type, got a str."),
+    ],
+)
+def test_what_is_wrong_with_the_file_of_a_run_is_said_in_its_own_words(job, tmp_path, change, reason):
+    opened(job)
+    path = tmp_path / "run" / "job.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(FedDPError, match=re.escape(reason)) as refused:
+        read_request(path)
+    assert "FedDPError" not in str(refused.value)
+
+
+@pytest.mark.parametrize("read", [read_request, read_site])
+def test_a_file_that_is_no_json_or_is_not_there_is_refused_with_the_reason(tmp_path, read):
+    path = tmp_path / "given.json"
+    with pytest.raises(FedDPError, match="No such file or directory"):
+        read(path)
+    path.write_text('{"run": 1, "run": 2}')
+    with pytest.raises(FedDPError, match="JSON must name a key once, got 'run' twice"):
+        read(path)
+
+
+def test_the_log_of_the_server_half_goes_to_the_progress_file_and_from_there_to_the_operators_log(job, tmp_path, caplog):
+    caplog.set_level(logging.INFO, logger="feddp_kmeans")
+    job = replace(job, wait=0.0)
+    opened(job)
+    context = SimpleNamespace(run_config={"job": str(tmp_path / "run" / "job.json")})
+    server_app()(SimpleNamespace(get_node_ids=list), context)
+    lines = (tmp_path / "run" / "progress.log").read_text().splitlines()
+    assert lines == ["INFO 0 of 2 sites are connected"]
+    (tmp_path / "run" / "progress.log").write_text("INFO 0 of 2 sites are connected\nWARNING a is missing\n")
+    caplog.clear()
+    with pytest.raises(FedDPError, match="sites must be at least 2 within 0 s, got 0"):
+        serve._follow(SimpleNamespace(running=True), 1, tmp_path / "run")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "0 of 2 sites are connected"),
+        ("WARNING", "a is missing"),
+    ]

@@ -16,7 +16,7 @@ from feddp_kmeans.network.deployment import superlink as superlink_module
 from feddp_kmeans.network.deployment.child import FLEET
 from feddp_kmeans.network.deployment.children import free_port, is_healthy, new_secret, private_folder, started
 from feddp_kmeans.network.deployment.superlink import Listening, superlink
-from feddp_kmeans.network.flower.executor import HttpRuntime
+from feddp_kmeans.network.flower.compat import HttpRuntime
 
 BAD = {
     "FORWARDED_ALLOW_IPS": "*",
@@ -76,18 +76,18 @@ def test_the_control_interface_takes_the_secret_whatever_a_request_claims(bad_en
         assert status(port, "GET", "/docs", **proof) == 200
         assert status(port, "POST", "/v1/control/list-runs", **proof) not in (401, 403, 404)
         assert status(port, "POST", "/v1/runtime/acquire-task", **proof) not in (401, 403, 404)
-        assert link._client.ListRuns(ListRunsRequest()).run_dict == {}  # Through no proxy.
+        assert link.control._client.ListRuns(ListRunsRequest()).run_dict == {}  # Through no proxy.
         for path in (b"/v1/fleet/../control/list-runs", b"/v1/fleet/%2e%2e/control/list-runs", b"http://localhost/v1/control/list-runs"):
             assert status_of_target(port, path) in (400, 403), path
         assert status(port, "POST", "/v1/fleet/pull-messages", **CLAIMS) not in (200, 403)  # Open, and asks for a signature itself.
 
-        for child in link._children:
+        for child in link.children:
             assert secret.encode() not in of_process(child, "cmdline") + of_process(child, "environ")
             names = {line.partition(b"=")[0].decode() for line in of_process(child, "environ").split(b"\0") if line}
             assert not names & ({*BAD} - {"FLWR_TELEMETRY_ENABLED"})
             assert b"FLWR_TELEMETRY_ENABLED=0" in of_process(child, "environ").split(b"\0")
         (home,) = {
-            Path(line[10:].decode()) for line in of_process(link._children[0], "environ").split(b"\0") if line.startswith(b"FLWR_HOME=")
+            Path(line[10:].decode()) for line in of_process(link.children[0], "environ").split(b"\0") if line.startswith(b"FLWR_HOME=")
         }
         assert not [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 

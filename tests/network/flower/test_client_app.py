@@ -19,7 +19,7 @@ def test_without_flower_one_line_names_the_extra():
     script = (
         "import sys; sys.modules['flwr'] = None\n"
         "from feddp_kmeans import FedDPError\n"
-        "try:\n    import feddp_kmeans.network.flower.grid_transport\n"
+        "try:\n    import feddp_kmeans.network.flower.flower_federation\n"
         "except FedDPError as error:\n    print(error)\n"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
@@ -27,7 +27,5 @@ def test_without_flower_one_line_names_the_extra():
 
 
 def test_flower_is_imported_with_telemetry_off():
-    script = (
-        "import feddp_kmeans.network.flower.grid_transport\nfrom flwr.supercore import telemetry\nprint(telemetry.FLWR_TELEMETRY_ENABLED)"
-    )
+    script = "import feddp_kmeans.network.flower.compat\nfrom flwr.supercore import telemetry\nprint(telemetry.FLWR_TELEMETRY_ENABLED)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300).stdout == "0\n"

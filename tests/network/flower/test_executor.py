@@ -55,33 +55,34 @@ def ask(body):
 
 
 def run(runtime, handle):
-    told = []
-    execute(runtime, handle, runtime.stop, poll=0.0, on_error=told.append)
-    return told
+    execute(runtime, handle, runtime.stop, poll=0.0)
 
 
-def test_messages_are_answered_in_turn_by_the_handler_alone():
+def test_messages_are_answered_in_turn_by_the_handler_alone(site_log):
     runtime = FakeRuntime(ask(b"one"), None, ask(b"two"))
-    assert run(runtime, bytes.upper) == []
+    run(runtime, bytes.upper)
+    assert site_log() == []
     assert [entry if isinstance(entry, str) else body_of(entry) for entry in runtime.log] == [b"ONE", "", b"TWO", ""]
     assert runtime.log[0].metadata.reply_to_message_id == "m"
 
 
-def test_a_supernode_that_is_away_is_asked_again():
+def test_a_supernode_that_is_away_is_asked_again(site_log):
     runtime = FakeRuntime(httpx.ConnectError("away"), ask(b"one"))
-    assert run(runtime, bytes.upper) == []
+    run(runtime, bytes.upper)
+    assert site_log() == []
     assert body_of(runtime.log[0]) == b"ONE"
 
 
-def test_what_goes_wrong_is_told_here_and_not_to_the_server():
+def test_what_goes_wrong_is_told_here_and_not_to_the_server(site_log, caplog):
     def handle(body):
         if body == b"bad":
             raise ZeroDivisionError("the value 37.2 of Mrs Schmidt")
         return body
 
     runtime = FakeRuntime(ask(b"bad"), ask(b"good"))
-    told = run(runtime, handle)
-    assert told == ["a message was not answered: ZeroDivisionError in network/flower/client_app.py, line 31"]
+    run(runtime, handle)
+    assert site_log() == ["a message was not answered: ZeroDivisionError in network/flower/client_app.py, line 30"]
+    assert "Schmidt" not in caplog.text
     error, closed, reply, done = runtime.log
     assert error.has_error()
     assert "Schmidt" not in f"{error.error.reason}{closed}"
@@ -90,10 +91,11 @@ def test_what_goes_wrong_is_told_here_and_not_to_the_server():
     assert done == ""
 
 
-def test_a_message_that_holds_no_bytes_is_refused_and_the_next_is_answered():
+def test_a_message_that_holds_no_bytes_is_refused_and_the_next_is_answered(site_log):
     empty = Message(RecordDict(), dst_node_id=3, message_type="query", ttl=10.0)
     empty.metadata.__dict__["_message_id"] = "m"
     runtime = FakeRuntime(empty, ask(b"one"))
-    assert len(run(runtime, bytes.upper)) == 1
+    run(runtime, bytes.upper)
+    assert site_log() == ["a message was not answered: a message must hold one record of bytes, got something else."]
     assert runtime.log[0].has_error()
     assert body_of(runtime.log[2]) == b"ONE"

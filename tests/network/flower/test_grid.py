@@ -1,15 +1,23 @@
 """The transport on a grid that is made up: replies by message, errors, timeouts, patience."""
 
+import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from flwr.app import Error, Message, Metadata, RecordDict
 from flwr.app.message import make_message
 
-from feddp_kmeans.network.flower import grid_transport as grid_module
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.network.flower import flower_federation as grid_module
 from feddp_kmeans.network.flower.body import body_of, reply, request
-from feddp_kmeans.network.flower.grid_transport import GridTransport
+from feddp_kmeans.network.flower.flower_federation import FlowerFederation, GridTransport
+from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.transport import Lost
+from tests.network import loopback
 
 SERVER = 1
 
@@ -137,3 +145,33 @@ def test_no_requests_are_no_replies():
 @pytest.mark.parametrize("body", [b"", b"\x00\xff" * 1000])
 def test_bytes_come_through_a_message_as_they_are(body):
     assert body_of(request(3, body, 1.0)) == body
+
+
+class SitesGrid:
+    """A grid whose nodes are participants in this process."""
+
+    def __init__(self, participants):
+        self.participants = dict(enumerate(participants, 1))
+        self.replies = {}
+
+    def get_node_ids(self):
+        return list(self.participants)
+
+    def push_messages(self, messages):
+        for number, message in enumerate(messages):
+            message.metadata.__dict__["_message_id"] = f"{len(self.replies)} {number}"
+            handle = self.participants[message.metadata.dst_node_id].handle
+            self.replies[message.metadata.message_id] = reply(handle(body_of(message)), to=message)
+        return [message.metadata.message_id for message in messages]
+
+    def pull_messages(self, ids):
+        return [self.replies[number] for number in ids]
+
+
+@pytest.mark.parametrize("trust", list(Trust))
+def test_the_sites_of_a_grid_are_a_federation_and_give_the_bits_of_a_run_in_memory(tmp_path, rng, trust):
+    clients, server = [rng.standard_normal((20, 2)) + 4 * (i % 2) for i in range(3)], rng.standard_normal((20, 2))
+    grid = SitesGrid([loopback.participant(f"site{i}", points, tmp_path) for i, points in enumerate(clients)])
+    prepared = prepare(Settings(2, math.inf, method="paper", lloyd_steps=0), server, 3)
+    found = run(FlowerFederation(grid, trust=trust).connect(), prepared, seed=0)
+    assert np.array_equal(found.centers, run(InMemoryFederation(clients), prepared, seed=0).centers)

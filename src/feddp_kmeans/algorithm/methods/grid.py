@@ -11,8 +11,10 @@ import numpy as np
 from scipy import ndimage
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.domain import Domain, Region, distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.domain import MOST_CLASSES, Region, distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Looks
+from feddp_kmeans.algorithm.tuning import GRID
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -20,29 +22,15 @@ from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.norms import GRID_COUNTS, POINT_COUNT, SHARE_STEPS
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
 
-LARGEST_DIMENSION = 2
-"""Dimension up to which a grid does better than candidates drawn from moments."""
-
 REASONS = ("no server data and few dimensions: nearly all of the budget for one histogram on a grid, as fine as noise allows",)
 """Why the plan is what it is."""
 
-_COUNT_PART = 0.03
-_DOMAIN_PART = 0.3
-"""Parts of epsilon for the number of points, and for the domain where none is public."""
+_LEAST_NOISE = 1e-9
+_LEAST_COUNT = 1e-6
+"""Stand for zero in a divisor; the second also is the least weight of a cell relative to the heaviest."""
 
-_GAUSSIAN_PRICE = 4.5
-"""Noise multiplier of a Gaussian release beside that of a Laplace one of the same epsilon, roughly."""
-
-_POINTS_PER_CELL = 4.0
-"""The uniform grid has (n epsilon / c) to the power 2 d / (d + 2) cells. Su et al. (2016) take c = 10; empty cells are told apart here,
-so they may be smaller."""
-
-_CUBE = 0.6
-"""Half the width of the grid beside the radius of a private ball, which is twice the reach of the points."""
-
-_LEAST_PER_CLUSTER, _MOST_CELLS = 6, 1 << 13
-_BLUR, _CREDIBLE = 0.7, 3.0
-"""A cell counts if the blurred histogram stands this many standard deviations above zero there: a lone noisy cell does not."""
+_SPOT = 15
+"""Width of the field, in cells, on which the noise of a blurred cell is worked out: wider than the blur reaches."""
 
 
 @dataclass(frozen=True)
@@ -56,89 +44,96 @@ class GridMethod:
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of epsilon."""
-        law, price = self.count_noise, _GAUSSIAN_PRICE if self.count_noise is Mechanism.GAUSSIAN else 1.0
+        law, price = self.count_noise, GRID.gaussian_price if self.count_noise is Mechanism.GAUSSIAN else 1.0
         rows = [
-            Release("count", law, 1.0, 1.0, price / _COUNT_PART, 1),
-            Release("grid", law, 1.0, 1.0, price / (1 - _COUNT_PART), max(_MOST_CELLS, _LEAST_PER_CLUSTER * self.k)),
+            Release("count", law, 1.0, 1.0, price / GRID.count_part, 1),
+            Release("grid", law, 1.0, 1.0, price / (1 - GRID.count_part), max(GRID.most_cells, GRID.least_cells * self.k)),
         ]
         if self.region is not None:
             return rows
         looks, rounds = distance_looks(None), domain_rounds(None)
-        price = _GAUSSIAN_PRICE / _DOMAIN_PART
+        price = GRID.gaussian_price / GRID.domain_part
+        distance_noise = price * float(np.sqrt(looks / GRID.distance_part))
+        mean_noise = price * float(np.sqrt(rounds / (1 - GRID.distance_part)))
         return [
-            Release("distances", Mechanism.GAUSSIAN, 1.0, SHARE_STEPS, price * float(np.sqrt(looks / 0.3)), 82, looks),
-            Release("mean", Mechanism.GAUSSIAN, 1.0, BOUNDED_STEPS, price * float(np.sqrt(rounds / 0.7)), self.dimension + 1, rounds),
+            Release("distances", Mechanism.GAUSSIAN, 1.0, SHARE_STEPS, distance_noise, MOST_CLASSES, looks),
+            Release("mean", Mechanism.GAUSSIAN, 1.0, BOUNDED_STEPS, mean_noise, self.dimension + 1, rounds),
             *rows,
         ]
 
-    def bind(self, run: Run, seed: int) -> "GridRun":
+    def bind(self, run: Run) -> "GridRun":
         """Return the method at work in one run."""
-        return GridRun(self, run, seed)
+        return GridRun(self, run)
+
+
+@dataclass(frozen=True)
+class _WholeSpace(Subspace):
+    region: Region
+
+
+@dataclass(frozen=True)
+class _Cells(Proxies):
+    counts: FloatArray
+    """Noisy counts of the cells as they were released; the weights are zero where they are not credible."""
 
 
 class GridRun:
-    """One run on a grid; remembers only what is public or was released."""
+    """One run on a grid."""
 
-    def __init__(self, method: GridMethod, run: Run, seed: int) -> None:
+    def __init__(self, method: GridMethod, run: Run) -> None:
         self._method = method
         self._run = run
         self._plan = run.plan
-        self._seed = seed
-        self.server_weights: FloatArray = np.zeros(0)
-        self.center_stddev: FloatArray = np.zeros(method.k)
-        self.count_stddev = 0.0
-        self.remarks: list[str] = []
 
-    def projection(self) -> FloatArray:
-        """Return the whole space: there is nothing to project away."""
-        method = self._method
-        region = method.region
+    def subspace(self) -> _WholeSpace:
+        """Return the whole space, in which there is nothing to project away, and the region of the grid (step 1)."""
+        method, region = self._method, self._method.region
         if region is None:
-            domain: Domain = find_domain(Looks(self._run, PrivacyUnit.POINT), None, method.dimension)
-            region = Region.of_ball(Ball(domain.ball.center, _CUBE * domain.ball.radius))
-        self._region = region
-        return np.eye(method.dimension)
+            ball = find_domain(Looks(self._run, PrivacyUnit.POINT), None, method.dimension).ball
+            region = Region.of_ball(Ball(ball.center, GRID.cube * ball.radius))
+        return _WholeSpace(np.eye(method.dimension), region)
 
-    def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Return the middles of the cells and their credible counts."""
-        low, high = self._region.low, self._region.high
+    def proxies(self, subspace: _WholeSpace) -> _Cells:
+        """Return the middles of the cells and their credible counts (step 2)."""
+        low, high = subspace.region.low, subspace.region.high
         n_points = float(self._run.noisy_sum(POINT_COUNT, self._plan["count"])[0])
-        release = self._plan["grid"]
-        self._noise = release.stddev
-        cells = grid_cells(high - low, n_points * math.sqrt(2.0) / max(release.stddev, 1e-9), self._method.k)
-        self._counts = self._run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
+        release, k = self._plan["grid"], self._method.k
+        cells = grid_cells(high - low, n_points * math.sqrt(2.0) / max(release.stddev, _LEAST_NOISE), k)
+        counts = self._run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
-        self._middles = low + places / cells * (high - low)
-        return self._middles, occupied(self._counts.reshape(cells.astype(np.int64)), self._noise, self._method.k)
+        weights = occupied(counts.reshape(cells.astype(np.int64)), release.stddev, k)
+        return _Cells(subspace.projection, low + places / cells * (high - low), weights, np.zeros(0), counts)
 
-    def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Return the centers and the noisy counts of their cells, as they are: no further release."""
-        k = len(projected_centers)
-        distances = np.square(self._middles[:, None] - projected_centers[None]).sum(axis=2)
+    def initial_centers(self, proxies: _Cells, projected_centers: FloatArray) -> NoisyCenters:
+        """Return the centers as they are, and the noisy counts of their cells: no further release (step 3)."""
+        k, noise = len(projected_centers), self._plan["grid"].stddev
+        distances = np.square(proxies.points[:, None] - projected_centers[None]).sum(axis=2)
         members = distances.argmin(axis=1)
-        counts: FloatArray = np.bincount(members, self._counts, minlength=k).astype(np.float64)
-        count_noise = self._noise * np.sqrt(np.bincount(members, minlength=k))
-        self.count_stddev = float(count_noise.max())
+        counts: FloatArray = np.bincount(members, proxies.counts, minlength=k).astype(np.float64)
+        count_noise = noise * np.sqrt(np.bincount(members, minlength=k))
         lever = np.bincount(members, distances.min(axis=1), minlength=k) / self._method.dimension
-        self.center_stddev = self._noise * np.sqrt(lever) / np.maximum(counts, np.maximum(count_noise, 1e-9))
-        weak = np.flatnonzero(counts < _CREDIBLE * count_noise)
-        if len(weak):
-            self.remarks.append(f"clusters {', '.join(map(str, weak))} cannot be told from noise")
-        return projected_centers, counts
+        weak = np.flatnonzero(counts < GRID.credible * count_noise)
+        return NoisyCenters(
+            centers=projected_centers,
+            counts=counts,
+            center_stddev=noise * np.sqrt(lever) / np.maximum(counts, np.maximum(count_noise, _LEAST_NOISE)),
+            count_stddev=float(count_noise.max()),
+            remarks=(f"clusters {', '.join(map(str, weak))} cannot be told from noise",) if len(weak) else (),
+        )
 
-    def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the centers as they are: a grid has no Lloyd steps."""
-        raise NotImplementedError
+    def lloyd_centers(self, latest: NoisyCenters) -> NoisyCenters:
+        """Return the centers as they are: weighted k-means has made all Lloyd steps on the histogram already."""
+        return latest
 
 
 def occupied(counts: FloatArray, noise: float, k: int) -> FloatArray:
     """Return the counts of cells in whose neighbourhood there are credibly points, and zero elsewhere; all where fewer than k are left."""
-    blurred = ndimage.gaussian_filter(counts, _BLUR, mode="constant")
-    spot = np.zeros([15] * counts.ndim)
-    spot[tuple([7] * counts.ndim)] = 1.0
-    blurred_noise = noise * np.linalg.norm(ndimage.gaussian_filter(spot, _BLUR))
-    inside = (blurred > _CREDIBLE * blurred_noise) | (counts > (_CREDIBLE + 1) * noise)
-    least = 1e-6 * max(float(counts.max()), noise, 1e-6)
+    blurred = ndimage.gaussian_filter(counts, GRID.blur, mode="constant")
+    spot = np.zeros([_SPOT] * counts.ndim)
+    spot[(_SPOT // 2,) * counts.ndim] = 1.0
+    blurred_noise = noise * np.linalg.norm(ndimage.gaussian_filter(spot, GRID.blur))
+    inside = (blurred > GRID.credible * blurred_noise) | (counts > (GRID.credible + 1) * noise)
+    least = _LEAST_COUNT * max(float(counts.max()), noise, _LEAST_COUNT)
     weights: FloatArray = np.where(inside, np.maximum(counts, least), 0.0).ravel()
     return weights if np.count_nonzero(weights) >= k else np.maximum(counts.ravel(), least)
 
@@ -149,10 +144,10 @@ def grid_cells(widths: FloatArray, points_per_noise: float, k: int) -> FloatArra
     ``points_per_noise`` counts noise as the scale of a Laplace variable of the same variance.
     """
     d = len(widths)
-    wanted = max(points_per_noise / _POINTS_PER_CELL, 1.0) ** (2 * d / (d + 2))
-    wanted = float(np.clip(wanted, _LEAST_PER_CLUSTER * k, _MOST_CELLS))
+    wanted = max(points_per_noise / GRID.points_per_cell, 1.0) ** (2 * d / (d + 2))
+    wanted = float(np.clip(wanted, GRID.least_cells * k, GRID.most_cells))
     side = float((np.prod(widths) / wanted) ** (1 / d))
     cells: FloatArray = np.maximum(1.0, np.rint(widths / side))
-    while np.prod(cells) > max(_MOST_CELLS, _LEAST_PER_CLUSTER * k):
+    while np.prod(cells) > max(GRID.most_cells, GRID.least_cells * k):
         cells[cells.argmax()] //= 2.0
     return cells

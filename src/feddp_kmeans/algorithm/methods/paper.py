@@ -8,6 +8,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
+from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.server import centers_from_sums, credible_weights, symmetric_from_upper, top_subspace
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -20,6 +21,9 @@ from feddp_kmeans.statistics.query import Statistic
 
 SHARES = {PrivacyUnit.POINT: (0.2, 0.2, 0.45, 0.15), PrivacyUnit.CLIENT: (0.35, 0.1, 0.45, 0.1)}
 """The paper's rule of thumb: epsilon_1, epsilon_2, epsilon_3G, epsilon_3L as parts of epsilon_init."""
+
+_LEAST_COUNT, _CREDIBLE = 0.5, 2.0
+"""A count must be at least half a point, and this many standard deviations of its noise, to be divided by."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +99,8 @@ class PaperMethod:
             for name, share, values, times in rows
         ]
 
-    def bind(self, run: Run, seed: int) -> "PaperRun":
+    def bind(self, run: Run) -> "PaperRun":
         """Return the method at work in one run."""
-        del seed  # The paper's method draws nothing but noise.
         return PaperRun(self, run)
 
 
@@ -109,53 +112,48 @@ class PaperRun:
         self._run = run
         self._plan = run.plan
         self._ball = method.ball
-        self.server_weights: FloatArray = np.ones(len(method.server_points))
-        self.center_stddev: FloatArray = np.zeros(method.k)
-        self.count_stddev = 0.0
-        self.remarks: list[str] = []
 
-    def projection(self) -> FloatArray:
-        """Return Pi: the top k eigenvectors of the noisy outer product, as columns (step 1)."""
+    def subspace(self) -> Subspace:
+        """Return Pi: the top k eigenvectors of the noisy outer product (step 1)."""
         upper = self._noisy_sum("outer product")
-        return top_subspace(symmetric_from_upper(upper, self._ball.dimension), self._method.k)
+        return Subspace(top_subspace(symmetric_from_upper(upper, self._ball.dimension), self._method.k))
 
-    def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def proxies(self, subspace: Subspace) -> Proxies:
         """Return the projected server points and their noisy weights, with those that may be noise set to zero (step 2)."""
+        projection = subspace.projection
         projected = project(self._ball.encode(self._method.server_points), projection)
         noisy = self._noisy_sum("weights", centers=projected, projection=projection)
-        self.server_weights = credible_weights(noisy, self._plan["weights"].stddev, self._method.k)
-        return projected, self.server_weights
+        weights = credible_weights(noisy, self._plan["weights"].stddev, self._method.k)
+        return Proxies(projection, projected, weights, weights)
 
-    def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def initial_centers(self, proxies: Proxies, projected_centers: FloatArray) -> NoisyCenters:
         """Return centers in full space, and the noisy counts, of the clusters around the projected centers (step 3)."""
-        lifted = self._ball.decode(projected_centers @ projection.T)
-        return self._divide("sums", "counts", lifted, centers=projected_centers, projection=projection)
+        lifted = self._ball.decode(projected_centers @ proxies.projection.T)
+        return self._divide("sums", "counts", lifted, (), centers=projected_centers, projection=proxies.projection)
 
-    def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def lloyd_centers(self, latest: NoisyCenters) -> NoisyCenters:
         """Return the centers after one noisy Lloyd step, and the noisy counts."""
-        targets = (centers - self._ball.center) / self._ball.grid
-        return self._divide("lloyd sums", "lloyd counts", centers, centers=targets)
+        targets = (latest.centers - self._ball.center) / self._ball.grid
+        return self._divide("lloyd sums", "lloyd counts", latest.centers, latest.remarks, centers=targets)
 
-    def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, **public: Any) -> tuple[FloatArray, FloatArray]:
-        ball = self._ball
+    def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, remarks: tuple[str, ...], **public: Any) -> NoisyCenters:
+        """Return sums over counts, and the fallback where a noisy count may be noise only."""
+        ball, count_stddev = self._ball, self._plan[counts_name].stddev
         sums = self._noisy_sum(sums_name, **public).reshape(fallback.shape)
         counts = self._noisy_sum(counts_name, **public)
-        # Below this count noise may be all there is.
-        smallest = max(0.5, 2 * self._plan[counts_name].stddev)
+        smallest = max(_LEAST_COUNT, _CREDIBLE * count_stddev)
         if (unsure := int(np.sum(counts < smallest))) > 0:
-            self.remarks.append(
-                f"{sums_name}: {unsure} of {len(counts)} noisy counts may be noise alone; those centers stayed where they were"
-            )
+            remark = f"{sums_name}: {unsure} of {len(counts)} noisy counts may be noise alone; those centers stayed where they were"
+            remarks = (*remarks, remark)
         means = centers_from_sums(sums, counts, fallback - ball.center, smallest)
-        self.center_stddev = self._plan[sums_name].stddev / np.maximum(counts, smallest)
-        self.count_stddev = self._plan[counts_name].stddev
-        return ball.clip(ball.center + means), counts
+        center_stddev = self._plan[sums_name].stddev / np.maximum(counts, smallest)
+        return NoisyCenters(ball.clip(ball.center + means), counts, center_stddev, count_stddev, remarks)
 
     def _noisy_sum(self, name: str, **public: Any) -> FloatArray:
-        aggregate = self._method.aggregates[name]
+        aggregate, ball = self._method.aggregates[name], self._ball
         if aggregate.bound is not None:
             public["bound"] = float(aggregate.bound)
-        return self._run.noisy_sum(aggregate.statistic, self._plan[name], center=self._ball.center, radius=self._ball.radius, **public)
+        return self._run.noisy_sum(aggregate.statistic, self._plan[name], center=ball.center, radius=ball.radius, **public)
 
 
 def _point_aggregates(ball: Ball, count_noise: Mechanism) -> list[_Aggregate]:

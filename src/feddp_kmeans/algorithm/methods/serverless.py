@@ -1,7 +1,8 @@
 """The refined method without server data: its proxies are made from noisy looks at the clients. Why, with numbers: docs/no_server_data.md.
 
 A center and a scale; one second moment; counts of candidates drawn from it; Lloyd steps with more centers than clusters, inside the
-subspace; then Lloyd steps in full, each release averaged with those before it as far as the centers stand still. All noise is Gaussian.
+subspace; then Lloyd steps in full, each release averaged with those before it as far as the centers stand still. All noise is Gaussian,
+bounds are read off noisy histograms, and every tuned number is in tuning.py.
 """
 
 from dataclasses import dataclass, replace
@@ -9,21 +10,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm import proxies
-from feddp_kmeans.algorithm.domain import Region, distance_looks, domain_rounds, find_domain, lengths
-from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, Typical
-from feddp_kmeans.algorithm.server import filtered
+from feddp_kmeans.algorithm import proxies as made
+from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, Region, distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
+from feddp_kmeans.algorithm.histogram_bounds import HistogramBounds, length_edges, typical_moment, typical_sums
+from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums
+from feddp_kmeans.algorithm.server import SMALLEST, filtered
+from feddp_kmeans.algorithm.tuning import SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
-
-SHARES = {"distances": 0.01, "mean": 0.06, "bounds": 0.03, "second moment": 0.12, "candidates": 0.16, "cells": 0.08, "sums": 0.54}
-"""Parts of the budget mu**2."""
-
-LLOYD_STEPS = 7
-"""Lloyd steps after the first sums. Many small releases lose nothing: where centers stand still they are averaged."""
 
 REASONS = (
     "no server data: center, scale, subspace and proxies come from noisy looks at the clients",
@@ -31,25 +29,7 @@ REASONS = (
 )
 """Why the plan is what it is."""
 
-CANDIDATE_ROUNDS, CELL_STEPS = 2, 2
-
-_CELLS_PER_CLUSTER = 4
-"""Centers of the first Lloyd steps, in multiples of k: with more of them than clusters none is lost."""
-
-_CELL_COUNTS, _FULL_COUNTS = 0.7, 0.3
-"""Length of the counts beside that of a typical residual."""
-
-_LARGEST_SIGNAL = 0.3
-"""Largest squared error of a center that is believed, as a part of the variance of its direction."""
-
-_CHEAP = 0.002
-"""Cost of noise, as a part of the cost, up to which longer residuals are left as long as they are."""
-
-_HOPELESS = 0.5
-"""Spectral edge of the noise, as a part of the largest variance there can be, from which no direction can be told from noise."""
-
-_SUPPORTED = 1.5
-"""Size of a cluster, in standard deviations of its noise, from which it is called one."""
+_HIDDEN = "the noise hides every direction of the data: all centers are the noisy mean; more points or more epsilon would help"
 
 
 @dataclass(frozen=True)
@@ -65,230 +45,245 @@ class ServerlessMethod:
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget; every sensitivity is 1, in units of a bound.
 
-        Where the mean is all there is, candidates and cells are means: d + 1 values.
+        If the mean is all there is, candidates and cells are means: d + 1 values.
         """
-        d, k = self.dimension, self.k
-        classes, rank = 82, min(2 * k, d)
-        steps = 1 + self.lloyd_steps
-        rounds, client_level = domain_rounds(self.region), self.unit is PrivacyUnit.CLIENT
+        d, k, rounds = self.dimension, self.k, domain_rounds(self.region)
+        candidates = max(SERVERLESS.most_candidates, SERVERLESS.least_candidates * k, d + 1)
+        cells = max(SERVERLESS.cells_per_cluster * k * (min(SERVERLESS.rank_factor * k, d) + 1), d + 1)
+        is_client_level = self.unit is PrivacyUnit.CLIENT
+        mean = ("mean", BOUNDED_STEPS, d + 1, rounds)
+        # Second moment, cells and sums have a bound each; those of clients' means and candidates have to be looked up too.
+        bounds = ("bounds", 1, MOST_CLASSES, 3 + (1 + rounds if is_client_level else 0))
         rows = [
-            ("distances", SHARE_STEPS, classes, distance_looks(self.region)),
-            ("mean", BOUNDED_STEPS, d + 1, rounds),
-            ("bounds", 1, classes, 3 + (1 + rounds if client_level else 0)),
+            ("distances", SHARE_STEPS, MOST_CLASSES, distance_looks(self.region)),
+            *([bounds, mean] if is_client_level else [mean, bounds]),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
-            ("candidates", BOUNDED_STEPS, max(proxies.MOST_CANDIDATES, proxies.LEAST_PER_CLUSTER * k, d + 1), CANDIDATE_ROUNDS),
-            ("cells", BOUNDED_STEPS, max(_CELLS_PER_CLUSTER * k * (rank + 1), d + 1), CELL_STEPS),
-            ("sums", BOUNDED_STEPS, k * (d + 1), steps),
+            ("candidates", BOUNDED_STEPS, candidates, SERVERLESS.candidate_rounds),
+            ("cells", BOUNDED_STEPS, cells, SERVERLESS.cell_steps),
+            ("sums", BOUNDED_STEPS, k * (d + 1), 1 + self.lloyd_steps),
         ]
-        if client_level:
-            rows[1], rows[2] = rows[2], rows[1]  # the ledger lists releases in the order of their first use
         return [
-            Release(name, Mechanism.GAUSSIAN, 1.0, float(integer), float(np.sqrt(times / SHARES[name])), values, times)
+            Release(name, Mechanism.GAUSSIAN, 1.0, float(integer), float(np.sqrt(times / SERVERLESS.shares[name])), values, times)
             for name, integer, values, times in rows
         ]
 
-    def bind(self, run: Run, seed: int) -> "ServerlessRun":
+    def bind(self, run: Run) -> "ServerlessRun":
         """Return the method at work in one run."""
-        return ServerlessRun(self, run, seed)
+        return ServerlessRun(self, run)
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """The noisy mean of all points, and the variance of the error in one of its coordinates."""
+
+    place: FloatArray
+    variance: float
+
+    def move(self, sums: Sums, least: float = 0.0) -> tuple[FloatArray, float]:
+        """Return by how much all centers move together, filtered, and the variance that is left: far less noise than in single moves."""
+        k = len(sums.counts)
+        total = max(float(sums.counts.sum()), 2 * np.sqrt(k) * sums.count_noise, least, TINY)
+        move, noise = sums.residuals.sum(axis=0) / total, k * (sums.noise / total) ** 2
+        signal = max(float(np.square(move).mean()) - noise, self.variance)
+        gain = signal / max(signal + noise, SMALLEST) if noise > 0 else 1.0
+        return gain * move, gain * noise
+
+
+@dataclass(frozen=True)
+class _FoundSubspace(Subspace):
+    domain: Domain
+    shape: made.Shape
+    bounds: HistogramBounds
+    is_hopeless: bool
+    """Whether noise hides every direction: then only the mean can be found."""
+    mean: _Mean
+
+
+@dataclass(frozen=True)
+class _MadeProxies(Proxies):
+    found: _FoundSubspace
+    mean: _Mean
+
+
+@dataclass(frozen=True)
+class _ServerlessCenters(NoisyCenters):
+    """Centers, and what the next step goes on from: places that are not rounded or clipped, and the error that they are known to have."""
+
+    found: _FoundSubspace
+    bound: Bound
+    places: FloatArray
+    known: FloatArray
+    mean: _Mean
+    all_counts: tuple[FloatArray, ...]
 
 
 class ServerlessRun:
-    """One run without server data. Works in integer coordinates around the noisy mean; remembers only what is public or was released."""
+    """One run without server data, in integer coordinates around the noisy mean."""
 
-    def __init__(self, method: ServerlessMethod, run: Run, seed: int) -> None:
+    def __init__(self, method: ServerlessMethod, run: Run) -> None:
         self._method = method
         self._looks = Looks(run, method.unit)
-        self._seed = seed
-        self._rng = np.random.default_rng(seed)
-        self.server_weights: FloatArray = np.zeros(0)
-        self.center_stddev: FloatArray = np.zeros(method.k)
-        self.count_stddev = 0.0
-        self.remarks: list[str] = []
+        self._seed = run.server_seed
 
-    def projection(self) -> FloatArray:
-        """Return the subspace: eigenvectors of the noisy second moment around the noisy mean (step 1)."""
-        method, d = self._method, self._method.dimension
-        self._domain = find_domain(self._looks, method.region, d)
-        self._ball = self._domain.ball
-        self._typical = self._domain.typical / self._ball.grid
-        matrix, trace, noise, typical = self._looks.second_moment(self._ball, np.square(lengths(self._looks, self._typical)))
-        largest = self._typical**2
-        if not self._looks.is_client_level:
-            largest = min(largest, typical.length / np.sqrt(1 - (1 - TRACE_WEIGHT**2) / d))
-        n = self._domain.n_points
-        self._shape = proxies.shape_of(matrix / n, trace / n, noise / n, (0.02 * largest, largest))
-        above = self._shape.variances > 1.5 * self._shape.edge
-        self._is_hopeless = self._shape.edge > _HOPELESS * largest and not above.any()
-        self._mean = np.zeros((1, d))
-        self._common = self._domain.center_variance / self._ball.grid**2
-        return self._shape.basis[:, : self._shape.rank(method.k)]
+    def subspace(self) -> _FoundSubspace:
+        """Return the top eigenvectors of the noisy second moment around the noisy mean (step 1)."""
+        method, looks, d = self._method, self._looks, self._method.dimension
+        domain = find_domain(looks, method.region, d)
+        ball, n = domain.ball, domain.n_points
+        typical = domain.typical / ball.grid
+        length = typical_moment(looks, ball, np.square(length_edges(looks, typical))).length
+        moment = looks.second_moment(ball, length)
+        largest = typical**2
+        if not looks.is_client_level:
+            largest = min(largest, length / np.sqrt(1 - (1 - TRACE_WEIGHT**2) / d))
+        limits = SERVERLESS.least_trace * largest, largest
+        shape = made.shape_of(moment.matrix / n, moment.trace / n, moment.noise / n, limits)
+        is_clear = (shape.variances > SERVERLESS.clear_direction * shape.edge).any()
+        return _FoundSubspace(
+            projection=shape.basis[:, : shape.rank(method.k)],
+            domain=domain,
+            shape=shape,
+            bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
+            is_hopeless=bool(shape.edge > SERVERLESS.hopeless * largest and not is_clear),
+            mean=_Mean(np.zeros((1, d)), domain.center_variance / ball.grid**2),
+        )
 
-    def proxies(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return cells of the subspace, moved to the points they hold, and their weights (step 2)."""
+    def proxies(self, subspace: _FoundSubspace) -> _MadeProxies:
+        """Return cells of the subspace, moved to the points they hold, and weights; only the mean if noise hides all else (step 2)."""
         from sklearn.cluster import KMeans
 
-        if self._is_hopeless:
-            return self._mean_alone(projection)
-        candidates, weights = self._candidates(projection)
-        variances = self._shape.along[: projection.shape[1]]
-        count = min(_CELLS_PER_CLUSTER * self._method.k, max(self._method.k, np.count_nonzero(weights)))
-        cells = KMeans(count, n_init=3, random_state=self._seed).fit(candidates, sample_weight=weights).cluster_centers_
-        known = np.zeros_like(cells)
-        weight, typical = self._bound(_CELL_COUNTS, cells, projection)
-        for _ in range(CELL_STEPS):
+        if subspace.is_hopeless:
+            return self._only_mean(subspace)
+        k, projection, ball = self._method.k, subspace.projection, subspace.domain.ball
+        candidates, weights = self._candidates(subspace)
+        count = min(SERVERLESS.cells_per_cluster * k, max(k, np.count_nonzero(weights)))
+        model = KMeans(count, n_init=SERVERLESS.cell_restarts, random_state=self._seed)
+        cells = model.fit(candidates, sample_weight=weights).cluster_centers_
+        known, caps = np.zeros_like(cells), SERVERLESS.largest_signal * subspace.shape.along[: projection.shape[1]]
+        bound = self._bound(subspace, "cells", cells, projection)
+        for _ in range(SERVERLESS.cell_steps):
             cells = np.rint(cells)
-            sums = self._looks.sums("cells", self._ball, Frame(cells, cells, projection, projection), weight, typical)
-            means, errors = _means(sums)
-            moves, known = filtered(means, errors, self._method.k, _LARGEST_SIGNAL * variances, known)
+            sums = self._looks.sums("cells", ball, Frame.around(cells, projection), bound)
+            means, errors = sums.means(SERVERLESS.least_count)
+            moves, known = filtered(means, errors, k, caps, known)
             cells = cells + moves
-        return cells, proxies.credible_counts(sums.counts, sums.count_noise, self._method.k, 1.0)
+        weights = made.credible_counts(sums.counts, sums.count_noise, k, SERVERLESS.credible_cell)
+        return _MadeProxies(projection, cells, weights, np.zeros(0), subspace, subspace.mean)
 
-    def initial_centers(self, projection: FloatArray, projected_centers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return centers in full space and noisy counts: residuals around the lifted centers (step 3)."""
-        self._k = len(projected_centers)
-        self._centers = projected_centers @ projection.T
-        if self._is_hopeless:
-            self._centers = self._mean
-        self._known = np.zeros_like(self._centers)
-        self._counts: list[FloatArray] = []
-        self._weight, self._sums_typical = self._bound(_FULL_COUNTS, self._centers, None)
-        return self._full_step()
+    def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _ServerlessCenters:
+        """Return centers in full space: residuals around the lifted centers (step 3)."""
+        found, k = proxies.found, len(projected_centers)
+        places = proxies.mean.place if found.is_hopeless else projected_centers @ proxies.projection.T
+        nothing = np.zeros(k)
+        start = _ServerlessCenters(
+            centers=places,
+            counts=nothing,
+            center_stddev=nothing,
+            count_stddev=0.0,
+            remarks=(),
+            found=found,
+            bound=self._bound(found, "sums", places),
+            places=places,
+            known=np.zeros_like(places),
+            mean=proxies.mean,
+            all_counts=(),
+        )
+        return self.lloyd_centers(start)
 
-    def lloyd_centers(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Return the centers after one noisy Lloyd step on residuals, and the noisy counts; goes on from the last step, not rounded."""
-        return self._full_step()
+    def lloyd_centers(self, latest: _ServerlessCenters) -> _ServerlessCenters:
+        """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
+        return self._mean_step(latest) if latest.found.is_hopeless else self._full_step(latest)
 
-    def _candidates(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _candidates(self, subspace: _FoundSubspace) -> tuple[FloatArray, FloatArray]:
         """Return candidates drawn from the noisy moments, then drawn again near the heavy ones, and their credible counts."""
-        k, looks = self._method.k, self._looks
-        variances = self._shape.along[: projection.shape[1]]
-        noise = looks.plan["candidates"].scale
+        k, looks, ball, projection = self._method.k, self._looks, subspace.domain.ball, subspace.projection
+        rng = np.random.default_rng(self._seed)
+        variances = subspace.shape.along[: projection.shape[1]]
+        release = looks.plan["candidates"]
         nothing = np.zeros((self._method.dimension, 0))
-        typical = Typical(1.0, 1.0)
-        count = proxies.n_candidates(self._domain.n_points, noise, k)
-        candidates = proxies.first_candidates(self._rng, count, variances)
-        for left in reversed(range(CANDIDATE_ROUNDS)):
+        bound = Bound.at(1.0, 1.0, 1.0, release)
+        count = made.n_candidates(subspace.domain.n_points, release.scale, k)
+        candidates = made.first_candidates(rng, count, variances)
+        for left in reversed(range(SERVERLESS.candidate_rounds)):
             frame = Frame(np.rint(candidates), np.zeros((count, 0)), projection, nothing)
-            if looks.is_client_level and left == CANDIDATE_ROUNDS - 1:
-                typical = looks.typical_sums(self._ball, frame, 1.0, lengths(looks, 1.0))
-            sums = looks.sums("candidates", self._ball, frame, 1.0, typical)
-            weights = proxies.credible_counts(sums.counts, sums.count_noise, k)
+            if looks.is_client_level and left == SERVERLESS.candidate_rounds - 1:
+                typical = typical_sums(looks, ball, frame, 1.0, length_edges(looks, 1.0))
+                bound = Bound.at(typical.length, 1.0, typical.kept, release)
+            sums = looks.sums("candidates", ball, frame, bound)
+            weights = made.credible_counts(sums.counts, sums.count_noise, k, SERVERLESS.credible_candidate)
             if left:
-                candidates = proxies.resampled(self._rng, candidates, weights, variances)
+                candidates = made.resampled(rng, candidates, weights, variances)
         return candidates, weights
 
-    def _mean_alone(self, projection: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the mean as the only proxy: noise hides every direction, so all releases go to the mean."""
-        self.remarks.append(
-            "the noise hides every direction of the data: all centers are the noisy mean; more points or more epsilon would help"
+    def _only_mean(self, subspace: _FoundSubspace) -> _MadeProxies:
+        """Return the mean as the only proxy: all releases go to it."""
+        mean = subspace.mean
+        bound = self._bound(subspace, "sums", mean.place)
+        for name in ["candidates"] * SERVERLESS.candidate_rounds + ["cells"] * SERVERLESS.cell_steps:
+            mean, _ = self._moved_mean(name, subspace, mean, bound)
+        return _MadeProxies(subspace.projection, np.zeros((1, subspace.projection.shape[1])), np.ones(1), np.zeros(0), subspace, mean)
+
+    def _moved_mean(self, name: str, subspace: _FoundSubspace, mean: _Mean, bound: Bound) -> tuple[_Mean, Sums]:
+        place = np.rint(mean.place)
+        sums = self._looks.sums(name, subspace.domain.ball, Frame.around(place), bound)
+        shift, variance = mean.move(sums, subspace.domain.n_points / 2)
+        return _Mean(place + shift, variance), sums
+
+    def _mean_step(self, latest: _ServerlessCenters) -> _ServerlessCenters:
+        k, ball = len(latest.counts), latest.found.domain.ball
+        mean, sums = self._moved_mean("sums", latest.found, latest.mean, latest.bound)
+        return replace(
+            latest,
+            centers=self._decoded(latest, np.repeat(mean.place, k, axis=0)),
+            counts=np.append(sums.counts / sums.kept, np.zeros(k - 1)),
+            center_stddev=np.full(k, np.sqrt(mean.variance) * ball.grid),
+            count_stddev=float(sums.count_noise / sums.kept),
+            remarks=(_HIDDEN,),
+            mean=mean,
         )
-        if self._looks.is_client_level:
-            self._bound(_FULL_COUNTS, self._mean, None)
-        self._weight, self._sums_typical = self._bound(_FULL_COUNTS, self._mean, None)
-        for name, times in (("candidates", CANDIDATE_ROUNDS), ("cells", CELL_STEPS)):
-            for _ in range(times):
-                self._mean = self._common_step(name, self._mean)
-        return np.zeros((1, projection.shape[1])), np.ones(1)
 
-    def _common_step(self, name: str, mean: FloatArray) -> FloatArray:
-        mean = np.rint(mean)
-        sums = self._looks.sums(name, self._ball, Frame(mean, mean), self._weight, self._sums_typical)
-        self._latest = sums
-        return mean + self._common_move(sums, self._domain.n_points / 2)
+    def _full_step(self, latest: _ServerlessCenters) -> _ServerlessCenters:
+        k, shape, ball = len(latest.counts), latest.found.shape, latest.found.domain.ball
+        origins = np.rint(latest.places)
+        sums = self._looks.sums("sums", ball, Frame.around(origins), latest.bound)
+        # Clusters change less from step to step than their noise: the counts of all steps so far are averaged.
+        all_counts = (*latest.all_counts, sums.counts)
+        sums = replace(sums, counts=np.mean(all_counts, axis=0), count_noise=sums.count_noise / np.sqrt(len(all_counts)))
+        shift, variance = latest.mean.move(sums)
+        mean = _Mean(latest.mean.place + shift, variance)
+        means, errors = sums.means(SERVERLESS.least_count)
+        moves, known = filtered((means - shift) @ shape.basis, errors, k, SERVERLESS.largest_signal * shape.along, latest.known)
+        places = origins + shift + moves @ shape.basis.T
+        supported, remarks = _supported(places, sums, mean.place)
+        return replace(
+            latest,
+            centers=self._decoded(latest, supported),
+            counts=sums.counts / sums.kept,
+            center_stddev=np.sqrt(known.mean(axis=1)) * ball.grid,
+            count_stddev=float(sums.count_noise / sums.kept),
+            remarks=remarks,
+            places=places,
+            known=known,
+            mean=mean,
+            all_counts=all_counts,
+        )
 
-    def _common_move(self, sums: Sums, least: float) -> FloatArray:
-        """Return by how much all centers move together, filtered: this takes far less noise than the moves of single ones."""
-        k = len(sums.counts)
-        total = max(float(sums.counts.sum()), 2 * np.sqrt(k) * sums.count_noise, least, 1e-6)
-        move, variance = sums.residuals.sum(axis=0) / total, k * (sums.noise / total) ** 2
-        signal = max(float(np.square(move).mean()) - variance, self._common)
-        gain = signal / max(signal + variance, 1e-300) if variance > 0 else 1.0
-        self._common = gain * variance
-        shift: FloatArray = gain * move
-        return shift
+    def _decoded(self, latest: _ServerlessCenters, places: FloatArray) -> FloatArray:
+        ball, region = latest.found.domain.ball, self._method.region
+        return (ball if region is None else region).clip(ball.decode(places))
 
-    def _full_step(self) -> tuple[FloatArray, FloatArray]:
-        k = self._k
-        if self._is_hopeless:
-            self._centers = self._common_step("sums", self._centers)
-            counts = np.zeros(k)
-            counts[0] = self._latest.counts[0] / self._latest.kept
-            self.count_stddev = float(self._latest.count_noise / self._latest.kept)
-            self.center_stddev = np.full(k, np.sqrt(self._common) * self._ball.grid)
-            return self._decoded(np.repeat(self._centers, k, axis=0)), counts
-        origins = np.rint(self._centers)
-        sums = self._averaged(self._looks.sums("sums", self._ball, Frame(origins, origins), self._weight, self._sums_typical))
-        shift = self._common_move(sums, 0.0)
-        means, errors = _means(sums)
-        caps = _LARGEST_SIGNAL * self._shape.along
-        moves, self._known = filtered((means - shift) @ self._shape.basis, errors, k, caps, self._known)
-        self._mean = self._mean + shift
-        self._centers = origins + shift + moves @ self._shape.basis.T
-        self.center_stddev = np.sqrt(self._known.mean(axis=1)) * self._ball.grid
-        return self._honest(sums)
-
-    def _averaged(self, sums: Sums) -> Sums:
-        """Return the sums with the counts of all steps so far averaged: clusters change less from step to step than their noise."""
-        self._counts.append(sums.counts)
-        steps = len(self._counts)
-        return replace(sums, counts=np.mean(self._counts, axis=0), count_noise=sums.count_noise / np.sqrt(steps))
-
-    def _honest(self, sums: Sums) -> tuple[FloatArray, FloatArray]:
-        """Return the centers, those that no points can be told to have as copies of the nearest other one, and the noisy counts."""
-        weak = sums.counts < _SUPPORTED * sums.count_noise
-        self.remarks.clear()
-        centers = self._centers
-        if weak.any():
-            numbers = ", ".join(str(i) for i in np.flatnonzero(weak))
-            self.remarks.append(
-                f"clusters {numbers} cannot be told from noise: their centers repeat others, or the mean where all are such"
-            )
-            others = self._mean if weak.all() else centers[~weak]
-            distances = np.square(centers[:, None] - others[None]).sum(axis=2)
-            centers = np.where(weak[:, None], others[distances.argmin(axis=1)], centers)
-        self.count_stddev = float(sums.count_noise / sums.kept)
-        return self._decoded(centers), sums.counts / sums.kept
-
-    def _decoded(self, centers: FloatArray) -> FloatArray:
-        region = self._method.region
-        decoded = self._ball.decode(centers)
-        return self._ball.clip(decoded) if region is None else region.clip(decoded)
-
-    def _bound(self, count_length: float, centers: FloatArray, projection: FloatArray | None) -> tuple[float, Typical]:
-        """Return the weight of a count and the typical length of a unit's vector around these centers.
-
-        A point's vector is its residual and one count, so the residual is measured and the weight is a part of it. A client's is not so
-        simple: the weight is then a guess from the trace.
-        """
-        centers = np.rint(centers)
-        frame = Frame(centers, centers, projection, projection)
-        edges = lengths(self._looks, 8 * self._typical if projection is None else 1.2 * self._typical)
-        if self._looks.is_client_level:
-            weight = max(1.0, count_length * self._within(centers))
-            return weight, self._looks.typical_sums(self._ball, frame, weight, edges)
-        measured = self._looks.typical_sums(self._ball, frame, 1.0, edges, self._room_for_tails(projection))
-        if measured.length >= edges[-1]:  # nothing stood out
-            measured = Typical(self._typical, 1.0)
-        weight = max(1.0, count_length * measured.length)
-        return weight, Typical(float(np.hypot(measured.length, weight)), measured.kept)
-
-    def _room_for_tails(self, projection: FloatArray | None) -> float:
-        """Return how long a bound, in typical lengths, costs a given small part in noise: d (length noise k / n)**2 / steps a point."""
-        if projection is not None:
-            return 1.0
-        release = self._looks.plan["sums"]
-        noise = release.scale * self._method.k * np.sqrt(self._method.dimension / release.times)
-        return float(self._domain.n_points * np.sqrt(_CHEAP) / max(noise, 1e-9))
-
-    def _within(self, centers: FloatArray) -> float:
-        """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""
-        d = centers.shape[1]
-        trace = self._shape.trace if d == self._method.dimension else float(self._shape.along[:d].sum())
-        between = float(np.square(centers).sum(axis=1).mean())
-        return float(np.sqrt(max(trace - between, 0.1 * trace)))
+    def _bound(self, subspace: _FoundSubspace, name: str, centers: FloatArray, projection: FloatArray | None = None) -> Bound:
+        count_length = SERVERLESS.full_counts if projection is None else SERVERLESS.cell_counts
+        return subspace.bounds.of_sums(self._looks.plan[name], Frame.around(np.rint(centers), projection), count_length)
 
 
-def _means(sums: Sums) -> tuple[FloatArray, FloatArray]:
-    """Return mean residuals, and the variance of their noise; no count is believed below twice its noise."""
-    divisor = np.maximum(sums.counts, max(2 * sums.count_noise, 1e-6))
-    return sums.residuals / divisor[:, None], np.square(sums.noise / divisor)
+def _supported(places: FloatArray, sums: Sums, mean: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the centers, those with too few points to tell from noise as copies of the nearest other one, and a remark about them."""
+    weak = sums.counts < SERVERLESS.supported * sums.count_noise
+    if not weak.any():
+        return places, ()
+    numbers = ", ".join(str(i) for i in np.flatnonzero(weak))
+    remark = f"clusters {numbers} cannot be told from noise: their centers repeat others, or the mean where all are such"
+    others = mean if weak.all() else places[~weak]
+    distances = np.square(places[:, None] - others[None]).sum(axis=2)
+    return np.where(weak[:, None], others[distances.argmin(axis=1)], places), (remark,)

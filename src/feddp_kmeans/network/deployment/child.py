@@ -1,7 +1,8 @@
 """The main program of a child process: one of Flower's, made to end with its parent and to keep to what it is for.
 
 Run as ``python -P child.py PARENT HOME PROGRAM ARGUMENTS``, with the secret of its gate on standard input. ``HOME`` is removed if the
-parent is gone and cannot do it. Flower's servers import nothing of this package: they start in half the time, and take half the memory.
+parent is gone and cannot do it. Of this package, Flower's servers import the module of compatibility only: they start in half the time, and
+take half the memory.
 """
 
 import hmac
@@ -12,15 +13,11 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 _LOOK = 0.5
 _FORCE = 15.0
-_IDLE = 3.0
-_NAP = 0.25
-_SOON = 0.05
-"""Seconds after which a part of a message that is still on its way is asked for again; flwr waits for one, and often has to."""
 
 HEALTH = frozenset({("GET", "/health"), ("HEAD", "/health")})
 """What every server answers to everybody: an empty page that says it is there."""
@@ -73,40 +70,24 @@ def _end_with(parent: int, home: str) -> None:
 
 def _superlink(secret: str) -> None:
     """Run a SuperLink behind our gate."""
-    from flwr.superlink.cli.flower_superlink import flower_superlink
+    from feddp_kmeans.network.flower import compat
 
-    _guard(secret, HEALTH | FLEET)
-    flower_superlink()
+    compat.run_superlink(lambda app: Gate(app, secret, HEALTH | FLEET))
 
 
 def _supernode(secret: str) -> None:
-    """Run a SuperNode behind our gate, that looks for messages more often while a run is under way."""
-    from flwr.supernode import start_client_internal
-    from flwr.supernode.cli.flower_supernode import flower_supernode
+    """Run a SuperNode behind our gate."""
+    from feddp_kmeans.network.flower import compat
 
-    _guard(secret, HEALTH)
-    start_client_internal.time = Naps()  # type: ignore[assignment,attr-defined]
-    start_client_internal.pull_objects = partial(start_client_internal.pull_objects, initial_backoff=_SOON)  # type: ignore[attr-defined]
-    flower_supernode()
+    compat.run_supernode(lambda app: Gate(app, secret, HEALTH))
 
 
 def _serverapp(secret: str) -> None:
-    """Run the server's half of the first run that the SuperLink is given."""
-    from feddp_kmeans.network.deployment.serverapp import run_first
+    """Run the server's half of the first run of the SuperLink at an address; the authority's certificate says that TLS is on."""
+    from feddp_kmeans.network.flower import compat
 
-    run_first(*sys.argv[1:], secret=secret)
-
-
-def _guard(secret: str, everybody: Routes) -> None:
-    """Put the gate in front of whatever this process serves; nothing that a client says about itself is believed."""
-    import uvicorn
-
-    plain = uvicorn.Config.__init__
-
-    def guarded(self: uvicorn.Config, app: Any, **options: Any) -> None:
-        plain(self, Gate(app, secret, everybody), **options | {"proxy_headers": False, "ws": "none", "server_header": False})
-
-    uvicorn.Config.__init__ = guarded  # type: ignore[assignment]
+    address, authority = sys.argv[1:]
+    compat.run_server_half(address, Path(authority).read_bytes() if authority else None, secret)
 
 
 class Gate:
@@ -143,24 +124,6 @@ class Gate:
         """Return whether a request proves that it knows the secret, once."""
         proofs = [value for name, value in scope["headers"] if name == b"authorization"]
         return len(proofs) == 1 and hmac.compare_digest(proofs[0], self._proof)
-
-
-class Naps:
-    """The time module for a SuperNode: short naps after a message, that grow to flwr's own three seconds when nothing happens."""
-
-    def __init__(self) -> None:
-        self._busy = time.monotonic()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(time, name)
-
-    def sleep(self, seconds: float) -> None:
-        """Sleep for less than was asked for, the less the shorter ago the last message was."""
-        waits_for_answer = seconds < _IDLE
-        if waits_for_answer:
-            self._busy = time.monotonic()
-        quiet = time.monotonic() - self._busy
-        time.sleep(min(seconds, _NAP + 0.05 * quiet))
 
 
 _PROGRAMS: dict[str, Callable[[str], None]] = {"superlink": _superlink, "supernode": _supernode, "serverapp": _serverapp}

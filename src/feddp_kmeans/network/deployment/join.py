@@ -4,10 +4,10 @@ The SuperNode brings TLS, the proof of the site's key and signs of life. What a 
 here, within the limits stated here; the app that the server sends is never opened.
 """
 
+import logging
 import socket
 import ssl
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.deployment.children import check_guarded, free_port, is_healthy, last_words, new_secret, private_folder, started
 from feddp_kmeans.network.flower.client_app import Handler
 from feddp_kmeans.network.flower.executor import executing
+
+logger = logging.getLogger(__name__)
 
 _CONNECTED = "SuperNode ID:"
 _REFUSED = "[code: 2004]"
@@ -61,26 +63,26 @@ class Connection:
         ]
 
 
-def join(connection: Connection, handle: Handler, tell: Callable[[str], None], *, patience: float = _PATIENCE) -> None:
+def join(connection: Connection, handle: Handler, *, patience: float = _PATIENCE) -> None:
     """Stay in a federation until interrupted. A SuperNode that ends is started again, after pauses that grow."""
     pause, refused_since = _FIRST_PAUSE, None
-    tell(f"connecting to {connection.address} ...")
+    logger.info("connecting to %s ...", connection.address)
     while True:
         connection.check_certificate()
         with private_folder() as home:
-            connected, log = _one_life(connection, handle, home, tell)
+            connected, log = _one_life(connection, handle, home)
         if connected:
             pause, refused_since = _FIRST_PAUSE, None
         elif _REFUSED in log:
             refused_since = refused_since or time.monotonic()
             if time.monotonic() - refused_since >= patience:
                 raise FedDPError("the server refuses this key: it is not registered there, or another node uses it.")
-        tell(f"{_why(log, connected=connected)}; trying again in {pause:.0f} s.")
+        logger.warning("%s; trying again in %.0f s.", _why(log, connected=connected), pause)
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def _one_life(connection: Connection, handle: Handler, home: Path, tell: Callable[[str], None]) -> tuple[bool, str]:
+def _one_life(connection: Connection, handle: Handler, home: Path) -> tuple[bool, str]:
     """Run a SuperNode and answer its tasks until it ends; return whether it was ever connected, and its log."""
     secret, port = new_secret(), free_port()
     arguments = [*connection.arguments(), "--isolation", "process", "--host", "127.0.0.1", "--port", str(port)]
@@ -90,8 +92,8 @@ def _one_life(connection: Connection, handle: Handler, home: Path, tell: Callabl
         connected = node.running
         if connected:
             check_guarded(port)
-            tell(f"connected to {connection.address}.")
-            with executing(f"127.0.0.1:{port}", secret, handle, tell):
+            logger.info("connected to %s.", connection.address)
+            with executing(f"127.0.0.1:{port}", secret, handle):
                 while not node.wait(_LONG):
                     pass
         return connected, node.log()

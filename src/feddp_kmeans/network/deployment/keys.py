@@ -1,8 +1,9 @@
 """Keys and certificates: an authority of the federation's own, a certificate for its server, and a key pair for each site.
 
-Private keys are written for their owner alone (mode 0600). A site's private key is made where it is used and never leaves that place.
+Private keys are written for their owner only (mode 0600). A site's private key is made where it is used and never leaves that place.
 """
 
+import inspect
 import ipaddress
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -75,10 +76,9 @@ def _certificate(
 
 
 def _authority_extensions(key: ec.EllipticCurvePrivateKey) -> list[tuple[x509.ExtensionType, bool]]:
-    usage = _usage(key_cert_sign=True, crl_sign=True)
     return [
         (x509.BasicConstraints(ca=True, path_length=0), True),
-        (usage, True),
+        (_usage("key_cert_sign", "crl_sign"), True),
         (x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), False),
     ]
 
@@ -87,25 +87,16 @@ def _server_extensions(hosts: Sequence[str], authority: ec.EllipticCurvePrivateK
     names = [_general_name(host) for host in dict.fromkeys([*hosts, *_LOOPBACK])]
     return [
         (x509.BasicConstraints(ca=False, path_length=None), True),
-        (_usage(digital_signature=True), True),
+        (_usage("digital_signature"), True),
         (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
         (x509.SubjectAlternativeName(names), False),
         (x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), False),
     ]
 
 
-def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_sign: bool = False) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=digital_signature,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=key_cert_sign,
-        crl_sign=crl_sign,
-        encipher_only=False,
-        decipher_only=False,
-    )
+def _usage(*purposes: str) -> x509.KeyUsage:
+    every = inspect.signature(x509.KeyUsage).parameters
+    return x509.KeyUsage(**{name: name in purposes for name in every})
 
 
 def _general_name(host: str) -> x509.GeneralName:

@@ -82,7 +82,7 @@ class FederationFolder:
 
 
 def make_federation(folder: Path, hosts: Sequence[str], port: int) -> FederationFolder:
-    """Make a federation folder for a server that is reached by these names; sites are told the first."""
+    """Make a federation folder for a server that is reached by these names; sites use the first."""
     if not hosts:
         raise FedDPError("--host must be given: the name or address by which sites reach the server.")
     if not 0 < port < 1 << 16:
@@ -131,8 +131,10 @@ def check_site_name(name: str) -> None:
 def _about(folder: Path) -> dict[str, Any]:
     try:
         about = parse_json((folder / _ABOUT).read_bytes())
-    except (OSError, ValueError):
+    except OSError:
         about = None
+    except FedDPError as error:
+        raise FedDPError(f"{_ABOUT} of the kit must be as feddp keys wrote it: {error}") from None
     if not isinstance(about, dict):
         raise FedDPError(f"the kit must be the public/ folder of a federation, got {str(folder)!r}.")
     return about

@@ -4,7 +4,7 @@ import json
 import logging
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,17 +13,15 @@ from typing import Any
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.deployment.apps import server_app, site_handler
 from feddp_kmeans.network.deployment.children import private_folder
-from feddp_kmeans.network.deployment.job import DONE, Job, opened, tidy
+from feddp_kmeans.network.deployment.run_request import DONE, RunRequest, opened, tidy
 from feddp_kmeans.network.deployment.site import Site
 from feddp_kmeans.network.flower.client_app import Handler, make_client_app
 
 _BACKEND: dict[str, Any] = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
 
 
-def simulate(
-    job: Job, clients: Sequence[Path], tell: Callable[[str], None], *, columns: tuple[str, ...] = (), skip_broken: bool = False
-) -> None:
-    """Run a job on simulated SuperNodes, one per client file; the result is in the job's folder afterwards.
+def simulate(request: RunRequest, clients: Sequence[Path], *, columns: tuple[str, ...] = (), skip_broken: bool = False) -> None:
+    """Make a run on simulated SuperNodes, one per client file; the result is in its folder afterwards.
 
     ``columns`` are those of all files, where there is no schema; with ``skip_broken`` a file that cannot be read is a client without data.
     """
@@ -32,13 +30,13 @@ def simulate(
     except ImportError:
         raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
 
-    out = Path(job.out)
-    job = opened(job)
+    out = Path(request.out)
+    request = opened(request)
     logging.getLogger("flwr").setLevel(logging.ERROR)
     with private_folder(FOLDER) as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sites = [
-            replace(_site(job, path, temporary / f"site{number}"), columns=columns, skip_broken=skip_broken)
+            replace(_site(request, path, temporary / f"site{number}"), columns=columns, skip_broken=skip_broken)
             for number, path in enumerate(clients)
         ]
 
@@ -47,7 +45,7 @@ def simulate(
 
         # What the server's half raises is in the run folder too, in one line.
         with running(temporary), suppress(RuntimeError):
-            run_simulation(server_app(job, tell), make_client_app(handler_of), len(sites), backend_config=_BACKEND)
+            run_simulation(server_app(request), make_client_app(handler_of), len(sites), backend_config=_BACKEND)
     if not (out / DONE).exists():
         raise FedDPError("the run must end with a result, but the simulation stopped before.")
     if error := json.loads((out / DONE).read_text(encoding="utf-8"))["error"]:
@@ -55,7 +53,7 @@ def simulate(
     tidy(out)
 
 
-def _site(job: Job, path: Path, folder: Path) -> Site:
+def _site(request: RunRequest, path: Path, folder: Path) -> Site:
     """Return a client file as a site that agrees to everything: what is spent is booked once, for all files together."""
     return Site(
         name=path.stem,
@@ -63,10 +61,10 @@ def _site(job: Job, path: Path, folder: Path) -> Site:
         limit=math.inf,
         state=str(folder),
         odometer=str(folder / "budget.jsonl"),
-        delta=job.settings.delta,
-        unit=job.settings.privacy_unit,
-        schema=job.schema,
-        ignore=job.ignore,
+        delta=request.settings.delta,
+        unit=request.settings.privacy_unit,
+        schema=request.schema,
+        ignore=request.ignore,
         allow_aggregator=True,
         allow_simulation=True,
         min_sites=1,

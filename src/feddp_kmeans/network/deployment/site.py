@@ -1,24 +1,23 @@
 """A site as its holder describes it: which data, which limits, which key. It is the site's own, and nothing a server sends changes it."""
 
-import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from feddp_kmeans._json import check_fields, check_format, parse_json
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, without_text
 from feddp_kmeans.network.deployment.kit import read_kit
-from feddp_kmeans.network.participant import Participant, SiteData
+from feddp_kmeans.network.participant import Participant
 from feddp_kmeans.network.secure_sum.identity import load_identity
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos.batched import SourceSilo
+from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
-from feddp_kmeans.tables.lines import silent
-from feddp_kmeans.tables.schema import Schema, open_encoded_clients
+from feddp_kmeans.tables.schema import Schema
 
 FORMAT = 1
 """Of a site file."""
@@ -61,7 +60,7 @@ class Site:
     def __post_init__(self) -> None:
         Limit(self.limit, self.delta)
 
-    def participant(self, tell: Callable[[str], None]) -> Participant:
+    def participant(self) -> Participant:
         """Return the client half that answers for this site."""
         return Participant(
             self.name,
@@ -72,7 +71,6 @@ class Site:
             state=Path(self.state),
             identity=None if self.key is None else load_identity(Path(self.key)),
             roster=None if self.kit is None else read_kit(Path(self.kit)).sites(),
-            tell=tell,
         )
 
     @property
@@ -90,29 +88,20 @@ class Site:
             confirmed=self.kit is not None if self.confirmed is None else self.confirmed,
         )
 
-    def read(self, tell: Callable[[str], None] = silent) -> SiteData:
-        """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered.
-
-        ``tell`` takes how many rows and files are left out, for this site's own terminal.
-        """
-        if self.schema is None:
-            files = open_clients(self.data, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken, tell=tell)
-        else:
-            schema = Schema.read(Path(self.schema)).without(self.ignore)
-            files = open_encoded_clients(self.data, schema, skip_broken=self.skip_broken, tell=tell)
-        return SiteData(files, files[0].columns)
-
-    def to_json(self) -> str:
-        """Return the description as a site file holds it."""
-        return json.dumps({"format": FORMAT} | asdict(self), indent=2) + "\n"
+    def read(self) -> Silo:
+        """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered."""
+        schema = None if self.schema is None else Schema.read(Path(self.schema)).without(self.ignore)
+        return SourceSilo(open_clients(self.data, schema, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken))
 
 
 def read_site(path: Path) -> Site:
     """Return the site that a file describes; refuse anything else."""
     try:
         given = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        given = None
+    except OSError as error:
+        raise FedDPError(f"site must name a file that describes a site: {without_text(error)}.") from None
+    except FedDPError as error:
+        raise FedDPError(f"{path.name} must describe a site: {error}") from None
     known = {"format", *(field.name for field in fields(Site))}
     if not isinstance(given, dict) or not set(given) <= known:
         raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")

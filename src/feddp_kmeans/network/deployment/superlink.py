@@ -1,29 +1,14 @@
-"""The server's SuperLink: started with TLS and node authentication, told who the sites are, and given a run."""
+"""The server's SuperLink: started with TLS and node authentication, given the keys of the sites, and then a run."""
 
-import hashlib
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-from flwr.app.user_config import UserConfigValue
-from flwr.cli.build import build_fab_from_disk
-from flwr.common.serde import fab_to_proto, user_config_to_proto
-from flwr.proto.control_pb2 import ListRunsRequest, RegisterNodeRequest, StartRunRequest
-from flwr.supercore.control import ControlHttpClient
-from flwr.supercore.error import ApiErrorCode, FlowerError
-from flwr.supercore.fab import Fab
-from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
-from flwr.supercore.primitives.asymmetric import public_key_to_bytes
-
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.deployment.children import Child, check_guarded, is_healthy, is_taken, new_secret, private_folder, started
-from feddp_kmeans.network.flower.knock import knock
-from feddp_kmeans.network.secure_sum.identity import PublicIdentity
-
-_NAME = "feddp"
+from feddp_kmeans.network.flower.compat import Control
 
 
 @dataclass(frozen=True)
@@ -68,50 +53,17 @@ class Listening:
         return "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104 - the gate shows others nothing but the Fleet API
 
 
+@dataclass(frozen=True)
 class SuperLink:
     """A SuperLink that runs, the process for the server's half of a run, and the operator's connection."""
 
-    def __init__(self, children: Sequence[Child], listening: Listening, secret: str) -> None:
-        self._children = children
-        authority = None if listening.authority is None else listening.authority.read_bytes()
-        version = RuntimeVersionHttpInterceptor(component_name=_NAME)
-        self._client = ControlHttpClient.from_server_address(listening.here, not listening.secure, authority, [version])
-        knock(self._client, secret)
+    children: Sequence[Child]
+    control: Control
 
     @property
     def running(self) -> bool:
         """Return whether both processes are alive."""
-        return all(child.running for child in self._children)
-
-    def register(self, name: str, key: PublicIdentity) -> None:
-        """Let a site in; one that is registered already stays so."""
-        try:
-            self._client.RegisterNode(RegisterNodeRequest(public_key=public_key_to_bytes(key), name=name))
-        except httpx.HTTPStatusError as error:
-            told = FlowerError.from_json(error.response.text)
-            if told is None or told.code != ApiErrorCode.PUBLIC_KEY_ALREADY_IN_USE:
-                raise FedDPError(f"the SuperLink must register {name!r}, but answered {error.response.status_code}.") from None
-
-    def submit(self, app: Path, config: Mapping[str, UserConfigValue]) -> int:
-        """Start a run of the app in this folder; return its number."""
-        content = build_fab_from_disk(app)
-        fab = Fab(hashlib.sha256(content).hexdigest(), content, {})
-        try:
-            started_run = self._client.StartRun(StartRunRequest(fab=fab_to_proto(fab), override_config=user_config_to_proto(dict(config))))
-        except httpx.HTTPStatusError as error:
-            raise FedDPError(f"the SuperLink must start the run, but answered {error.response.status_code}.") from None
-        if not started_run.HasField("run_id"):
-            raise FedDPError("the SuperLink must start the run, but refused the app.")
-        return int(started_run.run_id)
-
-    def finished(self, run: int) -> bool:
-        """Return whether a run is over, however it ended."""
-        runs = self._client.ListRuns(ListRunsRequest(run_id=run)).run_dict
-        return run in runs and runs[run].status.status == "finished"
-
-    def close(self) -> None:
-        """Close the operator's connection."""
-        self._client.close()
+        return all(child.running for child in self.children)
 
 
 @contextmanager
@@ -131,8 +83,6 @@ def superlink(listening: Listening) -> Iterator[SuperLink]:
     ):
         server.wait_until(lambda: is_healthy(listening.port, listening.authority))
         check_guarded(listening.port, listening.authority)
-        link = SuperLink([server, half], listening, secret)
-        try:
-            yield link
-        finally:
-            link.close()
+        authority = None if listening.authority is None else listening.authority.read_bytes()
+        with closing(Control(listening.here, secret, authority)) as control:
+            yield SuperLink([server, half], control)

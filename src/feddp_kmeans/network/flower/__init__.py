@@ -4,6 +4,7 @@ Importing this package switches off what flwr would do over the network by itsel
 """
 
 import os
+from importlib.metadata import version
 
 from feddp_kmeans.errors import FedDPError
 
@@ -14,9 +15,23 @@ OFF = {
 }
 """The environment in which flwr reaches for no network but ours; it is read when flwr is imported."""
 
+LEAST, BELOW = (1, 41), (1, 43)
+"""Versions of flwr that ``compat`` was written for: from the first to below the second. The extra ``flower`` states the same."""
+
+
+def check_version(installed: str) -> None:
+    """Refuse another version of flwr: half of what we need of it is private, and may be gone."""
+    numbers = tuple(int(part) if part.isdecimal() else 0 for part in installed.split(".")[:2])
+    if not LEAST <= numbers < BELOW:
+        least, below = (".".join(map(str, bound)) for bound in (LEAST, BELOW))
+        raise FedDPError(f"flwr must be at least {least} and below {below}, got {installed}: pip install 'feddp-kmeans[flower]'.")
+
+
 os.environ.update(OFF)
 
 try:
     import flwr as flwr
 except ImportError:
     raise FedDPError("a federation between machines needs Flower: pip install 'feddp-kmeans[flower]'.") from None
+
+check_version(version("flwr"))

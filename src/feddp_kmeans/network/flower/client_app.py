@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.network.flower.body import body_of, reply
+from feddp_kmeans.network.flower.body import EmptyMessageError, body_of, reply
 
 Handler = Callable[[bytes], bytes]
 """Answers a request; a refusal is an answer too."""
@@ -24,8 +23,8 @@ def make_client_app(handler_of: Callable[[Mapping[str, object]], Handler]) -> Cl
 
 
 def answer(message: Message, handle: Handler) -> Message:
-    """Return the reply to a message, by its bytes alone."""
+    """Return the reply to a message, by its bytes only."""
     body = body_of(message)
     if body is None:
-        raise FedDPError("a message must hold one record of bytes, got something else.")
+        raise EmptyMessageError("a message must hold one record of bytes, got something else.")
     return reply(handle(body), to=message)

@@ -1,15 +1,74 @@
-"""The clients of a Flower grid as a federation: for a ServerApp of your own."""
+"""The sites of a Flower grid as a federation, for a ServerApp; requests are pushed, and replies asked for a few times a second."""
 
-from typing import Any
+import time
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
-from flwr.serverapp import Grid
-
-from feddp_kmeans.network.flower.grid_transport import GridTransport
+from feddp_kmeans.network.flower.body import body_of, request
 from feddp_kmeans.network.remote import RemoteFederation
+from feddp_kmeans.network.transport import Lost
+
+if TYPE_CHECKING:
+    from flwr.app import Message
+    from flwr.serverapp import Grid
+
+_POLL = 0.25
+"""Seconds between two looks for replies."""
+
+_GRACE = 3.0
+"""Seconds for which a node that was missing before is waited for once all others have answered."""
+
+
+class GridTransport:
+    """Carries bytes over a grid that Flower hands to a ServerApp."""
+
+    def __init__(self, grid: "Grid", *, poll: float = _POLL, grace: float = _GRACE) -> None:
+        self._grid = grid
+        self._poll = poll
+        self._grace = grace
+
+    def nodes(self) -> list[int]:
+        """Return who is connected now."""
+        return sorted(self._grid.get_node_ids())
+
+    def exchange(self, requests: Mapping[int, bytes], timeout: float, patient: Collection[int]) -> dict[int, bytes | Lost]:
+        """Send one request per node; return each node's reply, or ``Lost`` where none came; see ``Transport``."""
+        end = time.monotonic() + timeout
+        replies: dict[int, bytes | Lost] = {}
+        sent = self._push(requests, timeout, replies)
+        grace_ends: float | None = None
+        while sent:
+            for message in self._grid.pull_messages(list(sent)):
+                node = sent.pop(message.metadata.reply_to_message_id, None)
+                if node is not None:
+                    replies[node] = _reply_of(message)
+            now = time.monotonic()
+            if grace_ends is None and not any(node in patient for node in sent.values()):
+                grace_ends = now + self._grace
+            if not sent or now >= end or (grace_ends is not None and now >= grace_ends):
+                break
+            time.sleep(min(self._poll, max(0.0, end - now)))
+        replies |= {node: Lost(f"no reply within {timeout:g} s" if node in patient else "still away") for node in sent.values()}
+        return {node: replies[node] for node in requests}
+
+    def _push(self, requests: Mapping[int, bytes], timeout: float, replies: dict[int, bytes | Lost]) -> dict[str, int]:
+        """Send the requests; return the node of each message's id, and put the nodes that could not be sent to among the replies."""
+        ids: list[str | None] = list(self._grid.push_messages([request(node, body, timeout) for node, body in requests.items()]))
+        ids += [None] * (len(requests) - len(ids))
+        replies |= {node: Lost("the request could not be sent") for node, sent in zip(requests, ids, strict=True) if not sent}
+        return {sent: node for node, sent in zip(requests, ids, strict=True) if sent}
+
+
+def _reply_of(message: "Message") -> bytes | Lost:
+    """Return a reply's bytes. An error in its place comes from the server's own address, so a reply says nothing of who sent it."""
+    if message.has_error():
+        return Lost(str(message.error.reason or f"error {message.error.code}"))
+    body = body_of(message)
+    return Lost("the reply held no bytes") if body is None else body
 
 
 class FlowerFederation(RemoteFederation):
-    """Clients that are reached through Flower; options are those of ``RemoteFederation``."""
+    """Sites that are reached through Flower; options are those of ``RemoteFederation``."""
 
-    def __init__(self, grid: Grid, **options: Any) -> None:
+    def __init__(self, grid: "Grid", **options: Any) -> None:
         super().__init__(GridTransport(grid), **options)

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -51,3 +52,21 @@ class Channels:
 
     def _bound(self, sender: str, receiver: str) -> bytes:
         return fields.encode(self.terms.session, sender, receiver)
+
+
+def pairs_to_list(pairs: Pairs) -> list[list[str]]:
+    """Return the last rounds' pairs as hexadecimal digits, in order."""
+    return [[part.hex() for part in pairs[r]] for r in sorted(pairs)]
+
+
+def pairs_from_list(given: Any, rounds: int) -> Pairs:
+    """Return the pairs of the last rounds."""
+    rows = fields.items(given, "pairs of seeds")
+    first = rounds - len(rows)
+    if first < 0:
+        raise FedDPError(f"pairs of seeds must be at most {rounds}, got {len(rows)}.")
+    pairs: Pairs = {}
+    for r, row in enumerate(rows, first):
+        one, other = (fields.from_hex(part, "a seed", SEED_BYTES) for part in fields.items(row, "a pair of seeds", 2))
+        pairs[r] = one, other
+    return pairs

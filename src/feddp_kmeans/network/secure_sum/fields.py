@@ -23,7 +23,7 @@ def encode(*parts: bytes | str | int) -> bytes:
 
 
 def statement(purpose: str, *parts: bytes | str | int) -> bytes:
-    """Return the parts as one byte string that means something for this purpose alone: what is signed, hashed or derived from."""
+    """Return the parts as one byte string that means something for this purpose only: what is signed, hashed or derived from."""
     return encode("feddp-kmeans secure sum 1", purpose, *parts)
 
 
@@ -106,7 +106,7 @@ def from_hex(given: Any, what: str, size: int | None = None) -> bytes:
 
 
 def _short(given: Any) -> str:
-    """Return what was given in a few characters; bytes may be secret and only tell their length."""
+    """Return what was given in a few characters; of bytes, which may be secret, only their number."""
     if isinstance(given, bytes | bytearray):
         return f"{len(given)} bytes"
     if isinstance(given, Mapping | list | tuple | set):

@@ -86,7 +86,7 @@ class Graph:
 
 @lru_cache(maxsize=16)
 def graph_of(names: tuple[str, ...], session: bytes, threshold: int, colluders: int, *, sparse: bool = True) -> Graph:
-    """Return the graph of these parties; all of them compute the same one, from public things alone."""
+    """Return the graph of these parties; all of them compute the same one, from public things only."""
     n = len(names)
     ring = tuple(sorted(names, key=lambda name: hashlib.sha256(fields.statement("ring", session, name)).digest()))
     k = degree(n, threshold, colluders) if sparse else n - 1
@@ -125,7 +125,7 @@ def loss_chance(n: int, threshold: int, colluders: int, k: int) -> float:
 
 
 def _chance_of_dropouts(parties: int, dropouts: int, chosen: int, at_least: int) -> float:
-    """Return the chance that a random choice of parties holds so many dropouts: in exact integers, so that all machines agree."""
+    """Return the chance that a random choice of parties holds this many dropouts or more: in integers, so that all machines agree."""
     counts = range(max(0, at_least), min(chosen, dropouts) + 1)
     ways = sum(math.comb(dropouts, count) * math.comb(parties - dropouts, chosen - count) for count in counts)
     return ways / math.comb(parties, chosen)

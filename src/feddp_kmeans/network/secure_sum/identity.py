@@ -59,7 +59,7 @@ def parse_public(line: str, what: str = "a public key") -> PublicIdentity:
 
 
 def save_identity(path: Path, identity: Identity) -> None:
-    """Write a new private key file, readable by its owner alone, and its .pub file beside it; never over an existing key."""
+    """Write a new private key file, readable by its owner only, and its .pub file next to it; never over an existing key."""
     private = identity.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -60,8 +60,16 @@ def self_check(seed: bytes, session: bytes, round_: int, name: str) -> bytes:
     return derive(seed, "self check", session, round_, name)
 
 
+def ring_values(values: Array) -> Array:
+    """Return a copy of one-dimensional 64-bit integers as integers modulo 2**64."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype not in (np.int64, np.uint64):
+        raise FedDPError(f"values must be one row of 64-bit integers, got {array.dtype} of shape {array.shape}.")
+    return array.astype(np.uint64)
+
+
 def mask(key: bytes, size: int) -> Array:
-    """Return ``size`` uniform integers modulo 2**64: the ChaCha20 key stream of a key that is used for this alone."""
+    """Return ``size`` uniform integers modulo 2**64: the ChaCha20 key stream of a key that is used for nothing else."""
     stream = bytearray(8 * size)
     Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor().update_into(bytes(8 * size), stream)
     return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False)

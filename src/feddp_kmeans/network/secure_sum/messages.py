@@ -88,7 +88,7 @@ class UnmaskReply:
 
 
 def check_adverts(adverts: Sequence[Advert], terms: SessionTerms) -> None:
-    """Refuse adverts that are not of this session: names distinct and sorted, one key a round, enough parties."""
+    """Refuse adverts that are not of this session: names distinct and sorted, one key per round, enough parties."""
     fields.names([advert.name for advert in adverts], "the names of adverts")
     terms.check_parties(len(adverts))
     for advert in adverts:

@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from feddp_kmeans._typing import Array
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.secure_sum import fields, masks, sharing
-from feddp_kmeans.network.secure_sum.channels import Channels, Pairs
+from feddp_kmeans.network.secure_sum.channels import Channels, Pairs, pairs_from_list, pairs_to_list
 from feddp_kmeans.network.secure_sum.graph import Graph
 from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, parse_public, public_line, sign, verify
 from feddp_kmeans.network.secure_sum.masks import KEY_BYTES, SEED_BYTES
@@ -90,7 +88,7 @@ class Party:
         The masks cancel only among parties whose ``query`` is the same: what they were asked for.
         """
         self.check_round(round_)
-        total = _ring_values(values)
+        total = masks.ring_values(values)
         mask_seed, self_seed = self._seeds[round_]
         self._masked, self._query = round_, query
         self._forget_before(round_)
@@ -105,7 +103,7 @@ class Party:
         return total
 
     def confirm(self, round_: int, survivors: Sequence[str], identity: Identity) -> bytes:
-        """Return this party's signature on a round's query and survivors: it signs one list a round. Only where the terms ask for it."""
+        """Return this party's signature on a round's query and survivors: it signs one list per round. Only where the terms ask for it."""
         self._expect(self.terms.confirmed, "a confirmation", "asked for only where the terms say confirmed")
         self._expect(not self._confirmed, f"a confirmation of round {round_}", "asked for once")
         self._confirmed = self._check_survivors(round_, survivors)
@@ -129,11 +127,11 @@ class Party:
             "name": self.name,
             "terms": self.terms.to_dict(),
             "encryption": self._encryption.hex(),
-            "seeds": _pairs_to_list(self._seeds),
+            "seeds": pairs_to_list(self._seeds),
             "adverts": [advert.to_dict() for advert in self._adverts],
             "roster": dict(self._roster),
             "sharers": list(self._sharers),
-            "held": {name: _pairs_to_list(pairs) for name, pairs in self._held.items()},
+            "held": {name: pairs_to_list(pairs) for name, pairs in self._held.items()},
             "masked": self._masked,
             "query": self._query.hex(),
             "confirmed": list(self._confirmed),
@@ -149,11 +147,11 @@ class Party:
             fields.name(row["name"], "the name of a party"),
             terms,
             fields.from_hex(row["encryption"], "encryption"),
-            _pairs_from_list(row["seeds"], terms.rounds),
+            pairs_from_list(row["seeds"], terms.rounds),
             tuple(Advert.from_dict(advert) for advert in fields.items(row["adverts"], "adverts")),
             {name: public_line(parse_public(line)) for name, line in fields.table(row["roster"], "roster").items()},
             fields.names(row["sharers"], "sharers"),
-            {name: _pairs_from_list(pairs, terms.rounds) for name, pairs in fields.table(row["held"], "held").items()},
+            {name: pairs_from_list(pairs, terms.rounds) for name, pairs in fields.table(row["held"], "held").items()},
             fields.integer(row["masked"], "masked", -1, terms.rounds - 1),
             fields.from_hex(row["query"], "query"),
             fields.names(row["confirmed"], "confirmed"),
@@ -276,29 +274,3 @@ class Party:
 
 
 _FIELDS = ("name", "terms", "encryption", "seeds", "adverts", "roster", "sharers", "held", "masked", "query", "confirmed", "unmasked")
-
-
-def _ring_values(values: Array) -> Array:
-    """Return a copy of one-dimensional 64-bit integers as integers modulo 2**64."""
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype not in (np.int64, np.uint64):
-        raise FedDPError(f"values must be one row of 64-bit integers, got {array.dtype} of shape {array.shape}.")
-    return array.astype(np.uint64)
-
-
-def _pairs_to_list(pairs: Pairs) -> list[list[str]]:
-    """Return the last rounds' pairs as hexadecimal digits, in order."""
-    return [[part.hex() for part in pairs[r]] for r in sorted(pairs)]
-
-
-def _pairs_from_list(given: Any, rounds: int) -> Pairs:
-    """Return the pairs of the last rounds."""
-    rows = fields.items(given, "pairs of seeds")
-    first = rounds - len(rows)
-    if first < 0:
-        raise FedDPError(f"pairs of seeds must be at most {rounds}, got {len(rows)}.")
-    pairs: Pairs = {}
-    for r, row in enumerate(rows, first):
-        one, other = (fields.from_hex(part, "a seed", SEED_BYTES) for part in fields.items(row, "a pair of seeds", 2))
-        pairs[r] = one, other
-    return pairs

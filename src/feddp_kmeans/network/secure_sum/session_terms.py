@@ -24,7 +24,7 @@ class SessionTerms:
     key. So at most one of them can be unmasked.
 
     ``confirmed`` adds a message to each round: parties sign the list of survivors and reveal nothing before they have seen t signatures
-    on the very list. Two lists with t signatures each would share 2t - n > c signers, an honest one among them, who signs one list a round.
+    on exactly that list. Two lists with t signatures each would share 2t - n > c signers, an honest one too, who signs one per round.
     """
 
     session: bytes

@@ -6,11 +6,9 @@ from typing import Any
 
 import torch
 
+from feddp_kmeans.errors import CudaError
+
 _ATTRIBUTE_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-
-
-class CudaError(RuntimeError):
-    """A kernel could not be compiled or launched."""
 
 
 class Kernel:

@@ -21,7 +21,8 @@ from typing import Any
 
 import torch
 
-from feddp_kmeans.silos.gpu.cuda import CudaError, Kernel
+from feddp_kmeans.errors import CudaError
+from feddp_kmeans.silos.gpu.cuda import Kernel
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 MOST_DIMENSIONS, MOST_CENTERS = 128, 16

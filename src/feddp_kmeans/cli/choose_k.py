@@ -1,0 +1,85 @@
+"""``feddp choose-k``: the first steps of a fit, and the number of clusters that they show."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from feddp_kmeans._files import write_whole
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.folders import LOOK, RELEASES, check_no_client, keeping
+from feddp_kmeans.cli.options import command_line
+from feddp_kmeans.cli.show import show_elbow, show_ledger
+from feddp_kmeans.cli.terminal import out, progress, show_log
+from feddp_kmeans.errors import InputError
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.settings import Settings
+
+
+@options.takes_settings(clusters="auto")
+def choose_k(
+    settings: "Settings",
+    clients: options.Clients,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume goes on from.")],
+    server: options.Server = None,
+    client_column: options.ClientColumn = None,
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    skip_broken: options.SkipBroken = False,
+    limit: options.LimitEpsilon = None,
+    limit_delta: options.LimitDelta = LIMIT_DELTA,
+    odometer: options.OdometerFile = None,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Choose the number of clusters: the first steps of a fit, and the elbow they show.
+
+    The budget is that of the whole fit. Go on with feddp fit, the same options, and --resume: what is paid for is not paid again. A look
+    that was interrupted goes on where it stopped.
+
+    Examples:
+      feddp choose-k clients/ --server public.csv --epsilon 1 --out look/
+      feddp fit clients/ --server public.csv -k 7 --epsilon 1 --resume look/ --out run/
+
+    """
+    from feddp_kmeans.algorithm import clustering
+    from feddp_kmeans.federation.recorded import RecordedFederation, read_record
+    from feddp_kmeans.privacy.booking import Books
+    from feddp_kmeans.report.charts import elbow_chart
+    from feddp_kmeans.report.result import check_folder
+    from feddp_kmeans.tables.inputs import open_inputs
+
+    show_log(quiet=quiet)
+    most = options.limit_of(limit, limit_delta)
+    check_folder(folder, force=True)
+    check_no_client(clients, folder)
+    if (folder / LOOK).exists() and read_record(folder / RELEASES):
+        raise InputError(f"--out must not hold releases already, got {str(folder)!r}.")
+    inputs = open_inputs(
+        clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken
+    )
+    prepared = inputs.prepared(settings)
+    clustering.check(prepared, inputs.federation.dimension)
+    recorded = RecordedFederation(inputs.federation, folder / RELEASES)
+    recorded.books = Books(odometer_of(clients, odometer), most, command_line())
+    with (
+        keeping(folder, f"--out {folder}") as begun,
+        progress(prepared.plan, quiet=quiet) as on_release,
+        begun(recorded.open(prepared.plan, seed, on_release)) as run,
+    ):
+        elbow = clustering.look(run, prepared)
+    write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
+    ledger = run.ledger.rows()
+    made = {"elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": command_line()}
+    write_whole(folder / LOOK, (json.dumps(made, indent=2) + "\n").encode())
+    if as_json:
+        typer.echo(json.dumps(made, indent=2))
+    elif not quiet:
+        show_elbow(elbow)
+        show_ledger(ledger, title="What was released so far")
+        out.print(f"Go on: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)

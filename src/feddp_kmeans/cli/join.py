@@ -1,0 +1,104 @@
+"""``feddp join``: one site's half of a federation."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.terminal import show_log
+from feddp_kmeans.errors import InputError
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+
+_STATE = ".feddp-runs"
+log = logging.getLogger(__name__)
+
+
+def join(
+    kit: Annotated[Path | None, typer.Argument(help="The public/ folder of the federation, as the server gave it.")] = None,
+    *,
+    data: Annotated[str, typer.Option("--data", help="This site's table, or a folder or glob of tables.")],
+    limit: Annotated[float, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")],
+    key: Annotated[Path | None, typer.Option("--key", help="This site's private key, made by feddp keys --site.")] = None,
+    delta: Annotated[
+        float, typer.Option("--delta", "--limit-delta", help="Largest delta, and the one at which runs are added up.")
+    ] = LIMIT_DELTA,
+    unit: options.Unit = "point",
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    skip_broken: options.SkipBroken = False,
+    allow_aggregator: Annotated[bool, typer.Option("--allow-aggregator", help="Trust the server with this site's sums.")] = False,
+    min_sites: Annotated[int, typer.Option("--min-sites", min=1, help="Refuse runs of fewer sites.")] = 2,
+    threshold: Annotated[
+        int | None, typer.Option("--threshold", min=1, help="Refuse sums of fewer sites. (default: the least that is safe)")
+    ] = None,
+    colluders: Annotated[
+        int | None,
+        typer.Option("--colluders", min=0, help="Refuse runs that allow for fewer colluding sites. (default: a tenth, at least one)"),
+    ] = None,
+    confirmed: options.Confirmed = None,
+    state: Annotated[
+        Path | None, typer.Option("--state", help="Folder for what is remembered. (default: .feddp-runs beside the data)")
+    ] = None,
+    odometer: options.OdometerFile = None,
+    name: Annotated[str | None, typer.Option("--name", help="This site's name where there is no key. (default: the data's)")] = None,
+    insecure: Annotated[str | None, typer.Option("--insecure", metavar="ADDRESS", help=options.TRIAL)] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Take part in a federation with this machine's data, until interrupted. The server's code is never run here.
+
+    Examples:
+      feddp join kit/ --key berlin.key --data berlin.csv --limit 2
+      feddp join --insecure 127.0.0.1:9443 --data berlin.csv --limit 2
+
+    """
+    from feddp_kmeans.network.deployment import join as joining
+    from feddp_kmeans.network.deployment.children import ended_by_signals
+    from feddp_kmeans.network.deployment.kit import check_site_name, read_kit
+    from feddp_kmeans.network.deployment.site import Site
+    from feddp_kmeans.network.secure_sum.identity import load_identity
+
+    show_log(quiet=quiet, times=True)
+    known = None
+    if insecure is not None:
+        if kit is not None or key is not None:
+            raise InputError("--insecure must stand without a kit and a key: neither is used.")
+        called, connection = name or Path(data).stem, joining.Connection(insecure)
+        check_site_name(called)
+        log.warning(options.TRIAL)
+    elif kit is None or key is None:
+        raise InputError("feddp join must be given the federation's kit and --key, or --insecure with an address.")
+    else:
+        known = read_kit(kit)
+        called = known.name_of(load_identity(key).public_key())
+        connection = joining.Connection(known.address, known.authority.resolve(), key.resolve())
+    books = odometer_of(data, odometer).path
+    site = Site(
+        name=called,
+        data=data,
+        limit=limit,
+        state=str(state or books.parent / _STATE),
+        odometer=str(books),
+        delta=delta,
+        unit=unit,
+        schema=None if schema_file is None else str(schema_file),
+        ignore=tuple(ignore or ()),
+        skip_broken=skip_broken,
+        allow_aggregator=allow_aggregator,
+        min_sites=min_sites,
+        threshold=threshold,
+        colluders=colluders,
+        confirmed=confirmed,
+        key=None if key is None else str(key),
+        kit=None if kit is None else str(kit),
+    )
+    if known is not None:
+        site.policy.check_federation(len(known.sites()))
+    columns = site.read().columns
+    log.info("%s: %d columns; all runs together may spend epsilon %g.", called, len(columns), limit)
+    if known is not None:
+        log.info("%s: %s.", called, site.policy.floor(len(known.sites())))
+    with ended_by_signals():
+        joining.join(connection, site.participant().handle)

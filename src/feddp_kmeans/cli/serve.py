@@ -1,0 +1,101 @@
+"""``feddp serve``: the server's half of a federation between machines."""
+
+import logging
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.show import show_run
+from feddp_kmeans.cli.terminal import show_log
+from feddp_kmeans.errors import InputError
+
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.settings import Settings
+    from feddp_kmeans.network.deployment.run_request import RunRequest
+
+log = logging.getLogger(__name__)
+
+
+@options.takes_settings()
+def serve(
+    settings: "Settings",
+    federation: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="Federation folder made by feddp keys.")] = None,
+    *,
+    folder: options.RunFolder,
+    server: options.Server = None,
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    min_sites: options.MinSites = None,
+    trust: options.TrustOption = "secure-sum",
+    threshold: options.Threshold = None,
+    colluders: options.Colluders = None,
+    confirmed: options.Confirmed = None,
+    round_timeout: options.RoundTimeout = 300.0,
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-sites.")] = 3600.0,
+    port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder states its own.")] = options.PORT,
+    insecure: Annotated[bool, typer.Option("--insecure", help=options.TRIAL)] = False,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Cluster the data of sites on other machines, which take part by feddp join.
+
+    Examples:
+      feddp serve federation/ --server public.csv -k 10 --epsilon 1 --out run/
+      feddp serve --insecure -k 10 --epsilon 1 --box 0,1 --min-sites 3 --out run/
+
+    """
+    from feddp_kmeans.network.deployment import serve as serving
+    from feddp_kmeans.network.deployment.children import ended_by_signals
+    from feddp_kmeans.network.deployment.kit import open_federation
+    from feddp_kmeans.network.deployment.superlink import Listening
+    from feddp_kmeans.report.result import check_folder
+
+    show_log(quiet=quiet, times=True)
+    check_folder(folder, force=force)
+    if insecure == (federation is not None):
+        raise InputError("feddp serve must be given either a federation folder or --insecure.")
+    opened = None if federation is None else open_federation(federation)
+    kit = None if opened is None else opened.kit
+    request = new_request(
+        settings,
+        folder,
+        server,
+        schema_file,
+        ignore,
+        min_sites=min_sites,
+        trust=trust,
+        threshold=threshold,
+        colluders=colluders,
+        confirmed=confirmed,
+        round_timeout=round_timeout,
+        wait=wait,
+        kit=None if kit is None else str(kit.folder.resolve()),
+    )
+    if insecure:
+        log.warning(options.TRIAL)
+    listening = Listening("127.0.0.1", port) if opened is None else serving.listening_of(opened)
+    with ended_by_signals():
+        serving.serve(request, listening, kit)
+    if not quiet:
+        show_run(folder)
+
+
+def new_request(
+    settings: "Settings", folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any
+) -> "RunRequest":
+    """Return a new run with these options, its paths as any process of this machine reads them."""
+    from feddp_kmeans.network.deployment.run_request import RunRequest
+
+    return RunRequest(
+        run=secrets.token_hex(16),
+        settings=settings,
+        out=str(folder.resolve()),
+        command=options.command_line(),
+        server=None if server is None else str(server.resolve()),
+        schema=None if schema is None else str(schema.resolve()),
+        ignore=tuple(ignore or ()),
+        **more,
+    )

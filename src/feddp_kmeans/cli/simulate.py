@@ -1,0 +1,70 @@
+"""``feddp simulate``: a federation on one machine, on Flower's simulation engine."""
+
+from typing import TYPE_CHECKING
+
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.serve import new_request
+from feddp_kmeans.cli.show import show_run
+from feddp_kmeans.cli.terminal import show_log
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.settings import Settings
+
+
+@options.takes_settings()
+def simulate(
+    settings: "Settings",
+    clients: options.Clients,
+    folder: options.RunFolder,
+    server: options.Server = None,
+    schema_file: options.SchemaFile = None,
+    ignore: options.Ignore = None,
+    skip_broken: options.SkipBroken = False,
+    trust: options.TrustOption = "secure-sum",
+    threshold: options.Threshold = None,
+    colluders: options.Colluders = None,
+    limit: options.LimitEpsilon = None,
+    limit_delta: options.LimitDelta = LIMIT_DELTA,
+    odometer: options.OdometerFile = None,
+    seed: options.Seed = None,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run a federation on Flower's simulation engine: one simulated node a client file, all on this machine.
+
+    Examples:
+      feddp simulate clients/ --server public.csv -k 10 --epsilon 1 --out run/
+
+    """
+    from feddp_kmeans.network.deployment import simulate as simulation
+    from feddp_kmeans.network.deployment.children import ended_by_signals
+    from feddp_kmeans.report.result import check_folder
+    from feddp_kmeans.tables.client_files import client_paths
+    from feddp_kmeans.tables.inputs import open_inputs
+
+    show_log(quiet=quiet, times=True)
+    options.limit_of(limit, limit_delta)
+    check_folder(folder, force=force)
+    paths = client_paths(clients)
+    inputs = open_inputs(clients, server, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken)
+    request = new_request(
+        settings,
+        folder,
+        server,
+        schema_file,
+        ignore,
+        min_sites=len(paths),
+        trust=trust,
+        threshold=threshold,
+        colluders=colluders,
+        seed=seed,
+        odometer=str(odometer_of(clients, odometer).path.resolve()),
+        limit=limit,
+        limit_delta=limit_delta,
+    )
+    with ended_by_signals():
+        simulation.simulate(request, paths, columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
+    if not quiet:
+        show_run(folder)

@@ -1,0 +1,70 @@
+"""What a command shows: results on stdout, and on stderr this package's log, as plain lines, and the bar of a run under way."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from feddp_kmeans.privacy.plan import Plan
+
+out = Console()
+err = Console(stderr=True)
+log = logging.getLogger(__name__)
+
+
+class _Lines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        err.print(self.format(record), highlight=False, markup=False, soft_wrap=True)
+
+
+_LINES = _Lines()
+
+
+@contextmanager
+def log_shown() -> Iterator[None]:
+    """Show the log of this package on stderr while the block runs."""
+    package = logging.getLogger("feddp_kmeans")
+    before = package.level
+    package.addHandler(_LINES)
+    package.setLevel(logging.INFO)
+    show_log()
+    try:
+        yield
+    finally:
+        package.removeHandler(_LINES)
+        package.setLevel(before)
+
+
+def show_log(*, quiet: bool = False, times: bool = False) -> None:
+    """Choose what is shown of the log: warnings only, or with the time of each line, for commands that run for hours."""
+    _LINES.setLevel(logging.WARNING if quiet else logging.INFO)
+    _LINES.setFormatter(logging.Formatter("%(asctime)s %(message)s" if times else None, "%Y-%m-%d %H:%M:%S"))
+
+
+def say(line: str) -> None:
+    """Print a line of plain text on stdout."""
+    out.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(plan: "Plan", *, quiet: bool = False, folder: Path | None = None) -> Iterator[Callable[[str], None]]:
+    """Show the releases as they are made, the folder they are kept in first: a bar on a terminal that vanishes, a line each elsewhere."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    total = sum(release.times for release in plan.releases)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
+        task = bar.add_task("starting", total=total)
+
+        def on_release(name: str) -> None:
+            if folder is not None and bar.tasks[task].completed == 0:
+                log.info("Releases and result go to %s", folder)
+            if not err.is_terminal:
+                log.info("release: %s", name)
+            bar.update(task, description=name, advance=1)
+
+        yield on_release

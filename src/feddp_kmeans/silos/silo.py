@@ -1,0 +1,45 @@
+"""A silo: where the points of some clients live and are added up. A federation on this machine and a site on a network ask it alike."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from feddp_kmeans._typing import BoolArray, IntArray
+from feddp_kmeans.statistics.query import Query
+
+
+class Silo(ABC):
+    """Points in one place that may see them all: arrays, one table, files, a Dask cluster or a GPU. It adds no noise."""
+
+    n_clients: int
+    dimension: int
+    """Number of coordinates of a point."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the coordinates; x0, x1, ... where they have none."""
+        return numbered_columns(self.dimension)
+
+    def for_run(self) -> "Silo":
+        """Return this silo for one run, which may keep what several queries need until it is dropped with the run."""
+        return self
+
+    @abstractmethod
+    def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
+        """Return the sum of a statistic over the cohort's clients, all where it is None, without noise: never for release.
+
+        Only statistics of clients have cohorts.
+        """
+
+    @abstractmethod
+    def as_one_client(self) -> "Silo":
+        """Return the same points as those of one client: what a site on a network is."""
+
+    @abstractmethod
+    def nonprivate_clients(self) -> Iterator[Any]:
+        """Yield each client's raw points: for comparisons that are not private, and for nothing else."""
+
+
+def numbered_columns(dimension: int) -> tuple[str, ...]:
+    """Return names for columns that have none."""
+    return tuple(f"x{i}" for i in range(dimension))

@@ -1,0 +1,143 @@
+"""The door to Flower's internals: the supported versions, that every name behind it exists, and what each patch does."""
+
+import ast
+import importlib
+import inspect
+import time
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import feddp_kmeans
+from feddp_kmeans import FedDPError
+from feddp_kmeans.network import flower
+from feddp_kmeans.network.deployment.child import HEALTH, Gate
+from feddp_kmeans.network.flower import compat
+from feddp_kmeans.network.flower.compat import Naps, knock
+
+PACKAGE = Path(feddp_kmeans.__file__).parent
+PROJECT = Path(__file__).parents[3] / "pyproject.toml"
+DOCUMENTED = {"flwr", "flwr.app", "flwr.clientapp", "flwr.serverapp", "flwr.simulation"}
+SECRET = "5" * 64
+
+
+def imports(path):
+    """Yield the module and the name of each import of a file, wherever it stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def is_private(module):
+    return module.split(".")[0] == "flwr" and module not in DOCUMENTED
+
+
+@pytest.mark.parametrize("installed", ["1.41.0", "1.42.7"])
+def test_a_version_of_the_range_is_taken(installed):
+    flower.check_version(installed)
+
+
+@pytest.mark.parametrize("installed", ["0.9", "1.40.9", "1.43.0", "2.0", "nonsense"])
+def test_another_version_is_refused_in_one_line(installed):
+    with pytest.raises(FedDPError) as refused:
+        flower.check_version(installed)
+    assert str(refused.value) == f"flwr must be at least 1.41 and below 1.43, got {installed}: pip install 'feddp-kmeans[flower]'."
+
+
+def test_the_extra_asks_for_the_same_versions_and_for_all_that_is_imported():
+    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    least, below = (".".join(map(str, bound)) for bound in (flower.LEAST, flower.BELOW))
+    assert f"flwr>={least},<{below}" in extras["flower"]
+    assert f"flwr[simulation]>={least},<{below}" in extras["simulation"]
+    used = {module.split(".")[0] for path in (PACKAGE / "network").rglob("*.py") for module, _ in imports(path) if module}
+    stated = {entry.partition(">")[0] for entry in extras["flower"]}
+    assert used & {"httpx", "uvicorn", "starlette", "grpc", "fastapi"} <= stated
+
+
+def test_every_name_behind_the_door_exists():
+    names = [(module, name) for module, name in imports(Path(compat.__file__)) if is_private(module)]
+    assert len(names) > 20
+    for module, name in names:
+        found = importlib.import_module(module)
+        assert hasattr(found, name) or importlib.import_module(f"{module}.{name}"), (module, name)
+
+
+def test_nothing_else_of_the_package_imports_what_flower_does_not_document():
+    files = [path for path in PACKAGE.rglob("*.py") if path != Path(compat.__file__)]
+    assert len(files) > 100
+    assert [(path.name, module) for path in files for module, _ in imports(path) if module and is_private(module)] == []
+
+
+def test_what_is_patched_is_there_to_be_patched():
+    from flwr.supercore.inflatable.inflatable_utils import pull_and_inflate_object_from_tree, pull_objects
+    from flwr.superlink.grid import HttpGrid, http_grid
+    from flwr.supernode import start_client_internal
+
+    for function in (pull_objects, pull_and_inflate_object_from_tree):
+        assert inspect.signature(function).parameters["initial_backoff"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert http_grid.pull_objects is pull_objects
+    assert start_client_internal.pull_objects is pull_objects
+    assert callable(HttpGrid._connect)
+    assert isinstance(HttpGrid._runtime_client, property)
+    assert "time.sleep(3)" in inspect.getsource(start_client_internal)
+
+
+def test_parts_of_messages_are_asked_for_again_soon(monkeypatch):
+    from flwr.supercore.inflatable import inflatable_utils
+
+    functions = inflatable_utils.pull_objects, inflatable_utils.pull_and_inflate_object_from_tree
+    for function in functions:
+        monkeypatch.setitem(function.__kwdefaults__, "initial_backoff", 1)
+    compat.retry_soon()
+    assert [inspect.signature(function).parameters["initial_backoff"].default for function in functions] == [0.05, 0.05]
+
+
+def test_a_client_sends_the_secret_and_takes_no_proxy_and_no_detour(monkeypatch):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://proxy.example.org:3128")
+    client = compat.RuntimeHttpClient.from_server_address("127.0.0.1:1", True, None, [])
+    http = client._client
+    assert http._mounts
+    knock(client, "abc")
+    assert http._transport_for_url(http.build_request("GET", "http://127.0.0.1:1/").url) is http._transport
+    assert http.build_request("POST", "http://127.0.0.1:1/").headers["authorization"] == "Bearer abc"
+    assert not http.follow_redirects
+    client.close()
+
+
+def test_whatever_a_process_serves_is_behind_the_gate_and_believes_no_proxy(monkeypatch):
+    import uvicorn
+
+    monkeypatch.setattr(uvicorn.Config, "__init__", uvicorn.Config.__init__)
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    compat.serve_behind(lambda app: Gate(app, SECRET, HEALTH))
+    config = uvicorn.Config(app=lambda *_: None, log_config=None, proxy_headers=True)
+    config.load()
+    assert isinstance(config.loaded_app, Gate)
+
+
+def test_naps_are_short_after_a_message_and_never_longer_than_asked(monkeypatch):
+    slept, clock = [], [100.0]
+    monkeypatch.setattr(compat.time, "sleep", slept.append)
+    monkeypatch.setattr(compat.time, "monotonic", lambda: clock[0])
+    naps = Naps()
+    for later in (0, 10, 1000):
+        clock[0] = 100.0 + later
+        naps.sleep(3)
+    naps.sleep(0.5)
+    naps.sleep(3)
+    assert slept == [0.25, 0.75, 3, 0.25, 0.25]
+    assert naps.time is time.time
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("", "500"), ('{"code": 7, "public_message": "no such thing"}', "500: no such thing")],
+)
+def test_what_a_superlink_says_of_its_refusal_is_shown(text, answer):
+    error = SimpleNamespace(response=SimpleNamespace(text=text, status_code=500))
+    assert compat._answer(error).startswith(answer)
