@@ -57,7 +57,7 @@ def run(last, folder, arguments):
             main()
         except SystemExit as ended:
             code = ended.code or 0
-    return code, [path for path in steps.opened if not path.endswith(".unfinished")]
+    return code, [path for path in steps.opened if not path.endswith((".unfinished", ".feddp.lock"))]
 
 
 def forked(last, folder, arguments, errors):

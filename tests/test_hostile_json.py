@@ -97,7 +97,7 @@ READERS = {
     "odometer": (Entry.of(PAPER.plan, "x", secure=True, run=new_run()).to_dict(), "o.jsonl", odometer_reader),
     "run state": (asdict(RunState({"run": "r1"}, "digest")), "r1.json", run_state_reader),
     "marks": ({"format": 1, "runs": {"r1": {"done": "a", "begun": "b"}}}, "marks.json", lambda path: Marks(path).of("r1")),
-    "kit": ({"protocol": 1, "host": "a.b", "port": 9443}, "federation.json", lambda path: read_kit(path.parent).sites()),
+    "kit": ({"protocol": 2, "host": "a.b", "port": 9443}, "federation.json", lambda path: read_kit(path.parent).sites()),
     "job": (asdict(RunRequest("r1", Settings(2, 1.0, box=(0.0, 1.0)), "out", "feddp")), "job.json", read_request),
     "site": (asdict(Site("a", "d", 1.0, "s", "o")), "site.json", lambda path: read_site(path).participant()),
 }

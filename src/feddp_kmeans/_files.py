@@ -1,20 +1,21 @@
 """Files that are either whole or absent, and folders that one process works in at a time."""
 
-import fcntl
 import glob
 import io
 import os
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock, has_fcntl
 
 from feddp_kmeans._typing import FloatArray
 
-_UNFINISHED = ".unfinished"
+_UNFINISHED, _LOCK = ".unfinished", ".feddp.lock"
+_LOOK = 0.01
+"""Seconds between two looks at a lock that somebody else holds."""
 
 
 def write_whole(path: Path, content: bytes, *, mode: int = 0o644, lasting: bool = True) -> None:
@@ -48,14 +49,14 @@ def _write_whole(path: Path, content: bytes, mode: int, *, lasting: bool) -> Non
 
 
 def _sync(folder: Path) -> None:
+    """Put a folder's list of files on disk. Windows opens no folder, and writes the list itself when a file is replaced."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-_held = threading.local()
 
 
 @contextmanager
@@ -65,28 +66,21 @@ def locked(folder: Path, *, needed: bool = True) -> Iterator[bool]:
     What is read, changed and written back inside the block is not lost to anybody else's doing the same. May be nested. Yields whether
     the folder is locked: some disks on a network know no locks, which is an error where one is needed.
     """
-    held: set[tuple[int, int]] = _held.__dict__.setdefault("folders", set())
-    handle = os.open(folder, os.O_RDONLY)
+    folder.stat()  # filelock would make a folder that is not there
+    lock = FileLock(folder / _LOCK, is_singleton=True, fallback_to_soft=False, poll_interval=_LOOK)
     try:
-        found = os.fstat(handle)
-        place = found.st_dev, found.st_ino
-        if place in held:
-            yield True
-            return
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError:
-            if needed:
-                raise
-            yield False
-            return
-        held.add(place)
-        try:
-            yield True
-        finally:
-            held.discard(place)
+        lock.acquire()
+    except OSError:
+        if needed:
+            raise
+        yield False
+        return
+    try:
+        yield True
     finally:
-        os.close(handle)
+        if has_fcntl and lock.lock_counter == 1:  # elsewhere filelock does it; whoever has opened the file that is gone tries again
+            (folder / _LOCK).unlink(missing_ok=True)
+        lock.release()
 
 
 def npy_bytes(array: FloatArray) -> bytes:

@@ -1,10 +1,18 @@
 """JSON that somebody else may have written, taken strictly: what it states is clear, or it is refused in one line."""
 
 import json
+import math
+from enum import StrEnum
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from feddp_kmeans.errors import FedDPError
+
+RESULT_FORMAT = 1
+"""Of result.json, which several rooms read."""
+
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
+_LARGEST = 1 << 1023
 
 
 def parse_json(content: bytes | str) -> Any:
@@ -55,8 +63,39 @@ def _fits(value: Any, kind: Any) -> bool:
     return all(_fits(item, inner[0]) for item in value)
 
 
-def check_format(given: Any, known: int, what: str) -> None:
-    """Refuse a file of a newer format than the one known here. What states no format was written by 0.1, and is of format 1."""
-    stated = given.get("format", 1)
+def field_of(given: Any, name: str, kind: type, what: str) -> Any:
+    """Return a field of plain data that must be of this type, or name a member of this enum.
+
+    A number may be the word "inf", since JSON has no other for it.
+    """
+    if not isinstance(given, dict):
+        raise FedDPError(f"{what} must be an object with named fields, got a {type(given).__name__}.")
+    value = given.get(name)
+    if type(value) is kind:
+        return value
+    if issubclass(kind, StrEnum):
+        try:
+            return kind(str(value))
+        except ValueError:
+            raise FedDPError(f"{name} of {what} must be one of {[*map(str, kind)]}, got {value!r:.80}.") from None
+    if kind is float and value == "inf":
+        return math.inf
+    if not _fits(value, kind):
+        raise FedDPError(f"{name} of {what} must be {_WORDS[kind]}, got {value!r:.80}.")
+    if kind is float and isinstance(value, int):
+        if abs(value) > _LARGEST:
+            raise FedDPError(f"{name} of {what} must be a number that a computer can hold, got one of {len(str(value))} digits.")
+        return float(value)
+    return value
+
+
+def check_format(given: Any, known: int, what: str, name: str = "format") -> None:
+    """Refuse a file of a newer format than ours: the one rule for every file that this package writes and reads again.
+
+    A file states its format, a whole number that grows whenever an older reader would misread it. Our own format and every older one are
+    read; a reader that cannot go on safely from an older one says so. A newer one is refused in one line that names the file, its format
+    and ours. What states no format was written by 0.1, and is of format 1.
+    """
+    stated = given.get(name, 1)
     if type(stated) is not int or not 1 <= stated <= known:
-        raise FedDPError(f"format of {what} must be from 1 to {known}, got {stated!r:.80}: it was written by a newer feddp, or is none.")
+        raise FedDPError(f"{name} of {what} must be from 1 to {known}, got {stated!r:.80}: it was written by a newer feddp, or is damaged.")

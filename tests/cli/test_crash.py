@@ -72,7 +72,7 @@ class Witness:
     def look(self):
         runs = Odometer(self.folder / "spent" / "budget.jsonl").entries()
         for path in self.folder.rglob("*"):
-            if path.is_file() and not path.name.endswith(".unfinished"):
+            if path.is_file() and not path.name.endswith((".unfinished", ".feddp.lock")):
                 self._read(path)
         if self.seen or (self.folder / "run" / "result.json").exists():
             assert runs, "something was released that is not on the odometer"
@@ -98,7 +98,7 @@ def check_finished(folder):
     assert result["ledger"] == result["plan"]["releases"]
     total = total_for(PrivacyUnit.POINT, booked, 1e-6)
     assert total.epsilon >= 0.99 * len(booked) ** 0.5
-    assert not list(folder.rglob("*.unfinished"))
+    assert not [*folder.rglob("*.unfinished"), *folder.rglob(".feddp.lock")]
     return booked
 
 
@@ -110,11 +110,11 @@ def again(folder):
 def test_a_fit_that_is_killed_before_any_step_goes_on_and_pays_once(folder, killer):
     witness, step, kills = Witness(folder), 1, 0
     while not (folder / "run" / "result.json").exists():
-        # Killed after ever more steps, in ever other places; a release needs about twenty of them.
+        # Killed after ever more steps, in ever other places; a release needs about thirty of them.
         if killer(folder, again(folder), step) == -signal.SIGKILL:
             kills += 1
         witness.look()
-        step = 1 + (step + 4) % 43
+        step = 1 + (step + 4) % 71
         assert kills < 200
     assert kills >= 10
     assert killer(folder, again(folder)) == 0
@@ -131,7 +131,7 @@ def test_a_fit_that_is_killed_before_one_step_goes_on_and_no_copy_of_before_does
         witness = Witness(folder)
         witness.look()
         if (folder / "run").exists():
-            shutil.copytree(folder / "run", folder / "run before", ignore=shutil.ignore_patterns("*.unfinished"))
+            shutil.copytree(folder / "run", folder / "run before", ignore=shutil.ignore_patterns("*.unfinished", ".feddp.lock"))
         assert killer(folder, again(folder) if killed else (*FIT[:-2], "--resume", "run")) == 0, killer.told
         witness.look()
         assert len(check_finished(folder)) == 1
@@ -155,7 +155,7 @@ def test_a_look_that_is_killed_before_any_step_goes_on_and_pays_once(folder, kil
         if killer(folder, LOOK, step) == -signal.SIGKILL:
             kills += 1
         witness.look()
-        step = 1 + step % 43
+        step = 1 + step % 71
         assert kills < 200
     assert kills >= 10
     while (status := killer(folder, RESUME, step)) == -signal.SIGKILL:

@@ -523,8 +523,8 @@ MUTANTS = [
         ("sampling under secure-sum", "if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:", "if False:"),
         (
             "a digest without the releases",
-            '"releases": [asdict(release) for release in plan.releases],',
-            '"releases": [asdict(release) | {"noise_multiplier": round(release.noise_multiplier, 3)} for release in plan.releases],',
+            '[r.to_dict() | {"integer_sensitivity": r.integer_sensitivity} for r in plan.releases]',
+            '[{"release": r.name, "integer_sensitivity": r.integer_sensitivity} for r in plan.releases]',
         ),
     ),
     *_in(
@@ -748,8 +748,8 @@ MUTANTS = [
         ("a simulation is private", "return self.secure and math.isfinite", "return math.isfinite"),
         (
             "repetitions are not read back",
-            'return Release(str(row["release"]), mechanism, sensitivity, 1.0, multiplier, values, times)',
-            'return Release(str(row["release"]), mechanism, sensitivity, 1.0, multiplier, values)',
+            "return cls(name, mechanism, sensitivity, steps, multiplier, values, times)",
+            "return cls(name, mechanism, sensitivity, steps, multiplier, values)",
         ),
     ),
     *_in(
@@ -1190,19 +1190,19 @@ MUTANTS = [
             "if not (before or total.within(limit)):\n            total = total_for(entry.unit, [entry], limit.delta)",
             "if not total.within(limit):\n            total = total_for(entry.unit, [*before, entry], limit.delta)",
         ),
-        ("a run that goes on is not looked up", "if self._booked(run) is None or mark is None or state", "if mark is None or state"),
-        ("any run that is booked", "if entry.run == run), None) if run else None", "if entry.run), None) if run else None"),
-        ("marks are not looked at", "or mark is None or state not in {mark.done, mark.begun}:", "or mark is None:"),
+        ("a run that goes on is not looked up", "        if self._booked(run) is None:\n", "        if False:\n"),
+        ("any run that is booked", "in lines if sought in line)", "in lines if line)\n        return next(named, None)"),
+        ("marks are not looked at", "if mark is None or state not in {mark.done, mark.begun}:", "if mark is None:"),
         ("an emptied folder goes on", "state not in {mark.done, mark.begun}:", 'state not in {"", mark.done, mark.begun}:'),
         ("two states go on", "if mark != Mark(state, state):", "if False:"),
-        ("two copies get through", "if self._marks.of(run) != Mark(before, after):", "if False:"),
+        ("two copies get through", "if marks.of(run) != Mark(before, after):", "if False:"),
         (
             "a step that is never done",
-            "                raise _not_latest(run)\n            self._marks.set(run, Mark(after, after))",
+            "                raise _not_latest(run)\n            marks.set(run, Mark(after, after))",
             "                raise _not_latest(run)",
         ),
-        ("a run begins beyond its limit", "self.check_limit(entry, limit)\n                self._marks", "self._marks"),
-        ("a run is booked twice", "if self._booked(entry.run) is not None:", "if False:"),
+        ("a run begins beyond its limit", "self.check_limit(entry, limit)\n                marks", "marks"),
+        ("a run is booked twice", "if entry.run and any(entry.run == other.run for other in before):", "if False:"),
     ),
     *_in(
         "recorded.py",

@@ -185,8 +185,11 @@ def test_rows_do_not_get_arguments_of_their_own():
 def test_a_server_cannot_keep_a_client_busy_with_a_plan(tmp_path):
     talk = Talk(tmp_path, epsilon=math.inf)
     row = talk.terms.to_dict()["releases"][0]
-    many = [row | {"name": f"r{i}", "noise_multiplier": 0.01 + 0.001 * i, "times": 10_000, "mechanism": "laplace"} for i in range(100)]
-    reply = talk.agree(releases=many, epsilon="1e9")
+    many = [
+        row | {"release": f"r{i}", "noise_multiplier": 0.01 + 0.001 * i, "times": 10_000, "mechanism": "laplace", "l1_sensitivity": 1.0}
+        for i in range(100)
+    ]
+    reply = talk.agree(releases=many, epsilon=1e9)
     assert reply.kind == "refused"
     assert "too little noise to add up" in reply.fields["reason"]
     assert talk.agree().kind == "agreed"

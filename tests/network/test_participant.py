@@ -220,7 +220,7 @@ def test_a_message_that_is_repeated_is_refused_also_after_a_restart(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"feddp1\n", b"GET / HTTP/1.1", pack("shutdown"), pack("agree"), pack("agree", terms={}), pack("sum")]
+    "content", [b"", b"feddp1\n", b"feddp2\n", b"GET / HTTP/1.1", pack("shutdown"), pack("agree"), pack("agree", terms={}), pack("sum")]
 )
 def test_a_request_that_is_none_is_refused(tmp_path, content):
     talk = Talk(tmp_path)

@@ -48,6 +48,14 @@ def test_mu_and_epsilon_are_inverse(epsilon, delta):
     assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-6)
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0, 100.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+def test_the_closed_form_is_dp_accounting_s_and_its_noise_is_on_the_private_side(epsilon, delta):
+    mu, theirs = gaussian_mu(epsilon, delta), 1 / dp_accounting.get_sigma_gaussian(epsilon, delta)
+    assert theirs * (1 - 1.1e-9) < mu < theirs * (1 - 0.9e-9)
+    assert gaussian_epsilon(mu, delta) == pytest.approx(dp_accounting.get_epsilon_gaussian(1 / mu, delta), rel=1e-10)
+
+
 @pytest.mark.parametrize("multiplier", [0.5, 2.0, 20.0])
 def test_gaussians_compose_exactly(multiplier):
     releases = [made(Mechanism.GAUSSIAN, multiplier), made(Mechanism.GAUSSIAN, 2 * multiplier, 3)]

@@ -182,8 +182,8 @@ def test_the_samplers_errors_add_up_too():
 class Slow(Odometer):
     """Leaves others time between its look at the total and its writing."""
 
-    def _check_limit(self, *given):
-        super()._check_limit(*given)
+    def check_limit(self, *given):
+        super().check_limit(*given)
         time.sleep(0.3)
 
 
@@ -236,3 +236,18 @@ def test_an_odometer_under_two_names_books_nothing(tmp_path):
     other.path.unlink()
     odometer.book(entry())
     assert len(odometer.entries()) == 2
+
+
+def test_a_step_reads_the_lines_of_its_own_run_only(tmp_path, monkeypatch):
+    odometer, runs = Odometer(tmp_path / "odometer.jsonl"), [entry() for _ in range(5)]
+    for made in runs:
+        odometer.begin(made, "")
+    read = []
+    monkeypatch.setattr(Entry, "from_dict", lambda given, made=Entry.from_dict: read.append(given["run"]) or made(given))
+    with odometer.step(runs[3].run, "", "one"):
+        pass
+    odometer.check(runs[3].run, "one")
+    assert set(read) == {runs[3].run}
+    odometer.path.write_text(odometer.path.read_text().replace(runs[3].run, "somebodyelse"))
+    with pytest.raises(BudgetError, match="must go on from its latest state"), odometer.step(runs[3].run, "one", "two"):
+        raise AssertionError("a run that is no longer booked took a step")

@@ -214,7 +214,7 @@ def changed(path, value):
         ([], r"schema must be an object, got \[\]"),
         ({}, "schema must have the keys"),
         (changed(["more"], 1), "schema must have no other keys"),
-        (changed(["version"], 2), "schema must be 'feddp-schema' of version 1, got 'feddp-schema' of version 2"),
+        (changed(["version"], 2), "version of schema must be from 1 to 1, got 2: it was written by a newer feddp"),
         (changed(["columns"], []), "columns of a schema must be at least one"),
         (changed(["columns"], 3), "columns of a schema must be a list"),
         (changed(["columns", 0], "age"), "column of a schema must be an object"),

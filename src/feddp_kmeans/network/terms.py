@@ -3,22 +3,21 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.accounting import accounting_work
 from feddp_kmeans.privacy.booking import Books
-from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
-from feddp_kmeans.privacy.plan import Composition, Plan
+from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _MOST_RELEASES, _MOST_TIMES, _MOST_VALUES = 100, 10_000, 1 << 28
 _LONGEST_NAME = 200
-_LEAST_MULTIPLIER, _MOST_MULTIPLIER = 0.01, 1e15
+_LEAST_MULTIPLIER = 0.01
 """Noise beneath which no accountant needs to be asked: the release is as good as open."""
 _MOST_WORK = 1000.0
 """Privacy losses up to which an accountant takes seconds, less for samples: a server must not keep a client busy with a plan."""
@@ -107,12 +106,12 @@ class Terms:
         plan = self.plan
         return {
             "run": self.run,
-            "unit": plan.unit.value,
-            "epsilon": repr(plan.epsilon),
-            "delta": repr(plan.delta),
+            "privacy_unit": plan.unit.value,
+            "epsilon": plan.epsilon if math.isfinite(plan.epsilon) else "inf",
+            "delta": plan.delta,
             "composition": plan.composition.value,
-            "sampling_rate": repr(plan.sampling_rate),
-            "releases": [asdict(release) for release in plan.releases],
+            "sampling_rate": plan.sampling_rate,
+            "releases": [r.to_dict() | {"integer_sensitivity": r.integer_sensitivity} for r in plan.releases],
             "trust": self.trust.value,
             "secure": self.secure,
             "threshold": self.threshold,
@@ -219,27 +218,19 @@ class Policy:
         Books(odometer, limit, f"run {terms.run}").book(terms.plan, terms.run, secure=terms.secure, state="")
 
 
-def _plan(given: Mapping[str, Any]) -> Plan:
-    releases = tuple(_release(row) for row in given["releases"])
-    _checked(len(releases), 0 < len(releases) <= _MOST_RELEASES and len({r.name for r in releases}) == len(releases))
-    epsilon, delta, rate = (float(given[name]) for name in ("epsilon", "delta", "sampling_rate"))
-    _checked((epsilon, delta, rate), epsilon > 0 and 0 < delta < 1 and 0 < rate <= 1)
-    noisy = [release for release in releases if release.noise_multiplier]
-    _checked("too little noise to add up", accounting_work(noisy, sampled=rate < 1) <= _MOST_WORK * math.sqrt(rate))
-    return Plan(PrivacyUnit.parse(given["unit"]), epsilon, delta, releases, Composition(given["composition"]), rate)
-
-
-def _release(row: Mapping[str, Any]) -> Release:
-    multiplier = float(row["noise_multiplier"])
-    return Release(
-        name=_checked(row["name"], isinstance(row["name"], str) and 0 < len(row["name"]) <= _LONGEST_NAME and row["name"].isprintable()),
-        mechanism=Mechanism(row["mechanism"]),
-        sensitivity=float(row["sensitivity"]),
-        integer_sensitivity=float(row["integer_sensitivity"]),
-        noise_multiplier=_checked(multiplier, multiplier == 0 or _LEAST_MULTIPLIER <= multiplier <= _MOST_MULTIPLIER),
-        values=_checked(row["values"], type(row["values"]) is int and 1 <= row["values"] <= _MOST_VALUES),
-        times=_checked(row["times"], type(row["times"]) is int and 1 <= row["times"] <= _MOST_TIMES),
-    )
+def _plan(given: Any) -> Plan:
+    """Return the plan of the terms; refuse one that only wastes a client's time and memory."""
+    plan = Plan.from_dict(given)
+    _checked("releases without integer_sensitivity", all("integer_sensitivity" in row for row in given["releases"]))
+    _checked(len(plan.releases), 0 < len(plan.releases) <= _MOST_RELEASES and len({r.name for r in plan.releases}) == len(plan.releases))
+    for release in plan.releases:
+        _checked(release.name, 0 < len(release.name) <= _LONGEST_NAME and release.name.isprintable())
+        _checked(release.noise_multiplier, release.noise_multiplier == 0 or release.noise_multiplier >= _LEAST_MULTIPLIER)
+        _checked((release.values, release.times), release.values <= _MOST_VALUES and release.times <= _MOST_TIMES)
+    noisy = [release for release in plan.releases if release.noise_multiplier]
+    work = accounting_work(noisy, sampled=plan.sampling_rate < 1)
+    _checked("too little noise to add up", work <= _MOST_WORK * math.sqrt(plan.sampling_rate))
+    return plan
 
 
 def _checked(value: Any, holds: bool) -> Any:

@@ -5,6 +5,7 @@ a message depends on the shapes of its arrays and never on their numbers.
 """
 
 import json
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ import numpy as np
 from feddp_kmeans._typing import Array
 from feddp_kmeans.errors import FedDPError
 
-PROTOCOL = 1
-"""Version of the messages; both sides must speak the same."""
+PROTOCOL = 2
+"""Format of the messages; both sides must speak the same."""
 
 _MAGIC = b"feddp%d\n" % PROTOCOL
+_ANY_MAGIC = re.compile(rb"feddp([0-9]{1,9})\n")
 _LENGTH = struct.Struct("<Q")
 _DTYPES = {"<f8", "<i8", "<u8"}
 _BYTES = "bytes"
@@ -64,6 +66,9 @@ def pack(kind: str, **fields: Any) -> bytes:
 
 def unpack(data: bytes) -> Envelope:
     """Return the message that these bytes hold; anything else is refused."""
+    other = _ANY_MAGIC.match(data)
+    if other and int(other[1]) != PROTOCOL:
+        raise FedDPError(f"a message must be one of protocol {PROTOCOL}, got {int(other[1])}: server and site need the same feddp.")
     try:
         return _unpack(data)
     except (ValueError, TypeError, KeyError, struct.error, RecursionError, OverflowError, AttributeError) as error:

@@ -2,6 +2,11 @@
 
 All Gaussian: the closed form of Gaussian differential privacy, exact. Anything else: dp-accounting's privacy loss
 distributions, which bound from above. Knows nothing of k-means.
+
+The closed form is written out here although ``dp_accounting.gaussian_mechanism`` has it too. A test compares the two: they agree to a
+relative 1e-10, but for the 1e-9 by which ours stays on the private side of a budget, and theirs ends on either side. Theirs would change
+the last digits of every plan, states no delta, warns of a division by zero where mu is 1e-5, and takes a second to import, for which
+every site would wait before its first answer.
 """
 
 import math

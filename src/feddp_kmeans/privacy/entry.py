@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from feddp_kmeans._json import check_format
+from feddp_kmeans._json import check_format, field_of
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 FORMAT = 2
 """Of a line. Older lines are read and counted in full (those of format 1 have no run id); newer ones are refused."""
 
-_LEAST_MULTIPLIER, _MOST_MULTIPLIER = 0.01, 1e15
-"""Noise multipliers between which runs are added up. Beneath, a release is as good as open, and no accountant needs to be asked."""
+_LEAST_MULTIPLIER = 0.01
+"""Noise multiplier beneath which a release is as good as open, and no accountant needs to be asked."""
 
-_MOST_TIMES, _MOST_VALUES = 1_000_000, 1 << 53
 _LONGEST_RUN = 64
 
 
@@ -76,41 +75,11 @@ class Entry:
     @classmethod
     def from_dict(cls, given: Any) -> "Entry":
         """Return the entry that this plain data states; refuse anything else."""
-        try:
-            check_format(given, FORMAT, "a line of the odometer")
-            releases = tuple(_release(row) for row in given["releases"])
-            return cls(
-                str(given["when"]),
-                str(given["what"]),
-                PrivacyUnit.parse(given["privacy_unit"]),
-                float(given["epsilon"]),
-                float(given["delta"]),
-                _rate(given["sampling_rate"]),
-                given["secure"] is True,
-                releases,
-                _run(given.get("run", "")),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise FedDPError(f"a line of the odometer must state a run, got {type(error).__name__}: {error}.") from None
-
-
-def _release(row: dict[str, Any]) -> Release:
-    mechanism = Mechanism(row["mechanism"])
-    sensitivity = float(row["l2_sensitivity" if mechanism is Mechanism.GAUSSIAN else "l1_sensitivity"])
-    multiplier, times, values = float(row["noise_multiplier"]), int(row["times"]), int(row["values"])
-    if not (1 <= times <= _MOST_TIMES and 1 <= values <= _MOST_VALUES and multiplier <= _MOST_MULTIPLIER):
-        raise ValueError(f"times, values and noise must be those of a release, got {times:.6g}, {values:.6g} and {multiplier:g}")
-    return Release(str(row["release"]), mechanism, sensitivity, 1.0, multiplier, values, times)
-
-
-def _rate(given: Any) -> float:
-    rate = float(given)
-    if not 0 < rate <= 1:
-        raise ValueError(f"sampling_rate must be above 0 and at most 1, got {rate}")
-    return rate
-
-
-def _run(given: Any) -> str:
-    if not (isinstance(given, str) and len(given) <= _LONGEST_RUN and (given.isalnum() or not given)):
-        raise ValueError(f"run must be an id of letters and digits, got {given!r:.80}")
-    return given
+        what = "a line of the odometer"
+        when, name = (field_of(given, field, str, what) for field in ("when", "what"))
+        secure = field_of(given, "secure", bool, what)
+        check_format(given, FORMAT, what)
+        plan, run = Plan.from_dict(given), given.get("run", "")
+        if not (isinstance(run, str) and len(run) <= _LONGEST_RUN and (run.isalnum() or not run)):
+            raise FedDPError(f"run of {what} must be an id of letters and digits, got {run!r:.80}.")
+        return cls(when, name, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases, run)

@@ -1,6 +1,6 @@
 """What was released, booked before it is released, and the report that a person reads."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from feddp_kmeans.errors import BudgetError
@@ -61,18 +61,7 @@ class PrivacyReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""
-        return {
-            "unit": self.unit.value,
-            "relation": self.relation,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "epsilon_spent": self.epsilon_spent,
-            "secure": self.secure,
-            "trust": self.trust,
-            "ledger": [dict(row) for row in self.ledger],
-            "not_made": dict(self.not_made),
-            "caveat": self.caveat,
-        }
+        return asdict(self) | {"unit": self.unit.value, "ledger": [dict(row) for row in self.ledger]}
 
     def sentence(self) -> str:
         """Return the guarantee in one sentence."""

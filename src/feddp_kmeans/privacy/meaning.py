@@ -51,7 +51,7 @@ def ledger_accuracy(rows: Sequence[Mapping[str, Any]]) -> float | None:
     et al. 2019). The largest advantage against mu-Gaussian DP is its delta at epsilon 0, ``2 Phi(mu / 2) - 1``. The samplers' distance
     from their ideal law, at most a factor ``e^s``, adds at most ``e^s - 1``. Leaving clients out at random only lowers it.
     """
-    releases = [_release(row) for row in rows]
+    releases = [Release.from_dict(row) for row in rows]
     if not releases or any(r.mechanism is not Mechanism.GAUSSIAN or r.noise_multiplier == 0 for r in releases):
         return None
     mu = math.sqrt(sum(r.times / r.noise_multiplier**2 for r in releases))
@@ -80,7 +80,7 @@ class BudgetShares:
 
 def budget_shares(rows: Sequence[Mapping[str, Any]], delta: float, sampling_rate: float = 1.0) -> BudgetShares:
     """Return the share of the budget of each row; all zero where nothing was released or a release had no noise."""
-    releases = [_release(row) for row in rows]
+    releases = [Release.from_dict(row) for row in rows]
     if not releases or any(r.noise_multiplier == 0 for r in releases):
         return BudgetShares(ShareKind.NONE, (0.0,) * len(releases))
     if all(r.mechanism is Mechanism.GAUSSIAN for r in releases):
@@ -93,10 +93,3 @@ def budget_shares(rows: Sequence[Mapping[str, Any]], delta: float, sampling_rate
     if total <= 0:
         return BudgetShares(ShareKind.NONE, (0.0,) * len(releases))
     return BudgetShares(kind, tuple(cost / total for cost in costs))
-
-
-def _release(row: Mapping[str, Any]) -> Release:
-    """Return the release that a row of a ledger states; its integer grid is not in the row and costs nothing."""
-    sensitivity = float(row.get("l2_sensitivity", row.get("l1_sensitivity", 1.0)))
-    multiplier, values, times = float(row["noise_multiplier"]), int(row.get("values", 1)), int(row["times"])
-    return Release(str(row["release"]), Mechanism(row["mechanism"]), sensitivity, sensitivity, multiplier, values, times)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from feddp_kmeans._json import field_of
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.noise import SAMPLER_LOG_ERROR, RandomStream, discrete_gaussian, rounded_laplace
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 _FINEST_SCALE = 2.0**27
 """Noise scale, in integer steps, from which a discrete Gaussian is a rounded one to within 2**-51 a draw."""
 
+_MOST_TIMES, _MOST_VALUES, _MOST_MULTIPLIER = 1_000_000, 1 << 53, 1e15
+"""The largest numbers of a release that was read; beyond them no accountant could add it up."""
+
 _FINEST_SHARE = 2.0**10
 """Least noise scale of one share, in integer steps: from 4 on the sum of shares is as good as one draw."""
 
@@ -26,6 +30,11 @@ class Mechanism(StrEnum):
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
+
+    @property
+    def norm(self) -> str:
+        """Return the name of the sensitivity that this noise is scaled by: in L1 norm for Laplace, in L2 norm for Gaussian."""
+        return "l1_sensitivity" if self is Mechanism.LAPLACE else "l2_sensitivity"
 
 
 @dataclass(frozen=True)
@@ -154,13 +163,30 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger row: the contract's fields, as plain data."""
-        norm = "l2_sensitivity" if self.mechanism is Mechanism.GAUSSIAN else "l1_sensitivity"
         return {
             "release": self.name,
             "mechanism": self.mechanism.value,
-            norm: self.sensitivity,
+            self.mechanism.norm: self.sensitivity,
             "scale": self.scale,
             "noise_multiplier": self.noise_multiplier,
             "values": self.values,
             "times": self.times,
         }
+
+    @classmethod
+    def from_dict(cls, row: Any) -> "Release":
+        """Return the release that a ledger row states, on an odometer, in a result or from the network; refuse anything else.
+
+        Rows that a client is to answer state their ``integer_sensitivity`` too. Without it a release can be added up, and not be made.
+        """
+        name = field_of(row, "release", str, "a release")
+        what = f"release {name!r:.80}"
+        mechanism = field_of(row, "mechanism", Mechanism, what)
+        sensitivity, multiplier = (field_of(row, key, float, what) for key in (mechanism.norm, "noise_multiplier"))
+        steps = field_of(row, "integer_sensitivity", float, what) if "integer_sensitivity" in row else 1.0
+        values, times = (field_of(row, key, int, what) for key in ("values", "times"))
+        if not (1 <= values <= _MOST_VALUES and 1 <= times <= _MOST_TIMES and multiplier <= _MOST_MULTIPLIER):
+            raise FedDPError(
+                f"values, times and noise_multiplier of {what} must be within bounds, got {values}, {times} and {multiplier:g}."
+            )
+        return cls(name, mechanism, sensitivity, steps, multiplier, values, times)

@@ -27,16 +27,7 @@ class Odometer:
 
     def entries(self) -> list[Entry]:
         """Return all runs booked so far; a damaged line is an error, since skipping it would count too little."""
-        if not self.path.exists():
-            return []
-        entries = []
-        for number, line in enumerate(self._content().split(b"\n"), 1):
-            if line.strip():
-                try:
-                    entries.append(Entry.from_dict(parse_json(line)))
-                except ValueError as error:
-                    raise FedDPError(f"line {number} of {self.path.name} must be a run of the odometer: {error}") from None
-        return entries
+        return [self._entry(number, line) for number, line in enumerate(self._content().split(b"\n"), 1) if line.strip()]
 
     def book(self, entry: Entry, *, limit: Limit | None = None) -> None:
         """Write a run down, on disk before this returns. Refuse one that would take the total beyond ``limit``.
@@ -44,7 +35,8 @@ class Odometer:
         Whoever books at the same time waits, so that no run is lost and two cannot both take the last of a budget.
         """
         with self._alone():
-            self._book(entry, limit)
+            self.check_limit(entry, limit)
+            self._append(entry)
 
     def begin(self, entry: Entry, state: str, *, limit: Limit | None = None) -> None:
         """Book a run that can be stopped and go on, or let the one that is booked go on from this state: it must be the latest.
@@ -53,25 +45,26 @@ class Odometer:
         is refused, and so is one with another plan.
         """
         with self._alone():
-            booked, mark = self._booked(entry.run), self._marks.of(entry.run)
+            booked, marks = self._booked(entry.run), self._marks()
+            mark = marks.of(entry.run)
             if booked is None and not state and mark in {None, Mark()}:
                 self.check_limit(entry, limit)
-                self._marks.set(entry.run, Mark())
-                self._book(entry, None)
+                marks.set(entry.run, Mark())
+                self._append(entry)
             elif booked is None or not booked.same_plan(entry):
                 raise BudgetError(
                     f"a run that goes on must be booked, with this very plan, on the odometer of its data, {self.path.name}; it is not. "
                     "Start a new run: it is booked in full."
                 )
             else:
-                self._check_state(entry.run, state)
+                _check_state(entry.run, state, mark)
                 if mark != Mark(state, state):  # killed in a step: it is settled which of the two states goes on
-                    self._marks.set(entry.run, Mark(state, state))
+                    marks.set(entry.run, Mark(state, state))
 
     def check(self, run: str, state: str) -> None:
         """Refuse a run that is not booked here, or whose latest state is another."""
         with self._alone():
-            self._check_state(run, state)
+            self._check_booked(run, state)
 
     @contextmanager
     def step(self, run: str, before: str, after: str) -> Iterator[None]:
@@ -80,13 +73,13 @@ class Odometer:
         Killed anywhere, the run goes on from the one state or the other. Of two copies of a run one gets through, the other is refused.
         """
         with self._alone():
-            self._check_state(run, before)
-            self._marks.set(run, Mark(before, after))
+            self._check_booked(run, before).set(run, Mark(before, after))
         yield
         with self._alone():
-            if self._marks.of(run) != Mark(before, after):
+            marks = self._marks()
+            if marks.of(run) != Mark(before, after):
                 raise _not_latest(run)
-            self._marks.set(run, Mark(after, after))
+            marks.set(run, Mark(after, after))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -99,39 +92,49 @@ class Odometer:
         except OSError as error:
             raise FedDPError(f"the odometer must be writable before anything is released, got {error}; --odometer names another.") from None
 
-    @property
     def _marks(self) -> Marks:
         path = self.path.resolve()
         return Marks(path.with_name(f".{path.stem.removeprefix('.')}.marks.json"))
 
     def _booked(self, run: str) -> Entry | None:
-        return next((entry for entry in self.entries() if entry.run == run), None) if run else None
+        """Return the entry of a run. Only lines that name it are parsed: a step must not take longer for every run there was."""
+        sought = json.dumps(run).encode()
+        lines = enumerate(self._content().split(b"\n"), 1) if run else ()
+        named = (self._entry(number, line) for number, line in lines if sought in line)
+        return next((entry for entry in named if entry.run == run), None)
 
-    def _check_state(self, run: str, state: str) -> None:
-        mark = self._marks.of(run)
-        if self._booked(run) is None or mark is None or state not in {mark.done, mark.begun}:
+    def _entry(self, number: int, line: bytes) -> Entry:
+        try:
+            return Entry.from_dict(parse_json(line))
+        except ValueError as error:
+            raise FedDPError(f"line {number} of {self.path.name} must be a run of the odometer: {error}") from None
+
+    def _check_booked(self, run: str, state: str) -> Marks:
+        marks = self._marks()
+        if self._booked(run) is None:
             raise _not_latest(run)
+        _check_state(run, state, marks.of(run))
+        return marks
 
-    def _book(self, entry: Entry, limit: Limit | None) -> None:
-        if self._booked(entry.run) is not None:
-            raise BudgetError(f"a run must be booked once, got run {entry.run!r:.80} again.")
-        self.check_limit(entry, limit)
+    def _append(self, entry: Entry) -> None:
         if self.path.exists() and self.path.stat().st_nlink > 1:
             raise FedDPError(
                 f"{self.path.name} must be a file of one name; under its other names, which are hard links, runs would be missed."
             )
-        before = self._content() if self.path.exists() else b""
+        before = self._content()
         between = b"" if before.endswith(b"\n") or not before else b"\n"
         write_whole(self.path.resolve(), before + between + json.dumps(entry.to_dict()).encode() + b"\n", mode=self._mode())
 
     def check_limit(self, entry: Entry, limit: Limit | None) -> None:
-        """Refuse a run beyond the limit, which is a filter: budgets may be chosen after earlier results were seen.
+        """Refuse a run that is booked already, and one beyond the limit, which is a filter: budgets may follow earlier results.
 
         The very first run is nobody's answer to a result, so its own tight accounting may accept it too.
         """
+        before = self.entries()
+        if entry.run and any(entry.run == other.run for other in before):
+            raise BudgetError(f"a run must be booked once, got run {entry.run!r:.80} again.")
         if limit is None:
             return
-        before = self.entries()
         total = filter_for(entry.unit, [*before, entry], limit.delta)
         if not (before or total.within(limit)):
             total = total_for(entry.unit, [entry], limit.delta)
@@ -141,11 +144,18 @@ class Odometer:
     def _content(self) -> bytes:
         try:
             return self.path.read_bytes()
+        except FileNotFoundError:
+            return b""
         except OSError as error:
             raise FedDPError(f"the odometer must be a file that can be read, got {error}.") from None
 
     def _mode(self) -> int:
         return self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644
+
+
+def _check_state(run: str, state: str, mark: Mark | None) -> None:
+    if mark is None or state not in {mark.done, mark.begun}:
+        raise _not_latest(run)
 
 
 def _not_latest(run: str) -> BudgetError:

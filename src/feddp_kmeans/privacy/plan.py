@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from feddp_kmeans._json import field_of
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.privacy.accounting import calibrate_scale, check_budget, composed_epsilon, gaussian_mu
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -77,6 +78,18 @@ class Plan:
             "facts": dict(self.facts),
             "reasons": list(self.reasons),
         }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> "Plan":
+        """Return the plan that this plain data states, without facts and reasons; refuse anything else. It may come from the network."""
+        what = "a plan"
+        unit = field_of(given, "privacy_unit", PrivacyUnit, what)
+        epsilon, delta, rate = (field_of(given, name, float, what) for name in ("epsilon", "delta", "sampling_rate"))
+        if not (epsilon > 0 and 0 < delta < 1 and 0 < rate <= 1):
+            raise FedDPError(f"epsilon, delta and sampling_rate of a plan must be within bounds, got {epsilon:g}, {delta:g} and {rate:g}.")
+        releases = tuple(Release.from_dict(row) for row in field_of(given, "releases", list, what))
+        composition = field_of(given, "composition", Composition, what) if "composition" in given else Composition.TIGHT
+        return cls(unit, epsilon, delta, releases, composition, rate)
 
 
 def calibrated_plan(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from feddp_kmeans._json import parse_json
+from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.tables.client_files import open_columns, open_table
@@ -55,6 +55,7 @@ def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
         raise InputError(f"{str(path)!r} must hold a result of feddp fit: {error}") from None
     if not isinstance(result, dict):
         raise InputError(f"{str(path)!r} must hold a result of feddp fit, got a {type(result).__name__}.")
+    check_format(result, RESULT_FORMAT, path.name)
     if missing := [key for key in needed if key not in result]:
         raise InputError(f"{str(path)!r} must hold a result of feddp fit, got one without {missing[0]!r}.")
     return result

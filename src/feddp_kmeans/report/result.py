@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feddp_kmeans._files import write_whole
+from feddp_kmeans._json import RESULT_FORMAT
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.errors import InputError
@@ -46,6 +47,7 @@ def result_dict(
 
     made: dict[str, Any] = _finite(
         {
+            "format": RESULT_FORMAT,
             "version": __version__,
             "method": clustering.plan.facts["method"],
             "n_clusters": len(clustering.centers),

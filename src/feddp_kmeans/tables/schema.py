@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import parse_json
+from feddp_kmeans._json import check_format, parse_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.tables.cells import check_distinct, decimal_of, is_line, is_readable, listed
@@ -94,10 +94,9 @@ class Schema:
     def from_dict(cls, data: Any) -> "Schema":
         """Return the schema in this plain data; anything that is not exactly a schema is refused in one line."""
         _check_keys(data, "schema", {"format", "version", "columns"}, {"ignored"})
-        if data["format"] != FORMAT or data["version"] != VERSION or isinstance(data["version"], bool):
-            raise InputError(
-                f"schema must be {FORMAT!r} of version {VERSION}, got {data['format']!r:.80} of version {data['version']!r:.80}."
-            )
+        if data["format"] != FORMAT:
+            raise InputError(f"format of a schema must be {FORMAT!r}, got {data['format']!r:.80}.")
+        check_format(data, VERSION, "schema", "version")
         ignored = _entries(data.get("ignored", []), "ignored")
         for entry in ignored:
             _check_keys(entry, "ignored column", {"name"}, {"reason"})

@@ -120,6 +120,8 @@ def started(program: str, arguments: Sequence[str], home: Path, secret: str) -> 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
     """Make SIGTERM and SIGHUP end the block as Ctrl-C does: children are stopped and files removed."""
+    if not hasattr(os, "killpg"):
+        raise FedDPError(f"feddp serve, join and simulate must run on Linux, macOS or another POSIX system, got {sys.platform}.")
 
     def interrupt(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt

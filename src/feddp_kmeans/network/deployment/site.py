@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans._json import check_fields, parse_json
+from feddp_kmeans._json import check_fields, check_format, parse_json
 from feddp_kmeans.errors import FedDPError, without_text
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.participant import Participant
@@ -18,6 +18,9 @@ from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
 from feddp_kmeans.tables.schema import Schema
+
+FORMAT = 1
+"""Of a site file."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,11 @@ def read_site(path: Path) -> Site:
         raise FedDPError(f"site must name a file that describes a site: {without_text(error)}.") from None
     except FedDPError as error:
         raise FedDPError(f"{path.name} must describe a site: {error}") from None
-    known = {field.name for field in fields(Site)}
+    known = {"format", *(field.name for field in fields(Site))}
     if not isinstance(given, dict) or not set(given) <= known:
         raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
+    check_format(given, FORMAT, path.name)
+    given.pop("format", None)
     try:
         site = Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})
     except TypeError as error:
