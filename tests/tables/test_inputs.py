@@ -87,7 +87,7 @@ def test_a_site_may_have_broken_files_where_it_says_so(folder):
     site = Site("s", str(folder / "clients"), 1.0, "state", "budget.jsonl", ignore=("w",), skip_broken=True)
     with logged() as told:
         data = site.read()
-    assert (data.columns, [len(source.read()) for source in data.sources], len(told)) == (("x", "y"), [0, 3, 3], 3)
+    assert (data.columns, [len(source.read()) for source in data._sources], len(told)) == (("x", "y"), [0, 3, 3], 3)
     alone = Site("s", str(folder / "clients" / "0.csv"), 1.0, "state", "budget.jsonl", skip_broken=True)
     with pytest.raises(FedDPError, match="at least one file that can be read"):
         alone.read()
