@@ -8,19 +8,23 @@ export OMP_NUM_THREADS ?= 1
 # Build requirements are pinned too.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: help demo test thorough lint unit docs paper mutants supply format clean
+.PHONY: help demo test lint unit docs thorough paper package mutants supply format clean
 # The documentation's builder advertises its successor; that is no warning of ours.
 export NO_MKDOCS_2_WARNING := 1
 
 help:
 	@echo "make demo     cluster the paper's mixture privately; writes out/report.html"
-	@echo "make test     lint, types, import contract and all tests but the slow ones (under ten minutes)"
+	@echo "make test     lint, types, import contract, all tests but the slow ones, and the documentation (under ten minutes)"
+	@echo "make lint     the first part of it: lint, types and import contract"
+	@echo "make unit     the second part: all tests but the slow ones"
+	@echo "make docs     the third part: build the documentation into site/; warnings are errors"
 	@echo "make thorough the slow tests: crashes, whole federations, long fuzzes, the paper's claims (half an hour)"
-	@echo "make docs     build the documentation into site/, warnings are errors"
-	@echo "make paper    the slow tests of statistical claims only (minutes)"
+	@echo "make paper    the slow tests of the paper's statistical claims only (minutes)"
+	@echo "make package  build both distributions into dist/ and try them in an empty environment (two minutes)"
 	@echo "make mutants  plant bugs in a copy of the source; a test must catch each (an hour)"
 	@echo "make supply   what is installed is what is pinned, and has no known weakness (needs the network)"
 	@echo "make format   format the code"
+	@echo "make clean    remove everything that make has made"
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -55,6 +59,9 @@ thorough: $(VENV)/.dev
 paper: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) -m slow studies/tests/paper
 
+package: $(VENV)/.dev
+	$(BIN)/python -m tests.package
+
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation
 
@@ -69,4 +76,4 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(VENV)-supply .pytest_cache .mypy_cache .ruff_cache .hypothesis out
+	rm -rf $(VENV) $(VENV)-supply .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache out dist site

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
-OURS = {"feddp-kmeans", "pip", "setuptools", "wheel"}
+OURS = {"feddp-kmeans", "feddp-studies", "pip", "setuptools", "wheel"}
 """What is not fetched by name, and what comes with Python."""
 
 

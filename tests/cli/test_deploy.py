@@ -11,6 +11,7 @@ pytest.importorskip("Crypto")
 from feddp_kmeans.cli.main import main
 from feddp_kmeans.network.deployment import join, serve
 from feddp_kmeans.network.terms import Policy
+from feddp_kmeans.network.wire import pack
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 
@@ -141,3 +142,11 @@ def test_options_speak_of_sites(feddp):
         assert status == 0
         assert "--min-clients" not in said
         assert all(option in said for option in ("--threshold", "--colluders"))
+
+
+def test_a_site_reads_its_data_once_and_says_once_what_is_left_out(feddp, tmp_path, monkeypatch):
+    monkeypatch.setattr(join, "join", lambda connection, handle: handle(pack("describe", nonce=b"1")))
+    (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,\n")
+    status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2)
+    assert status == 0, said
+    assert said.count("1 of 2 rows are left out") == 1

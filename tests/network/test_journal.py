@@ -8,7 +8,7 @@ from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation import recorded
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.network import journal as journal_module
-from feddp_kmeans.network.remote import RemoteFederation
+from feddp_kmeans.network.remote import RemoteAdder, RemoteFederation
 from feddp_kmeans.network.run_state import RunStates
 from feddp_kmeans.network.secure_sum.identity import new_identity
 from feddp_kmeans.network.wire import unpack
@@ -135,9 +135,9 @@ def kill(monkeypatch, module, name, after, number):
         (journal_module, "write_whole", 2),
         (recorded, "write_whole", 5),  # the second release
         (recorded, "write_whole", 6),  # its digest
-        (RemoteFederation, "_finished", 2),
-        (RemoteFederation, "kept", 2),
-        (RemoteFederation, "kept", 4),  # the last release: everything else is on record
+        (RemoteAdder, "_finished", 2),
+        (RemoteAdder, "kept", 2),
+        (RemoteAdder, "kept", 4),  # the last release: everything else is on record
     ],
 )
 def test_a_server_that_is_killed_while_it_writes_loses_nothing(tmp_path, monkeypatch, module, name, number, after):
@@ -155,7 +155,7 @@ def test_a_server_that_is_killed_again_and_again_gets_the_sum_that_was_opened(tm
     sites = Sites(tmp_path)
     for _ in range(3):
         with monkeypatch.context() as patch:
-            kill(patch, RemoteFederation, "_finished", True, 1)
+            kill(patch, RemoteAdder, "_finished", True, 1)
             sites.killed()
     answers = {}
     for node, request, reply in sites.replies:

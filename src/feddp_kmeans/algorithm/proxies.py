@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.tuning import SERVERLESS
@@ -46,6 +45,8 @@ class Shape:
 
 def shape_of(matrix: FloatArray, trace: float, noise: float, trace_limits: tuple[float, float]) -> Shape:
     """Return the shape that a noisy traceless moment a point and its trace tell; the trace is kept within its limits."""
+    from scipy import linalg  # takes a second to import, and the command line imports this file
+
     d = len(matrix)
     trace = float(np.clip(trace, *trace_limits))
     eigenvalues, vectors = linalg.eigh(matrix + np.eye(d) * trace / d)

@@ -84,7 +84,9 @@ class Settings:
             object.__setattr__(self, name, _parsed(name, kind, getattr(self, name)))
         object.__setattr__(self, "privacy_unit", PrivacyUnit.parse(self.privacy_unit))
         if self.init != FEDDP and self.init not in (starts := plugins.names(plugins.STARTS)):
-            raise FedDPError(f"init must be one of {[FEDDP, *starts]}, got {self.init!r}. The paper's rivals are in feddp-studies.")
+            raise FedDPError(
+                f"init must be one of {[FEDDP, *starts]}, got {self.init!r}. {plugins.advice(plugins.STARTS, self.init)}".rstrip()
+            )
         if self.shares is not None and not (len(self.shares) == 4 and all(_is_real(x) and np.isfinite(x) and x > 0 for x in self.shares)):
             raise FedDPError(f"shares must be four positive numbers (epsilon_1, epsilon_2, epsilon_3G, epsilon_3L), got {self.shares!r}.")
         check_sampling(self.unit, self.sampling_rate)

@@ -96,9 +96,9 @@ def join(
     )
     if known is not None:
         site.policy.check_federation(len(known.sites()))
-    columns = site.read().columns
-    log.info("%s: %d columns; all runs together may spend epsilon %g.", called, len(columns), limit)
+    participant = site.participant()
+    log.info("%s: %d columns; all runs together may spend epsilon %g.", called, len(participant.columns), limit)
     if known is not None:
         log.info("%s: %s.", called, site.policy.floor(len(known.sites())))
     with ended_by_signals():
-        joining.join(connection, site.participant().handle)
+        joining.join(connection, participant.handle)

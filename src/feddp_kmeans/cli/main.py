@@ -5,7 +5,7 @@ commands do not wait for scikit-learn and pyarrow.
 """
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,19 @@ from feddp_kmeans.errors import FedDPError, without_text
 
 UNFORESEEN = 70
 
+
+class _Commands(typer.core.TyperGroup):
+    """The commands of ``feddp``; for one of a distribution that is not installed, it says how to get it."""
+
+    def get_command(self, ctx: Any, name: str) -> Any:
+        found = super().get_command(ctx, name)
+        if found is None and (advice := plugins.advice(plugins.COMMANDS, name)):
+            raise FedDPError(f"command must be an installed one, got {name!r}. {advice}")
+        return found
+
+
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

@@ -71,6 +71,11 @@ class Participant:
             "unmask": self._unmask,
         }
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the coordinates, for this holder's own eyes: what is wrong with the data is said in full."""
+        return self._data().columns
+
     def handle(self, request: bytes) -> bytes:
         """Return the answer to one request.
 

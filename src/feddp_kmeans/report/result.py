@@ -79,6 +79,7 @@ def _privacy_fields(plan: Plan, privacy: PrivacyReport, seed: int | None) -> dic
         "trust": privacy.trust,
         "seed": seed,
         "ledger": [dict(row) for row in privacy.ledger],
+        "not_made": dict(privacy.not_made),
         "plan": plan.to_dict(),
     }
 

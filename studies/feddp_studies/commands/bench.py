@@ -1,35 +1,48 @@
-"""``feddp bench``: what runs cost on this machine."""
+"""``feddp bench``: what runs cost on this machine. What it needs is imported when it runs, so that ``feddp --help`` does not wait."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from feddp_kmeans._files import write_whole
-from feddp_kmeans.report.result import check_folder
-from feddp_studies.speed.pass_speed import PASSES, QUICK_PASSES
-from feddp_studies.speed.speed_figure import draw_speed
-from feddp_studies.speed.whole_runs_speed import GROWTH, PAPER, QUICK, bench
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.terminal import err, out
 
 
-def run_bench(folder: Path, *, quick: bool, console: Console) -> tuple[dict[str, Any], list[Path]]:
-    """Measure, write bench.json and bench.svg, and return what was found and the files."""
+def bench(
+    folder: Annotated[Path, typer.Option("--out", help="Where bench.json and the picture go.")] = Path("bench"),
+    quick: Annotated[bool, typer.Option("--quick", help="Two problems only: less than a minute.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Measure whole private runs on this machine: CPU seconds and memory, and how they grow with points, dimensions, clusters, clients."""
+    from feddp_kmeans._files import write_whole
+    from feddp_kmeans.report.result import check_folder
+    from feddp_studies.speed import pass_speed, whole_runs_speed
+    from feddp_studies.speed.speed_figure import draw_speed
+
     check_folder(folder, force=True)
     folder.mkdir(parents=True, exist_ok=True)
-    cases, passes = (QUICK, QUICK_PASSES) if quick else ((*PAPER, *GROWTH), PASSES)
-    found = bench(cases, passes, lambda what: console.print(f"{what} ...", highlight=False))
+    cases = whole_runs_speed.QUICK if quick else (*whole_runs_speed.PAPER, *whole_runs_speed.GROWTH)
+    passes = pass_speed.QUICK_PASSES if quick else pass_speed.PASSES
+    found = whole_runs_speed.measure_all(cases, passes, lambda what: err.print(f"{what} ...", highlight=False))
     paths = [folder / "bench.json", folder / "bench.svg"]
     write_whole(paths[0], (json.dumps(found, indent=2) + "\n").encode())
     draw_speed(found, paths[1])
-    return found, paths
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    _show_runs(found)
+    for path in paths:
+        out.print(str(path), highlight=False, soft_wrap=True)
 
 
-def show_bench(found: dict[str, Any], console: Console) -> None:
+def _show_runs(found: dict[str, Any]) -> None:
     """Print the machine, the seconds and the growth."""
+    from rich.table import Table
+
     machine = found["machine"]
-    console.print(
+    out.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads, {', '.join(machine['blas'])}", highlight=False
     )
     table = Table(title="Whole private runs, cryptographic noise, epsilon 1", title_justify="left", box=None, padding=(0, 2, 0, 0))
@@ -41,17 +54,19 @@ def show_bench(found: dict[str, Any], console: Console) -> None:
         numbers = [f"{row[key]:.2f}" for key in ("cpu_seconds", "plan_cpu_seconds")]
         recorded = "" if row["recorded"] is None else f"{row['recorded']:.1f}"
         table.add_row(row["name"], row["method"], *numbers, f"{row['peak_mb']:.0f}", recorded)
-    console.print(table)
+    out.print(table)
     for row in found["growth"]:
-        console.print(
+        out.print(
             f"CPU seconds of {row['method']} grow as {row['what']}^{row['power']:.2f} ({row['from']:,} to {row['to']:,}).", highlight=False
         )
-    show_passes(found["passes"], console)
-    console.print(f"* CPU seconds of the paper's published code, {found['recorded']}.", highlight=False)
+    _show_passes(found["passes"])
+    out.print(f"* CPU seconds of the paper's published code, {found['recorded']}.", highlight=False)
 
 
-def show_passes(rows: list[dict[str, Any]], console: Console) -> None:
-    """Print exact passes beside the inexact ones of others."""
+def _show_passes(rows: list[dict[str, Any]]) -> None:
+    """Print exact passes next to the inexact ones of others."""
+    from rich.table import Table
+
     title = "One pass over the points, one core; ours are exact, the others' are not"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("who", no_wrap=True)
@@ -62,4 +77,4 @@ def show_passes(rows: list[dict[str, Any]], console: Console) -> None:
         for row in (row for row in rows if row["what"] == what):
             spread = "" if row["is_peer"] else f"{row['least']:.2f} to {row['greatest']:.2f}"
             table.add_row(f"  {row['who']}", f"{row['cpu_seconds']:.3f}", f"{row['ratio']:.2f}", spread)
-    console.print(table)
+    out.print(table)

@@ -1,69 +1,78 @@
-"""``feddp reproduce``: the paper's figures and tables."""
+"""``feddp reproduce``: the paper's figures and tables. What it needs is imported when it runs, so that ``feddp --help`` does not wait."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+import typer
 
-from feddp_kmeans._files import write_whole
+from feddp_kmeans.cli.terminal import err, out
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.report.result import check_folder
-from feddp_studies.reproduction.figures import draw
-from feddp_studies.reproduction.problems import FROM_TABLES
-from feddp_studies.reproduction.results_page import claims_markdown, render_page
-from feddp_studies.reproduction.runner import read_journal, reproduce
-from feddp_studies.reproduction.spec import Experiment
-from feddp_studies.reproduction.specs import EXPERIMENTS
+
+if TYPE_CHECKING:
+    from feddp_studies.reproduction.spec import Experiment
 
 ALL = "all"
 
 
-def list_experiments(console: Console) -> None:
-    """Print what can be reproduced."""
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="An experiment, or all; without it they are listed.")] = None,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for runs, figures and page; an interrupted run goes on from it.")] = Path(
+        "reproduction"
+    ),
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Runs of every setting. (default: the experiment's)")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few settings and seeds: a first look in minutes.")] = False,
+    processes: Annotated[int, typer.Option("--jobs", min=1, help="Number of parallel processes.")] = 1,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", envvar="FEDDP_TABLES", help="Folder with the census and Stack Exchange tables.")
+    ] = None,
+) -> None:
+    """Make the paper's figures and tables, and a page that compares them with the paper's words.
+
+    Examples:
+      feddp reproduce mixture-point --quick --jobs 2
+      feddp reproduce all --jobs 2 --tables tables/ --out reproduction/
+
+    """
+    from feddp_kmeans.report.result import check_folder
+    from feddp_studies.reproduction.figures import draw
+    from feddp_studies.reproduction.runner import run_trials
+
+    if name is None:
+        _show_experiments()
+        return
+    check_folder(folder, force=True)
+    written: list[Path] = []
+    for experiment in _chosen(name, tables):
+        with _progress(experiment.name) as on_run:
+            rows = run_trials(experiment, folder, seeds=seeds, quick=quick, processes=processes, tables=tables, on_run=on_run, on_skip=_say)
+        written.append(folder / experiment.name / "runs.parquet")
+        written += draw(experiment, rows, folder / experiment.name)
+    for path in [*written, *_write_pages(folder)]:
+        out.print(str(path), highlight=False, soft_wrap=True)
+
+
+def _say(line: str) -> None:
+    err.print(line, highlight=False)
+
+
+def _show_experiments() -> None:
+    from rich.table import Table
+
+    from feddp_studies.reproduction.specs import EXPERIMENTS
+
     table = Table("name", "what", "in the paper", "runs", box=None, padding=(0, 2, 0, 0))
     for experiment in EXPERIMENTS.values():
-        table.add_row(experiment.name, experiment.title, experiment.paper, str(len(experiment.jobs())))
-    console.print(table)
-    console.print('Run one with "feddp reproduce NAME --out DIR", all with "feddp reproduce all --out DIR".', highlight=False)
+        table.add_row(experiment.name, experiment.title, experiment.paper, str(len(experiment.trials())))
+    out.print(table)
+    out.print('Run one with "feddp reproduce NAME --out DIR", all with "feddp reproduce all --out DIR".', highlight=False)
 
 
-def run_experiments(
-    name: str, out: Path, *, seeds: int | None, quick: bool, processes: int, tables: Path | None, console: Console
-) -> list[Path]:
-    """Run one experiment, or all; draw the figures, and write the page over everything in the folder. Return the files written."""
-    check_folder(out, force=True)
-    chosen = _chosen(name, tables, console)
-    written: list[Path] = []
-    for experiment in chosen:
-        with _progress(console, experiment.name) as on_run:
-            rows = reproduce(
-                experiment,
-                out,
-                seeds=seeds,
-                quick=quick,
-                processes=processes,
-                tables=tables,
-                on_run=on_run,
-                on_skip=lambda why: console.print(why, highlight=False),
-            )
-        written.append(out / experiment.name / "runs.parquet")
-        written += draw(experiment, rows, out / experiment.name)
-    return [*written, *write_pages(out)]
+def _chosen(name: str, tables: Path | None) -> Sequence["Experiment"]:
+    from feddp_studies.reproduction.problems import FROM_TABLES
+    from feddp_studies.reproduction.specs import EXPERIMENTS
 
-
-def write_pages(out: Path) -> list[Path]:
-    """Write the page and the claims over all experiments that the folder holds."""
-    runs = {name: rows for name in EXPERIMENTS if (rows := read_journal(out / name))}
-    page, claims = out / "index.html", out / "claims.md"
-    write_whole(page, render_page(list(EXPERIMENTS.values()), runs, out).encode())
-    write_whole(claims, claims_markdown(runs).encode())
-    return [page, claims]
-
-
-def _chosen(name: str, tables: Path | None, console: Console) -> Sequence[Experiment]:
     if name != ALL and name not in EXPERIMENTS:
         raise FedDPError(f"experiment must be {ALL!r} or one of {list(EXPERIMENTS)}, got {name!r}.")
     if name != ALL:
@@ -71,32 +80,40 @@ def _chosen(name: str, tables: Path | None, console: Console) -> Sequence[Experi
     chosen = []
     for experiment in EXPERIMENTS.values():
         if tables is None and any(problem in FROM_TABLES for problem in experiment.problems):
-            console.print(f"{experiment.name}: skipped, it needs --tables (docs/data.md says which).", highlight=False)
+            _say(f"{experiment.name}: skipped, it needs --tables (docs/data.md says which).")
         else:
             chosen.append(experiment)
     return chosen
 
 
-class _progress:  # noqa: N801 - a context manager, used like a function
-    """A bar on a terminal, and a line at the start and the end elsewhere."""
+def _write_pages(folder: Path) -> list[Path]:
+    """Write the page and the claims over all experiments that the folder holds."""
+    from feddp_kmeans._files import write_whole
+    from feddp_studies.reproduction.results_page import claims_markdown, render_page
+    from feddp_studies.reproduction.runner import read_journal
+    from feddp_studies.reproduction.specs import EXPERIMENTS
 
-    def __init__(self, console: Console, name: str) -> None:
-        columns: tuple[Any, ...] = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._console, self._name = console, name
+    runs = {name: rows for name in EXPERIMENTS if (rows := read_journal(folder / name))}
+    page, claims = folder / "index.html", folder / "claims.md"
+    write_whole(page, render_page(list(EXPERIMENTS.values()), runs, folder).encode())
+    write_whole(claims, claims_markdown(runs).encode())
+    return [page, claims]
 
-    def __enter__(self) -> Callable[[int, int], None]:
-        self._bar.start()
-        task = self._bar.add_task(self._name)
-        told = {"first": True}
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a terminal, and a line at the start and the end elsewhere."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns: tuple[Any, ...] = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    shown = {"first": True}
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(name)
 
         def on_run(done: int, total: int) -> None:
-            self._bar.update(task, completed=done, total=total)
-            if not self._console.is_terminal and (told["first"] or done == total):
-                self._console.print(f"{self._name}: {done} of {total} runs done", highlight=False)
-            told["first"] = False
+            bar.update(task, completed=done, total=total)
+            if not err.is_terminal and (shown["first"] or done == total):
+                _say(f"{name}: {done} of {total} runs done")
+            shown["first"] = False
 
-        return on_run
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        yield on_run

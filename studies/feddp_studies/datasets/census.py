@@ -1,4 +1,4 @@
-"""The paper's US census data: folktables' ACSIncome of 2018, one client a state, one-hot categories.
+"""The paper's US census data: folktables' ACSIncome of 2018, one client per state, one-hot categories.
 
 A row is a person of one employment class (COW). Its points hold one 1 for each of seven categories, so their norm is sqrt(7) = 2.6458;
 COW, age (AGEP) and hours (WKHP) are left out. The server holds some rows of the class and many of other classes. The paper does not say
@@ -57,11 +57,13 @@ def census_from_folktables(
     server_in_class: int = 20,
     server_other: int = 1000,
 ) -> FederatedData:
-    """Return the census data that the package folktables keeps under ``root``, fetched from the Census Bureau where it is missing."""
+    """Return the census data that the package folktables keeps under ``root``, fetched from the Census Bureau if it is missing."""
     try:
         from folktables import ACSDataSource, generate_categories
     except ImportError:
-        raise FedDPError("folktables must be installed for its download: install folktables 0.0.12 or newer (extra 'census').") from None
+        raise FedDPError(
+            "folktables must be installed for its download: install folktables by pip install 'feddp-studies[census]'."
+        ) from None
     source = ACSDataSource(survey_year="2018", horizon="1-Year", survey="person", root_dir=str(root))
     records = source.get_data(download=download)
     named = generate_categories(features=list(FEATURES), definition_df=source.get_definitions(download=download))

@@ -76,7 +76,7 @@ def stack_overflow_sqlite(
 ) -> FederatedData:
     """Return the questions of TensorFlow Federated's ``stackoverflow.sqlite``, their titles embedded by ``embed``.
 
-    The database holds one example a sentence; a question is the sentences of one user with one title and creation date. Answers are left
+    The database holds one example per sentence; a question is the sentences of one user with one title and creation date. Answers are left
     out. ``split`` is train, heldout, test or, for all of them, None. Without ``embed`` the titles are embedded by sentence-transformers'
     all-MiniLM-L6-v2, if it is installed. All examples of the split are read once (train has 136 million); only titles that are
     needed are embedded.
@@ -183,7 +183,9 @@ def _default_embed() -> Embed:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
-        raise FedDPError("embed must be given, or install sentence-transformers (extra 'stackoverflow'), got neither.") from None
+        raise FedDPError(
+            "embed must be given, or install sentence-transformers (pip install 'feddp-studies[stackoverflow]'), got neither."
+        ) from None
     encode: Embed = SentenceTransformer("all-MiniLM-L6-v2").encode
     return encode
 

@@ -1,4 +1,4 @@
-"""One run of an experiment: a job in, a row of results out."""
+"""One run of an experiment: a trial in, a row of results out."""
 
 import math
 import time
@@ -17,7 +17,7 @@ from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_studies.reproduction import published_code
 from feddp_studies.reproduction.problems import CENTRAL, FROM_TABLES, Problem, load_problem
-from feddp_studies.reproduction.spec import Job
+from feddp_studies.reproduction.spec import Trial
 from feddp_studies.rivals import BASELINES, oracle_floor
 from feddp_studies.theory.assumptions import MixtureFacts, check_radius, check_server_size, data_radius, proxy_facts
 
@@ -27,37 +27,37 @@ LARGEST_K = 20
 """k' of the elbow: the number of clusters that steps 1 and 2 are run for."""
 
 
-def execute(job: Job, tables: Path | None, optima: Path) -> dict[str, Any]:
+def execute(trial: Trial, tables: Path | None, optima: Path) -> dict[str, Any]:
     """Return the row of one run; optimal centers are kept in the folder ``optima``."""
     from feddp_kmeans import __version__
 
-    problem = _problem(job.problem, job.seed, tables)
+    problem = _problem(trial.problem, trial.seed, tables)
     row: dict[str, Any] = {
-        "key": repr(job.key),
+        "key": repr(trial.key),
         "version": __version__,
-        "dataset": job.problem,
-        "method": job.config.method,
+        "dataset": trial.problem,
+        "method": trial.config.method,
         "unit": problem.unit.value,
-        "seed": job.seed,
-        "n_clusters": job.n_clusters if problem.box is None else problem.k,
-        "epsilon": job.epsilon,
+        "seed": trial.seed,
+        "n_clusters": trial.n_clusters if problem.box is None else problem.k,
+        "epsilon": trial.epsilon,
         "delta": 1e-6,
         "n_points": problem.data.n_points,
         "n_clients": len(problem.data.clients),
     }
-    if job.config.method.startswith(ELBOW):
-        costs = _elbow(job.problem, job.seed, job.config.method.removeprefix(ELBOW), job.epsilon)
-        return row | {"cost": costs[job.n_clusters - 1], "optimal_cost": math.nan}
+    if trial.config.method.startswith(ELBOW):
+        costs = _elbow(trial.problem, trial.seed, trial.config.method.removeprefix(ELBOW), trial.epsilon)
+        return row | {"cost": costs[trial.n_clusters - 1], "optimal_cost": math.nan}
     best = _optimal(problem, optima)
     row["optimal_cost"] = kmeans_cost(problem.points, best)
-    if job.config.method == "assumptions":
+    if trial.config.method == "assumptions":
         return row | _assumptions(problem, row["optimal_cost"])
     began = time.perf_counter()
-    found = _cluster(job, problem, best)
+    found = _cluster(trial, problem, best)
     row["seconds"] = time.perf_counter() - began
     return row | {
         "lloyd_steps": int(found.plan.facts.get("lloyd_steps", 0)),
-        "shares": list(job.config.shares or ()),
+        "shares": list(trial.config.shares or ()),
         "epsilon_spent": found.privacy.epsilon_spent,
         "step_1_times": found.plan.facts.get("step_1_times"),
         "private": not found.privacy.caveat,
@@ -66,11 +66,11 @@ def execute(job: Job, tables: Path | None, optima: Path) -> dict[str, Any]:
     }
 
 
-def _cluster(job: Job, problem: Problem, best: FloatArray) -> Clustering:
-    config = job.config
+def _cluster(trial: Trial, problem: Problem, best: FloatArray) -> Clustering:
+    config = trial.config
     settings = Settings(
         problem.k,
-        job.epsilon,
+        trial.epsilon,
         privacy_unit=problem.unit,
         method=MethodName(config.method) if config.method in OURS else MethodName.REFINED,
         lloyd_steps=AUTO if config.lloyd_steps is None else config.lloyd_steps,
@@ -79,18 +79,18 @@ def _cluster(job: Job, problem: Problem, best: FloatArray) -> Clustering:
         box=problem.box,
     )
     if problem.box is not None and config.method == "refined":
-        return clustering.cluster(problem.federation, settings, None, seed=job.seed)
+        return clustering.cluster(problem.federation, settings, None, seed=trial.seed)
     if problem.box is not None:
         # Rivals start from the box: made-up uniform points stand for server data that nobody has.
-        return BASELINES[config.method](problem.federation, settings, _uniform(problem, job.seed), seed=job.seed)
+        return BASELINES[config.method](problem.federation, settings, _uniform(problem, trial.seed), seed=trial.seed)
     where = (problem.federation, settings, problem.data.server_points)
     if config.method in OURS:
-        return clustering.cluster(*where, seed=job.seed)
+        return clustering.cluster(*where, seed=trial.seed)
     if config.method == published_code.NAME:
-        return published_code.cluster(*where, seed=job.seed)
+        return published_code.cluster(*where, seed=trial.seed)
     if config.method == oracle_floor.NAME:
-        return oracle_floor.cluster(*where, seed=job.seed, optimal_centers=best)
-    return BASELINES[config.method](*where, seed=job.seed)
+        return oracle_floor.cluster(*where, seed=trial.seed, optimal_centers=best)
+    return BASELINES[config.method](*where, seed=trial.seed)
 
 
 @lru_cache(maxsize=1)
@@ -117,7 +117,7 @@ def _uniform(problem: Problem, seed: int) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _elbow(name: str, seed: int, method: str, epsilon: float) -> tuple[float, ...]:
-    """Return the costs for 1 to k' clusters, from steps 1 and 2 of a run of which epsilon is the whole budget."""
+    """Return the costs for 1 to k' clusters, from steps 1 and 2 of a run whose whole budget is epsilon."""
     problem = _problem(name, seed, None)
     settings = Settings(AUTO, epsilon, method=MethodName(method), max_clusters=LARGEST_K)
     prepared = prepare(settings, problem.data.server_points, len(problem.data.clients))

@@ -1,14 +1,15 @@
-"""Figures as SVG and PNG. Needs matplotlib, the extra "plots"."""
+"""Figures as SVG and PNG."""
 
 import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans.errors import FedDPError
 from feddp_studies.reproduction.curves import Row, best_points, elbows
 from feddp_studies.reproduction.peers import EPSILONS, RECORDED
 from feddp_studies.reproduction.spec import Experiment
@@ -26,7 +27,7 @@ LABELS = {
     "oracle-floor": "oracle floor: not private",
     "k-fed": "k-FED: not private",
 }
-STYLES = {  # Okabe and Ito's colours, and a marker each: told apart without colour too.
+STYLES = {  # Okabe and Ito's colours, and a marker each, so that they differ without colour too.
     "refined": ("#0072B2", "o", "-"),
     "paper": ("#D55E00", "s", "-"),
     "published-noise": ("#D55E00", "x", ":"),
@@ -45,11 +46,6 @@ def draw(experiment: Experiment, rows: Sequence[Row], folder: Path) -> list[Path
     drawn = {"pareto": _pareto, "missing": _missing, "peers": _peers, "elbow": _elbow}.get(experiment.kind)
     if drawn is None:
         return []
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise FedDPError('matplotlib must be installed for figures (pip install "feddp-kmeans[plots]"); runs.parquet is written.') from None
     with mpl.rc_context({"svg.hashsalt": experiment.name, "font.size": 10}):
         figure = Figure(figsize=(11, 4.4), layout="constrained")
         drawn(figure, rows)

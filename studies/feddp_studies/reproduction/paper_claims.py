@@ -1,4 +1,4 @@
-"""The paper's claims, each beside what our runs gave, with a verdict that is computed and not written by hand."""
+"""The paper's claims, each next to what our runs gave, with a verdict that is computed and not written by hand."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ BASELINES = ("server-kmeans++", "server-lloyds", "sphere-packing")
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """A claim of the paper: its words, the experiments it rests on, and how it is decided."""
 
     words: str
@@ -35,21 +35,21 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A claim with our number beside it."""
+class DecidedClaim:
+    """A claim with our number next to it."""
 
     words: str
     number: str
     verdict: str
 
 
-def findings(runs: Runs) -> list[Finding]:
+def findings(runs: Runs) -> list[DecidedClaim]:
     """Return the findings on all claims whose experiments have been run."""
     made = []
     for claim in CLAIMS:
         if all(name in runs for name in claim.needs):
             number, verdict = claim.decide(runs)
-            made.append(Finding(claim.words, number, verdict))
+            made.append(DecidedClaim(claim.words, number, verdict))
     return made
 
 
@@ -183,20 +183,24 @@ def _peers(runs: Runs) -> tuple[str, str]:
 CENSUS = ("census-2", "census-5", "census-6")
 CLIENTS = ("mixture-1000", "mixture-2000", "mixture-5000")
 CLAIMS = (
-    Claim("Optimal (non-private) performance on the mixture at a budget of around epsilon 0.4", ("mixture-point",), _optimal_at_04),
-    Claim("The baselines plateau even as the budget grows", ("mixture-point",), _plateau),
-    Claim("On the census FedDP-KMeans outperforms the baselines, except at very low budgets", CENSUS, _census_better),
-    Claim("The optimal census cost is about 3.5", CENSUS, _census_cost),
-    Claim("More clients, better at the same epsilon", CLIENTS, _more_clients),
-    Claim("Never more than 2 Lloyd steps on the front, mostly none", ("mixture-point", *CENSUS, *CLIENTS), _few_steps),
-    Claim(
+    PaperClaim("Optimal (non-private) performance on the mixture at a budget of around epsilon 0.4", ("mixture-point",), _optimal_at_04),
+    PaperClaim("The baselines plateau even as the budget grows", ("mixture-point",), _plateau),
+    PaperClaim("On the census FedDP-KMeans outperforms the baselines, except at very low budgets", CENSUS, _census_better),
+    PaperClaim("The optimal census cost is about 3.5", CENSUS, _census_cost),
+    PaperClaim("More clients, better at the same epsilon", CLIENTS, _more_clients),
+    PaperClaim("Never more than 2 Lloyd steps on the front, mostly none", ("mixture-point", *CENSUS, *CLIENTS), _few_steps),
+    PaperClaim(
         "Performance deteriorates modestly as clusters are missing, and stays the best",
         ("mixture-point", "missing-1", "missing-2", "missing-5"),
         _missing,
     ),
-    Claim("The elbow is at k = 10", ("elbow",), _elbow),
-    Claim("At point level step 3's sums deserve the largest share of the budget", ("mixture-point", *CENSUS), _point_shares),
-    Claim("At client level the subspace and the sums deserve the largest shares", (*CLIENTS, "stackoverflow", "travel"), _client_shares),
-    Claim("(Ours, not the paper's) without server data no recorded program costs less, at any budget", ("peers-central",), _peers),
-    Claim("(Ours, not the paper's) the refined method costs no more than the paper's at any budget tried", ("mixture-point",), _refined),
+    PaperClaim("The elbow is at k = 10", ("elbow",), _elbow),
+    PaperClaim("At point level step 3's sums deserve the largest share of the budget", ("mixture-point", *CENSUS), _point_shares),
+    PaperClaim(
+        "At client level the subspace and the sums deserve the largest shares", (*CLIENTS, "stackoverflow", "travel"), _client_shares
+    ),
+    PaperClaim("(Ours, not the paper's) without server data no recorded program costs less, at any budget", ("peers-central",), _peers),
+    PaperClaim(
+        "(Ours, not the paper's) the refined method costs no more than the paper's at any budget tried", ("mixture-point",), _refined
+    ),
 )

@@ -1,7 +1,7 @@
 """What other private k-means programs cost on central data sets, as measured once and written down: recorded, not run here.
 
 Cost a point, delta = 1e-6 where a program has one; 5 to 10 seeds; every program was given the exact box of the data. Ports and chosen
-settings are marked. A program that imports is run live beside these.
+settings are marked. A program that imports is run live next to these.
 """
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

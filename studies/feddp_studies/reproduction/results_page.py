@@ -1,4 +1,4 @@
-"""The page that puts our figures and numbers beside the paper's words: one self-contained HTML file, and the claims as Markdown."""
+"""The page that compares our figures and numbers with the paper's words: one self-contained HTML file, and the claims as Markdown."""
 
 import html
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from feddp_studies.reproduction.curves import Row, best_points, pareto_points, share_table, step_table
 from feddp_studies.reproduction.figures import LABELS
-from feddp_studies.reproduction.paper_claims import FAILS, HOLDS, Finding, Runs, findings
+from feddp_studies.reproduction.paper_claims import FAILS, HOLDS, DecidedClaim, Runs, findings
 from feddp_studies.reproduction.spec import Experiment
 
 _STYLE = """
@@ -59,7 +59,7 @@ def claims_markdown(runs: Runs) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _claims_table(found: Sequence[Finding]) -> str:
+def _claims_table(found: Sequence[DecidedClaim]) -> str:
     rows = []
     for f in found:
         kind = {HOLDS: "holds", FAILS: "fails"}.get(f.verdict, "warn")

@@ -1,4 +1,4 @@
-"""Runs an experiment: jobs side by side, every finished one on disk at once, so that an interrupted experiment goes on where it stopped."""
+"""Run an experiment: trials in parallel, each written to disk as soon as it is finished, so that an interrupted experiment can go on."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from feddp_kmeans._files import write_whole
 from feddp_kmeans._processes import side_by_side
 from feddp_kmeans.errors import FedDPError
 from feddp_studies.reproduction.execute import execute
-from feddp_studies.reproduction.spec import Experiment, Job
+from feddp_studies.reproduction.spec import Experiment, Trial
 from feddp_studies.rivals import LIBRARIES
 
 JOURNAL = "runs.jsonl"
 TABLE = "runs.parquet"
 
 
-def reproduce(
+def run_trials(
     experiment: Experiment,
     out: Path,
     *,
@@ -33,12 +33,12 @@ def reproduce(
 ) -> list[dict[str, Any]]:
     """Return the rows of all runs; make those that are not on disk yet, and write ``runs.parquet``.
 
-    A run that another experiment in the folder has made is taken from there. ``on_run`` is told how many runs are done, and how many
+    A run that another experiment in the folder has made is taken from there. ``on_run`` gets how many runs are done, and how many
     there are; ``on_skip`` why a rival whose library is not here is left out. Runs of another version of this code do not count as done.
     """
     folder = out / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
-    jobs = _possible(experiment.jobs(seeds, quick=quick), on_skip)
+    trials = _possible(experiment.trials(seeds, quick=quick), on_skip)
     done = {row["key"]: row for row in read_journal(folder)}
     with (folder / JOURNAL).open("a") as journal:
 
@@ -47,32 +47,32 @@ def reproduce(
             journal.flush()
             os.fsync(journal.fileno())
             done[row["key"]] = row
-            on_run(sum(repr(job.key) in done for job in jobs), len(jobs))
+            on_run(sum(repr(trial.key) in done for trial in trials), len(trials))
 
         elsewhere = {row["key"]: row for other in sorted(out.glob(f"*/{JOURNAL}")) for row in read_journal(other.parent)}
-        for job in jobs:
-            if repr(job.key) not in done and repr(job.key) in elsewhere:
-                keep(elsewhere[repr(job.key)])
-        missing = [job for job in jobs if repr(job.key) not in done]
-        on_run(len(jobs) - len(missing), len(jobs))
-        # Jobs of one data set follow one another, so that a process loads it once.
-        for row in side_by_side(execute, [(job, tables, out / "optimal") for job in missing], processes):
+        for trial in trials:
+            if repr(trial.key) not in done and repr(trial.key) in elsewhere:
+                keep(elsewhere[repr(trial.key)])
+        missing = [trial for trial in trials if repr(trial.key) not in done]
+        on_run(len(trials) - len(missing), len(trials))
+        # Trials of one data set follow one another, so that a process loads it once.
+        for row in side_by_side(execute, [(trial, tables, out / "optimal") for trial in missing], processes):
             keep(row)
-    rows = [done[repr(job.key)] for job in jobs]
+    rows = [done[repr(trial.key)] for trial in trials]
     write_table(folder / TABLE, rows)
     return rows
 
 
-def _possible(jobs: list[Job], on_skip: Callable[[str], None]) -> list[Job]:
-    """Return the jobs whose rivals can run here."""
+def _possible(trials: list[Trial], on_skip: Callable[[str], None]) -> list[Trial]:
+    """Return the trials whose rivals can run here."""
     absent = set()
-    for name in sorted({job.config.method for job in jobs} & set(LIBRARIES)):
+    for name in sorted({trial.config.method for trial in trials} & set(LIBRARIES)):
         try:
             LIBRARIES[name]()
         except FedDPError as error:
             absent.add(name)
             on_skip(f"{name}: left out. {error}")
-    return [job for job in jobs if job.config.method not in absent]
+    return [trial for trial in trials if trial.config.method not in absent]
 
 
 def read_journal(folder: Path) -> list[dict[str, Any]]:

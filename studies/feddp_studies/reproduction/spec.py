@@ -15,11 +15,11 @@ class Config:
     lloyd_steps: int | None = None
     """None: as many as the method chooses."""
     shares: Shares | None = None
-    """Proportions of the budget, for method "paper" alone. None: the method's own."""
+    """Proportions of the budget, only for method "paper". None: the method's own."""
 
 
 @dataclass(frozen=True)
-class Job:
+class Trial:
     """One run: everything that its row of results depends on, but for the version of the code."""
 
     problem: str
@@ -49,19 +49,19 @@ class Experiment:
     epsilons: Sequence[float]
     seeds: int
     kind: str = "pareto"
-    """What the rows are: "pareto" (cost against epsilon), "missing" (the same, a curve a data set), "elbow" (cost against k) or
-    "assumptions" (a line a data set)."""
+    """What the rows are: "pareto" (cost against epsilon), "missing" (the same, one curve per data set), "elbow" (cost against k) or
+    "assumptions" (one line per data set)."""
     quick_configs: Sequence[Config] = ()
     quick_epsilons: Sequence[float] = ()
     cluster_numbers: Sequence[int] = field(default=(10,))
 
-    def jobs(self, seeds: int | None = None, *, quick: bool = False) -> list[Job]:
-        """Return the runs, those of one data set and seed next to each other; methods without noise run at infinite epsilon alone."""
+    def trials(self, seeds: int | None = None, *, quick: bool = False) -> list[Trial]:
+        """Return the runs, those of one data set and seed next to each other; methods without noise run only at infinite epsilon."""
         configs = self.quick_configs or self.configs if quick else self.configs
         epsilons = self.quick_epsilons or self.epsilons if quick else self.epsilons
         count = seeds or (min(2, self.seeds) if quick else self.seeds)
         return [
-            Job(problem, seed, config, epsilon, k)
+            Trial(problem, seed, config, epsilon, k)
             for problem in self.problems
             for seed in range(count)
             for config in configs

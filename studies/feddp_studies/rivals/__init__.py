@@ -1,6 +1,6 @@
 """The rivals, one file each, under the algorithm's own signature: ``cluster(federation, settings, server_points, seed=...)``.
 
-Some are not private; their results say so. Those that need another library say which, where it does not import.
+Some are not private; their results say so. Those that need another library say which, if it is not installed.
 """
 
 from feddp_kmeans.algorithm.clustering import Clusterer

@@ -1,4 +1,4 @@
-"""diffprivlib's KMeans (Laplace noise, central), where it imports: for comparison only.
+"""diffprivlib's KMeans (Laplace noise, central), if it is installed: for comparison only.
 
 Version 0.6.6 swaps the two parts of its budget, so that it spends ``(1 + d c) / (d + c)`` times what it is asked for, with
 ``c = (4 d rho^2)^(1/3)`` and rho = 0.225: 2.66 times in 100 dimensions. It is asked for less, so that the *real* epsilon is the one given.

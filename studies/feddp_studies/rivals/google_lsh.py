@@ -1,4 +1,4 @@
-"""Google's DP clustering (locality-sensitive hash tree, central), where it imports: for comparison only."""
+"""Google's DP clustering (locality-sensitive hash tree, central), if it is installed: for comparison only."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def cluster(
     seed: int | None = None,
     on_release: Callable[[str], None] | None = None,  # noqa: ARG001
 ) -> Clustering:
-    """Return Google's centers of the pooled points, centred on the server data's mean; fewer than k where it finds fewer."""
+    """Return Google's centers of the pooled points, centred on the server data's mean; fewer than k if it finds fewer."""
     clustering_algorithm, clustering_params = library()
     points, ball = central_points(federation, settings, server_points)
     if seed is not None:

@@ -51,7 +51,7 @@ def cluster(
 
 
 def local_centers(clients: Sequence[Any], k: int, seed: int) -> list[FloatArray]:
-    """Return each client's centers: those of ``Cluster(P)``, or its points where it has no more than k'; nothing from empty clients."""
+    """Return each client's centers: those of ``Cluster(P)``, or its points if it has no more than k'; nothing from empty clients."""
     sent = []
     for points in clients:
         dense = dense_points(points)
@@ -63,7 +63,7 @@ def local_centers(clients: Sequence[Any], k: int, seed: int) -> list[FloatArray]
 
 
 def farthest_first(sent: Sequence[FloatArray], k: int) -> FloatArray:
-    """Return k of the centers: the first client's, then ever the one farthest from those chosen; repeats where there are too few."""
+    """Return k of the centers: the first client's, then always the one farthest from those chosen; with repeats if there are too few."""
     everyone = np.concatenate(sent)
     chosen = [*sent[0][:k]]
     distances = euclidean_distances(everyone, np.stack(chosen), squared=True).min(axis=1)

@@ -35,7 +35,7 @@ def cluster(
     on_release: Callable[[str], None] | None = None,  # noqa: ARG001
     optimal_centers: FloatArray | None = None,
 ) -> Clustering:
-    """Return the optimal centers (found here where they are not given), moved by the noise of one release of their clusters' sums."""
+    """Return the optimal centers (found here if they are not given), moved by the noise of one release of their clusters' sums."""
     clients = nonprivate_clients(federation, settings, server_points)
     streams = StreamFactory(seed)
     points = pooled(clients)

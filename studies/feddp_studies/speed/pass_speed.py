@@ -1,4 +1,4 @@
-"""Exact passes over points beside the fastest inexact ones, in one process on one core: ratios, where seconds would tell of the machine.
+"""Exact passes over points compared with the fastest inexact ones, in one process on one core, as ratios: seconds depend on the machine.
 
 Peers work in float32, and their sums depend on the order of the points. Ours are whole numbers, the same bits in any order, as a private
 release needs them. The limit is what no pass can beat: reading the points once, or multiplying them with the centers.
@@ -21,7 +21,7 @@ from feddp_kmeans.statistics.engine import Engine, available, using
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.nearest import nearest
 
-Job = Callable[[], Any]
+Work = Callable[[], Any]
 
 LIMIT = "limit"
 
@@ -52,8 +52,8 @@ def measure_passes(passes: Sequence[Pass], turns: int = 7) -> list[dict[str, Any
         return [row for one in passes for row in _rows(one.what, _lloyd(one) if one.k < one.d else _lookup(one), turns)]
 
 
-def _rows(what: str, jobs: dict[str, Job], turns: int) -> list[dict[str, Any]]:
-    """Time all jobs in turn, so that whatever else the machine does is shared."""
+def _rows(what: str, jobs: dict[str, Work], turns: int) -> list[dict[str, Any]]:
+    """Time all jobs in turns, so that other work of the machine slows all of them alike."""
     for job in jobs.values():
         job()
     seconds = np.array([[_cpu_seconds(job) for job in jobs.values()] for _ in range(turns)])
@@ -74,13 +74,13 @@ def _rows(what: str, jobs: dict[str, Job], turns: int) -> list[dict[str, Any]]:
     ]
 
 
-def _cpu_seconds(job: Job) -> float:
+def _cpu_seconds(job: Work) -> float:
     start = time.process_time()
     job()
     return time.process_time() - start
 
 
-def _lloyd(one: Pass) -> dict[str, Job]:
+def _lloyd(one: Pass) -> dict[str, Work]:
     from sklearn.cluster._k_means_lloyd import lloyd_iter_chunked_dense
 
     rng = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def _lloyd(one: Pass) -> dict[str, Job]:
             piece = points[start : start + rows]
             REGISTRY["cluster-sums"](ClientBatch(piece, np.array([0, len(piece)])), **public)
 
-    jobs: dict[str, Job] = {
+    jobs: dict[str, Work] = {
         f"{LIMIT}: one read of the points": points.sum,
         "scikit-learn's inner loop": lambda: lloyd_iter_chunked_dense(points, weights, centers, moved, counts, labels, shifts, 1),
         "numpy in chunks": lambda: _chunked_numpy(points, centers),
@@ -104,11 +104,11 @@ def _lloyd(one: Pass) -> dict[str, Job]:
     return jobs | _engines(ours)
 
 
-def _lookup(one: Pass) -> dict[str, Job]:
+def _lookup(one: Pass) -> dict[str, Work]:
     rng = np.random.default_rng(0)
     points, targets = (np.rint(15_000 * rng.standard_normal((rows, one.d))) for rows in (one.n, one.k))
     coarse, centers = points.astype(np.float32), targets.astype(np.float32)
-    jobs: dict[str, Job] = {
+    jobs: dict[str, Work] = {
         f"{LIMIT}: the matrix product": lambda: _products(coarse, centers),
         "numpy in chunks": lambda: _chunked_labels(coarse, centers),
     }
@@ -124,12 +124,12 @@ def _lookup(one: Pass) -> dict[str, Job]:
     return jobs | _engines(lambda: nearest(points, targets))
 
 
-def _engines(job: Job) -> dict[str, Job]:
+def _engines(job: Work) -> dict[str, Work]:
     engines = [Engine.NUMPY, Engine.NUMBA] if available() else [Engine.NUMPY]
     return {f"ours, {engine.value}": partial(_with_engine, engine, job) for engine in engines}
 
 
-def _with_engine(engine: Engine, job: Job) -> None:
+def _with_engine(engine: Engine, job: Work) -> None:
     with using(engine):
         job()
 

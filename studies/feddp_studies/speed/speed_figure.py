@@ -1,11 +1,14 @@
-"""The picture of ``feddp bench``. Needs matplotlib, the extra "plots"."""
+"""The picture of ``feddp bench``."""
 
 import io
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
 from feddp_kmeans._files import write_whole
-from feddp_kmeans.errors import FedDPError
 from feddp_studies.reproduction.figures import STYLES
 from feddp_studies.speed.whole_runs_speed import GROWS, METHODS
 
@@ -14,13 +17,6 @@ _AXES = {"n": "points n", "d": "dimensions d", "k": "clusters k", "m": "clients 
 
 def draw_speed(found: dict[str, Any], path: Path) -> None:
     """Write the picture as SVG: CPU seconds on the paper's mixtures, and how they grow."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise FedDPError(
-            'matplotlib must be installed for the picture (pip install "feddp-kmeans[plots]"); bench.json is written.'
-        ) from None
     with mpl.rc_context({"svg.hashsalt": "bench", "font.size": 9}):
         grown = [what for what in GROWS if any(row["what"] == what for row in found["runs"])]
         figure = Figure(figsize=(4.5 + 2.4 * len(grown), 3.6), layout="constrained")
@@ -57,8 +53,6 @@ def _growth(axes: Any, runs: list[dict[str, Any]], what: str) -> None:
 
 def _plain(axes: Any, measured: list[int]) -> None:
     """Label what was measured below, and seconds without powers at the side."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
     axes.set_xticks(measured, [f"{value:,}" for value in measured], rotation=30)
     axes.set_xticks([], minor=True)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -20,11 +20,11 @@ from feddp_studies.speed.pass_speed import Pass, measure_passes
 
 METHODS = (MethodName.PAPER.value, MethodName.REFINED.value)
 
-RECORDED_ELSEWHERE = "recorded on another machine: they tell an order of magnitude, not a comparison"
+RECORDED_ELSEWHERE = "recorded on another machine: an order of magnitude, not a comparison"
 
 
 @dataclass(frozen=True)
-class Case:
+class SpeedCase:
     """One mixture, and what is protected in it."""
 
     what: str
@@ -49,17 +49,17 @@ class Case:
 
 
 PAPER = (
-    Case("paper", 100, 1000, recorded=6.4),
-    Case("paper", 1000, 50, unit="client", recorded=8.9),
-    Case("paper", 2000, 50, unit="client", recorded=14.9),
-    Case("paper", 5000, 50, unit="client", recorded=35.4),
+    SpeedCase("paper", 100, 1000, recorded=6.4),
+    SpeedCase("paper", 1000, 50, unit="client", recorded=8.9),
+    SpeedCase("paper", 2000, 50, unit="client", recorded=14.9),
+    SpeedCase("paper", 5000, 50, unit="client", recorded=35.4),
 )
 """The paper's mixtures."""
 
 GROWS = {"n": "n_points", "d": "dimension", "k": "k", "m": "n_clients"}
 """What grows in a group of cases: points, dimensions, clusters, clients."""
 
-_MIDDLE = Case("", 100, 500, 50)
+_MIDDLE = SpeedCase("", 100, 500, 50)
 GROWTH = (
     *(replace(_MIDDLE, what="n", client_size=size) for size in (500, 2000, 8000)),
     *(replace(_MIDDLE, what="d", dimension=dimension) for dimension in (50, 100, 200, 400)),
@@ -71,8 +71,8 @@ GROWTH = (
 QUICK = tuple(case for case in PAPER if case.n_clients <= 1000)
 
 
-def bench(cases: Sequence[Case], passes: Sequence[Pass], on_case: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Return the machine's facts, a row for every case and method, and the passes beside their peers."""
+def measure_all(cases: Sequence[SpeedCase], passes: Sequence[Pass], on_case: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Return the machine's facts, a row for every case and method, and the passes next to their peers."""
     rows = []
     for case in cases:
         for method in METHODS:
@@ -91,8 +91,8 @@ def _alone(job: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(job, *arguments).result()
 
 
-def measure(case: Case, method: str) -> dict[str, Any]:
-    """Return the seconds of one whole private run, from the plan to the centers, and the memory that it took beside the data.
+def measure(case: SpeedCase, method: str) -> dict[str, Any]:
+    """Return the seconds of one whole private run, from the plan to the centers, and the memory that it took in addition to the data.
 
     Small runs come first, so that neither an import nor a compiler's start is timed.
     """
@@ -131,12 +131,12 @@ def growth(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _settings(case: Case, method: str) -> Settings:
+def _settings(case: SpeedCase, method: str) -> Settings:
     unit = PrivacyUnit(case.unit)
     size = case.client_size if unit is PrivacyUnit.CLIENT else None
     return Settings(case.k, 1.0, method=MethodName(method), privacy_unit=unit, client_size=size)
 
 
-def _private_run(case: Case, method: str) -> None:
+def _private_run(case: SpeedCase, method: str) -> None:
     data = gaussian_mixture(0, n_clients=case.n_clients, client_size=case.client_size, k=case.k, dimension=case.dimension)
     run(InMemoryFederation(data.clients), prepare(_settings(case, method), data.server_points, case.n_clients))

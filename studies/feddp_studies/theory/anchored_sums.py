@@ -29,7 +29,7 @@ _MARGIN = {"margin": Argument(low=0.0, high=1.0)}
 
 
 def nearest(points: FloatArray, anchors: FloatArray) -> IntArray:
-    """Return for each point the index of its nearest anchor, whatever other points there are; the first where several tie."""
+    """Return for each point the index of its nearest anchor, independently of other points; ties go to the first."""
     labels = np.zeros(len(points), dtype=np.int64)
     if len(anchors) == 1:
         return labels

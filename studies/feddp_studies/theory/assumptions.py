@@ -31,7 +31,7 @@ class MixtureFacts:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Condition:
     """One assumption, checked: ``value`` against ``limit``."""
 
     assumption: str
@@ -55,10 +55,10 @@ def separation_constant(means: FloatArray, weights: FloatArray, max_stddev: floa
     return float((gaps / needed[:, None]).min())
 
 
-def check_separation(means: FloatArray, weights: FloatArray, max_stddev: float, n_points: int, constant: float = 1.0) -> Verdict:
+def check_separation(means: FloatArray, weights: FloatArray, max_stddev: float, n_points: int, constant: float = 1.0) -> Condition:
     """Return whether the mixture is c-separated for this constant (the paper leaves it to be "large enough")."""
     found = separation_constant(means, weights, max_stddev, n_points)
-    return Verdict("separation constant", found, constant, found >= constant)
+    return Condition("separation constant", found, constant, found >= constant)
 
 
 def data_radius(points: FloatArray) -> float:
@@ -66,16 +66,16 @@ def data_radius(points: FloatArray) -> float:
     return float(np.sqrt(np.square(points).sum(axis=1).max()))
 
 
-def check_radius(radius: float, k: int, dimension: int, epsilon: float, facts: MixtureFacts) -> Verdict:
+def check_radius(radius: float, k: int, dimension: int, epsilon: float, facts: MixtureFacts) -> Condition:
     """Return whether assumption (1) holds: ``Delta <= k log^2(n) sqrt(d) sigma / (epsilon w_min)``."""
     limit = k * math.log(facts.n_points) ** 2 * math.sqrt(dimension) * facts.max_stddev / (epsilon * facts.min_weight)
-    return Verdict("assumption (1), radius", radius, limit, radius <= limit)
+    return Condition("assumption (1), radius", radius, limit, radius <= limit)
 
 
-def check_server_size(n_server: int, radius: float, k: int, epsilon: float, facts: MixtureFacts) -> Verdict:
+def check_server_size(n_server: int, radius: float, k: int, epsilon: float, facts: MixtureFacts) -> Condition:
     """Return whether assumption (2) holds: ``|Q| <= epsilon n k sigma^2 / Delta^2``."""
     limit = epsilon * facts.n_points * k * facts.max_stddev**2 / radius**2
-    return Verdict("assumption (2), size of the server data", n_server, limit, n_server <= limit)
+    return Condition("assumption (2), size of the server data", n_server, limit, n_server <= limit)
 
 
 def proxy_facts(n_points: int, optimal_cost: float) -> MixtureFacts:

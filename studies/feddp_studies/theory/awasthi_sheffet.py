@@ -39,7 +39,7 @@ def awasthi_sheffet(
     distances = squared_distances(projected, nu)
     labels = distances.argmin(axis=1)
     clear = is_clear(distances, labels, margin)
-    # At least half of a cluster is clear where clusters are separated; where it is not, the margin has no ground.
+    # If clusters are separated, at least half of each is clear; if it is not, the margin is not justified.
     sizes, clear_sizes = (np.bincount(some, minlength=k) for some in (labels, labels[clear]))
     clear |= (2 * clear_sizes < sizes)[labels]
     centers = means_of(points[clear], labels[clear], nu @ vectors.T)
@@ -78,7 +78,7 @@ def approximate_kmeans(points: FloatArray, k: int, seed: int, restarts: int) -> 
 
 
 def means_of(points: FloatArray, labels: IntArray, fallback: FloatArray) -> FloatArray:
-    """Return the mean of the points of each label, and the fallback where there are none."""
+    """Return the mean of the points of each label, and the fallback if there are none."""
     k = len(fallback)
     counts = np.bincount(labels, minlength=k)
     shares = np.zeros((k, len(points)))

@@ -1,7 +1,7 @@
-"""Algorithm "Cluster" of the appendix: private and federated under the theorem's assumptions on separation alone.
+"""Algorithm "Cluster" of the appendix: private and federated under the theorem's assumptions, and only those, on separation.
 
 Diameter reduction, spectral projection, simplified server data, the margin step, Lloyd's steps; each has its quarter of the budget.
-For the study of the theorem: it needs to be told the mixture's least weight and largest standard deviation, and with its many rounds it is
+For the study of the theorem: it needs the mixture's least weight and largest standard deviation, and with its many rounds it is
 no match for FedDP-KMeans on ordinary data.
 """
 

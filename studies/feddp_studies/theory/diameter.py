@@ -48,8 +48,8 @@ def reduce_diameter(
     """Return the translation, from the noisy number of client points nearest to each server point.
 
     Server points whose surroundings hold neither many server points (they are *frozen*) nor many client points are dropped. The
-    others are joined where they are nearer than D; each connected component is a group. Its first point goes to ``(i spacing D', 0,
-    ..., 0)``, with D' the largest diameter of a group, but at least D, since a component of the mixture may have one server point alone.
+    others are joined if they are nearer than D; each connected component is a group. Its first point goes to ``(i spacing D', 0,
+    ..., 0)``, with D' the largest diameter of a group, but at least D, since a component of the mixture may have only one server point.
     A single group stays where it is.
     """
     span = cluster_span(facts, server_points.shape[1])

@@ -17,7 +17,7 @@ def simplify_rounds(n_server: int, epsilon: float, min_weight: float) -> int:
 def freezing_threshold(rounds: int, n_server: int, n_points: int, epsilon: float) -> float:
     """Return the noisy weight above which a point is frozen: ``max(T log(T |Q|), 2 log n) / epsilon``.
 
-    The pseudo-code has the second term alone, which noise of scale T/epsilon exceeds; the proof of Lemma "induction" uses the first.
+    The pseudo-code has only the second term, which noise of scale T/epsilon exceeds; the proof of Lemma "induction" uses the first.
     """
     return max(rounds * math.log(rounds * n_server), 2 * math.log(n_points)) / epsilon
 

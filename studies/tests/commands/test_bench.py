@@ -4,21 +4,18 @@ import json
 import math
 from dataclasses import asdict
 
-import pytest
-
-from feddp_studies.commands import bench as command
+from feddp_studies.speed import pass_speed, whole_runs_speed
 from feddp_studies.speed.pass_speed import Pass
 from feddp_studies.speed.speed_figure import draw_speed
-from feddp_studies.speed.whole_runs_speed import GROWTH, METHODS, PAPER, Case, growth
+from feddp_studies.speed.whole_runs_speed import GROWTH, METHODS, PAPER, SpeedCase, growth
 from tests.cli.command import feddp
 
-SMALL = (Case("paper", 3, 30, 4, 2, recorded=6.4),)
+SMALL = (SpeedCase("paper", 3, 30, 4, 2, recorded=6.4),)
 
 
 def test_a_bench_writes_json_and_a_picture_and_names_what_was_recorded_elsewhere(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib", reason="pictures need the extra 'plots'")
-    monkeypatch.setattr(command, "QUICK", SMALL)
-    monkeypatch.setattr(command, "QUICK_PASSES", (Pass("A", 500, 20, 3), Pass("C", 500, 4, 60)))
+    monkeypatch.setattr(whole_runs_speed, "QUICK", SMALL)
+    monkeypatch.setattr(pass_speed, "QUICK_PASSES", (Pass("A", 500, 20, 3), Pass("C", 500, 4, 60)))
     done = feddp("bench", "--quick", "--out", tmp_path / "bench")
     assert done.returncode == 0, done.stderr
     assert "recorded on another machine" in done.stdout
@@ -37,7 +34,6 @@ def test_a_bench_writes_json_and_a_picture_and_names_what_was_recorded_elsewhere
 
 
 def test_the_picture_has_a_panel_for_everything_that_grows(tmp_path):
-    pytest.importorskip("matplotlib", reason="pictures need the extra 'plots'")
     runs = [asdict(case) | {"name": case.name, "n_points": case.n_points, "method": m} for case in (*PAPER, *GROWTH) for m in METHODS]
     draw_speed({"runs": [run | {"cpu_seconds": 1.0 + i} for i, run in enumerate(runs)]}, tmp_path / "bench.svg")
     drawn = (tmp_path / "bench.svg").read_text()

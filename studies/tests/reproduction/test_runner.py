@@ -49,7 +49,7 @@ def tiny(monkeypatch):
 
 
 def test_a_row_has_every_field_and_honest_epsilons(tiny, tmp_path):
-    rows = runner.reproduce(TINY, tmp_path)
+    rows = runner.run_trials(TINY, tmp_path)
     assert all(set(row) >= CONTRACT for row in rows)
     table = pq.read_table(tmp_path / "tiny" / "runs.parquet")
     assert table.num_rows == len(rows) == 2 * (5 * 2 + 1)
@@ -69,18 +69,18 @@ def test_a_row_has_every_field_and_honest_epsilons(tiny, tmp_path):
 
 
 def test_finished_runs_are_kept_and_not_repeated(tiny, tmp_path, monkeypatch):
-    whole = runner.reproduce(TINY, tmp_path / "whole")
+    whole = runner.run_trials(TINY, tmp_path / "whole")
     made = []
 
-    def stop_after_five(job, tables, optima):
+    def stop_after_five(trial, tables, optima):
         if len(made) == 5:
             raise KeyboardInterrupt
-        made.append(job)
-        return execution.execute(job, tables, optima)
+        made.append(trial)
+        return execution.execute(trial, tables, optima)
 
     monkeypatch.setattr(runner, "execute", stop_after_five)
     with pytest.raises(KeyboardInterrupt):
-        runner.reproduce(TINY, tmp_path / "cut")
+        runner.run_trials(TINY, tmp_path / "cut")
     journal = tmp_path / "cut" / "tiny" / "runs.jsonl"
     assert len(journal.read_text().splitlines()) == 5
     # A crash in the middle of a line.
@@ -88,20 +88,20 @@ def test_finished_runs_are_kept_and_not_repeated(tiny, tmp_path, monkeypatch):
         file.write('{"key": "half a li')
     again = []
 
-    def count(job, tables, optima):
-        again.append(job)
-        return execution.execute(job, tables, optima)
+    def count(trial, tables, optima):
+        again.append(trial)
+        return execution.execute(trial, tables, optima)
 
     monkeypatch.setattr(runner, "execute", count)
-    resumed = runner.reproduce(TINY, tmp_path / "cut")
+    resumed = runner.run_trials(TINY, tmp_path / "cut")
     assert not set(made) & set(again)
-    assert len(made) + len(again) == len(TINY.jobs())
+    assert len(made) + len(again) == len(TINY.trials())
     assert [row["cost"] for row in resumed] == [row["cost"] for row in whole]
     assert all(json.loads(line) for line in journal.read_text().splitlines())
 
 
 def test_runs_of_another_version_do_not_count(tiny, tmp_path):
-    runner.reproduce(TINY, tmp_path, seeds=1)
+    runner.run_trials(TINY, tmp_path, seeds=1)
     journal = tmp_path / "tiny" / "runs.jsonl"
     old = [json.loads(line) | {"version": "0.0.0"} for line in journal.read_text().splitlines()]
     journal.write_text("".join(json.dumps(row) + "\n" for row in old))
@@ -109,7 +109,7 @@ def test_runs_of_another_version_do_not_count(tiny, tmp_path):
 
 
 def test_figures_and_page(tiny, tmp_path):
-    rows = runner.reproduce(TINY, tmp_path)
+    rows = runner.run_trials(TINY, tmp_path)
     svg, png = draw(TINY, rows, tmp_path / "tiny")
     assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert "NOT PRIVATE" in svg.read_text()
@@ -133,12 +133,12 @@ def test_the_elbow_and_the_assumptions(tiny, tmp_path):
         kind="elbow",
         cluster_numbers=range(1, 21),
     )
-    rows = runner.reproduce(elbow, tmp_path)
+    rows = runner.run_trials(elbow, tmp_path)
     costs = np.array([row["cost"] for row in rows])
     assert costs[0] > 3 * costs[9]
     assert len(draw(elbow, rows, tmp_path / "elbow")) == 2
     checks = Experiment("assumptions", "t", "p", ["tiny"], [Config("assumptions")], [1.0], 1, kind="assumptions")
-    (row,) = runner.reproduce(checks, tmp_path)
+    (row,) = runner.run_trials(checks, tmp_path)
     assert row["radius"] > 0
     assert "assumption (1)" in row["assumption_1"]
     assert draw(checks, [row], tmp_path) == []
@@ -146,10 +146,10 @@ def test_the_elbow_and_the_assumptions(tiny, tmp_path):
 
 
 def test_a_run_of_another_experiment_in_the_folder_is_taken_from_there(tiny, tmp_path, monkeypatch):
-    first = runner.reproduce(TINY, tmp_path, seeds=1)
+    first = runner.run_trials(TINY, tmp_path, seeds=1)
     twin = Experiment("twin", "t", "p", ["tiny"], TINY.configs[:2], TINY.epsilons, 1, kind="missing")
     monkeypatch.setattr(runner, "execute", None)
-    rows = runner.reproduce(twin, tmp_path)
+    rows = runner.run_trials(twin, tmp_path)
     assert {row["key"] for row in rows} <= {row["key"] for row in first}
     assert {row["key"] for row in runner.read_journal(tmp_path / "twin")} == {row["key"] for row in rows}
     assert len(draw(twin, rows, tmp_path / "twin")) == 2
@@ -159,14 +159,14 @@ def test_a_rival_whose_library_is_not_here_is_left_out_with_a_line(tiny, tmp_pat
     monkeypatch.setitem(sys.modules, "clustering", None)
     lone = Experiment("lone", "t", "p", ["tiny"], [Config("google-lsh"), Config("server-lloyds", 1)], [1.0], 1)
     why = []
-    (row,) = runner.reproduce(lone, tmp_path, on_skip=why.append)
+    (row,) = runner.run_trials(lone, tmp_path, on_skip=why.append)
     assert row["method"] == "server-lloyds"
     assert why[0].startswith("google-lsh: left out. google-lsh must be installed by hand")
 
 
 def test_central_data_without_server_data_beside_recorded_programs(tmp_path):
     small = replace(EXPERIMENTS["peers-central"], problems=["digits"], configs=[Config("refined"), Config("dp-lloyd", 7)], epsilons=[8.0])
-    rows = runner.reproduce(small, tmp_path, seeds=1)
+    rows = runner.run_trials(small, tmp_path, seeds=1)
     costs = {row["method"]: row["cost"] for row in rows}
     assert costs["refined"] < min(costs["dp-lloyd"], best_recorded("digits", 8.0))
     assert all(row["epsilon_spent"] <= 8.0 for row in rows)

@@ -13,17 +13,17 @@ OTHERS = {"refined", "paper", "published-noise", "elbow of paper", "elbow of ref
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=str)
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_spec_names_known_methods_and_data_and_repeats_no_run(experiment, quick):
-    jobs = experiment.jobs(quick=quick)
-    keys = [repr(job.key) for job in jobs]
+    trials = experiment.trials(quick=quick)
+    keys = [repr(trial.key) for trial in trials]
     assert len(keys) == len(set(keys)) > 0
-    assert {job.problem for job in jobs} <= {*LOADERS, *CENTRAL}
-    assert {job.config.method for job in jobs} <= OTHERS | set(BASELINES)
+    assert {trial.problem for trial in trials} <= {*LOADERS, *CENTRAL}
+    assert {trial.config.method for trial in trials} <= OTHERS | set(BASELINES)
 
 
 @pytest.mark.parametrize("experiment", [e for e in EXPERIMENTS.values() if e.kind == "pareto"], ids=lambda e: e.name)
 def test_quick_runs_are_some_of_the_full_ones(experiment):
-    full = {repr(job.key) for job in experiment.jobs()}
-    assert {repr(job.key) for job in experiment.jobs(quick=True)} <= full
+    full = {repr(trial.key) for trial in experiment.trials()}
+    assert {repr(trial.key) for trial in experiment.trials(quick=True)} <= full
 
 
 def test_every_figure_has_both_methods_the_rivals_and_the_floor():
@@ -34,7 +34,7 @@ def test_every_figure_has_both_methods_the_rivals_and_the_floor():
 
 
 def test_seeds_are_counted_from_zero():
-    assert {job.seed for job in EXPERIMENTS["mixture-point"].jobs(seeds=2)} == {0, 1}
+    assert {trial.seed for trial in EXPERIMENTS["mixture-point"].trials(seeds=2)} == {0, 1}
 
 
 def test_data_that_must_be_read_needs_a_folder():

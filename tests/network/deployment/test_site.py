@@ -20,7 +20,7 @@ from feddp_kmeans.network.deployment import site as site_module
 from feddp_kmeans.network.deployment.apps import server_app
 from feddp_kmeans.network.deployment.run_request import RunRequest, opened, read_request, run_and_report
 from feddp_kmeans.network.deployment.site import Site, read_site, site_of_node
-from feddp_kmeans.network.remote import RemoteFederation
+from feddp_kmeans.network.remote import RemoteAdder
 from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.network.transport import Lost
@@ -157,7 +157,7 @@ def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(RemoteFederation, "_finished", killed)
+        patch.setattr(RemoteAdder, "_finished", killed)
         with pytest.raises(KeyboardInterrupt):
             run_and_report(nodes, opened(job))
     assert (tmp_path / "run" / "releases" / "pending").exists()
