@@ -5,6 +5,7 @@
     FedDPError                      everything below: what the command line shows in one line
       InputError (ValueError)       an argument, option, setting or file that breaks a rule; nothing was spent
         UnreadableFileError         a file that cannot be read as what its name says
+        EmptyMessageError           a message between machines without one record of bytes
       BudgetError (RuntimeError)    a release or a run beyond its plan or its limit
       CudaError (RuntimeError)      a kernel that this machine's graphics card does not take
 
@@ -26,6 +27,10 @@ class InputError(FedDPError):
 
 class UnreadableFileError(InputError):
     """A file that cannot be read as what its name says."""
+
+
+class EmptyMessageError(InputError):
+    """A message that does not hold one record of bytes."""
 
 
 class BudgetError(FedDPError, RuntimeError):

@@ -2,8 +2,6 @@
 
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
-from feddp_kmeans.errors import FedDPError
-
 _RECORD, _FIELD = "feddp", "body"
 
 
@@ -15,10 +13,6 @@ def request(node: int, body: bytes, ttl: float) -> Message:
 def reply(body: bytes, to: Message) -> Message:
     """Return the answer to a message."""
     return Message(_records(body), reply_to=to)
-
-
-class EmptyMessageError(FedDPError):
-    """A message that does not hold one record of bytes."""
 
 
 def body_of(message: Message) -> bytes | None:

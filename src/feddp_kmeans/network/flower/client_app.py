@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from feddp_kmeans.network.flower.body import EmptyMessageError, body_of, reply
+from feddp_kmeans.errors import EmptyMessageError
+from feddp_kmeans.network.flower.body import body_of, reply
 
 Handler = Callable[[bytes], bytes]
 """Answers a request; a refusal is an answer too."""

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 
 import httpx
 
-from feddp_kmeans.errors import without_text
-from feddp_kmeans.network.flower.body import EmptyMessageError
+from feddp_kmeans.errors import EmptyMessageError, without_text
 from feddp_kmeans.network.flower.client_app import Handler, answer
 from feddp_kmeans.network.flower.compat import HttpRuntime, HttpTask, failed_reply
 
