@@ -18,7 +18,7 @@ def test_bad_input_is_a_value_error_and_a_budget_error_a_runtime_error():
         assert issubclass(kind, FedDPError)
     assert issubclass(InputError, ValueError)
     assert issubclass(BudgetError, RuntimeError)
-    assert not issubclass(BudgetError, InputError)
+    assert not issubclass(BudgetError, ValueError)
 
 
 def test_every_exception_of_the_package_is_in_the_tree():

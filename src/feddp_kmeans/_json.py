@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, InputError
 
 RESULT_FORMAT = 1
 """Of result.json, which several rooms read."""
@@ -22,22 +22,22 @@ def parse_json(content: bytes | str) -> Any:
     except FedDPError:
         raise
     except RecursionError:
-        raise FedDPError("JSON must not be nested without end, got too many brackets.") from None
+        raise InputError("JSON must not be nested without end, got too many brackets.") from None
     except ValueError as error:
-        raise FedDPError(f"JSON must be readable, got: {str(error).splitlines()[0]:.200}.") from None
+        raise InputError(f"JSON must be readable, got: {str(error).splitlines()[0]:.200}.") from None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise FedDPError(f"JSON must name a key once, got {next(key for key in keys if keys.count(key) > 1)!r:.80} twice.")
+        raise InputError(f"JSON must name a key once, got {next(key for key in keys if keys.count(key) > 1)!r:.80} twice.")
     return found
 
 
 def _constant(word: str) -> float:
     if word == "NaN":
-        raise FedDPError("JSON must hold numbers that are one, got NaN.")
+        raise InputError("JSON must hold numbers that are one, got NaN.")
     return float(word)
 
 
@@ -45,7 +45,7 @@ def check_fields(made: Any, what: str) -> None:
     """Refuse a dataclass that was filled from plain data, where a field is not of the type that the class states."""
     for name, kind in get_type_hints(type(made)).items():
         if not _fits(value := getattr(made, name), kind):
-            raise FedDPError(f"{name} of {what} must be of another type, got a {type(value).__name__}.")
+            raise InputError(f"{name} of {what} must be of another type, got a {type(value).__name__}.")
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -69,7 +69,7 @@ def field_of(given: Any, name: str, kind: type, what: str) -> Any:
     A number may be the word "inf", since JSON has no other for it.
     """
     if not isinstance(given, dict):
-        raise FedDPError(f"{what} must be an object with named fields, got a {type(given).__name__}.")
+        raise InputError(f"{what} must be an object with named fields, got a {type(given).__name__}.")
     value = given.get(name)
     if type(value) is kind:
         return value
@@ -77,14 +77,14 @@ def field_of(given: Any, name: str, kind: type, what: str) -> Any:
         try:
             return kind(str(value))
         except ValueError:
-            raise FedDPError(f"{name} of {what} must be one of {[*map(str, kind)]}, got {value!r:.80}.") from None
+            raise InputError(f"{name} of {what} must be one of {[*map(str, kind)]}, got {value!r:.80}.") from None
     if kind is float and value == "inf":
         return math.inf
     if not _fits(value, kind):
-        raise FedDPError(f"{name} of {what} must be {_WORDS[kind]}, got {value!r:.80}.")
+        raise InputError(f"{name} of {what} must be {_WORDS[kind]}, got {value!r:.80}.")
     if kind is float and isinstance(value, int):
         if abs(value) > _LARGEST:
-            raise FedDPError(f"{name} of {what} must be a number that a computer can hold, got one of {len(str(value))} digits.")
+            raise InputError(f"{name} of {what} must be a number that a computer can hold, got one of {len(str(value))} digits.")
         return float(value)
     return value
 
@@ -98,4 +98,4 @@ def check_format(given: Any, known: int, what: str, name: str = "format") -> Non
     """
     stated = given.get(name, 1)
     if type(stated) is not int or not 1 <= stated <= known:
-        raise FedDPError(f"{name} of {what} must be from 1 to {known}, got {stated!r:.80}: it was written by a newer feddp, or is damaged.")
+        raise InputError(f"{name} of {what} must be from 1 to {known}, got {stated!r:.80}: it was written by a newer feddp, or is damaged.")

@@ -17,11 +17,11 @@ import traceback
 from pathlib import Path
 
 
-class FedDPError(ValueError):
+class FedDPError(Exception):
     """Anything that this package refuses or gives up on."""
 
 
-class InputError(FedDPError):
+class InputError(FedDPError, ValueError):
     """Input that was refused before any data was touched or any budget spent."""
 
 

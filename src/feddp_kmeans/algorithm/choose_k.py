@@ -8,7 +8,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.server import weighted_kmeans
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,6 @@ def pick_elbow(cluster_numbers: Sequence[int], costs: FloatArray) -> int:
     The farthest point from the line between the ends ("kneedle") was tried too: it picks too few clusters where their distances differ.
     """
     if len(cluster_numbers) < 3:
-        raise FedDPError(f"cluster_numbers must be at least three to have an elbow, got {list(cluster_numbers)}.")
+        raise InputError(f"cluster_numbers must be at least three to have an elbow, got {list(cluster_numbers)}.")
     logs = np.log(np.maximum(costs, 1e-12 * max(float(costs[0]), 1e-300)))
     return int(cluster_numbers[1 + int(np.argmax(np.diff(logs, 2)))])

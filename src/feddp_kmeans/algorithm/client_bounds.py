@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.statistics.clipping import row_norms
 from feddp_kmeans.statistics.fixed_point import Ball
 
@@ -34,7 +34,7 @@ class ClientBounds:
         for field in fields(self):
             value = getattr(self, field.name)
             if not (np.isfinite(value) and value > 0):
-                raise FedDPError(f"bound {field.name!r} must be positive and finite, got {value}.")
+                raise InputError(f"bound {field.name!r} must be positive and finite, got {value}.")
 
     def to_dict(self) -> dict[str, float]:
         """Return the bounds as plain data."""
@@ -50,7 +50,7 @@ def simulated_bounds(server_points: FloatArray, ball: Ball, k: int, client_size:
     Reads public data only, with a fixed seed: the same public facts give the same bounds.
     """
     if client_size < 1:
-        raise FedDPError(f"client_size must be at least 1, got {client_size}.")
+        raise InputError(f"client_size must be at least 1, got {client_size}.")
     from feddp_kmeans.algorithm.server import weighted_kmeans
 
     points = ball.clip(server_points) - ball.center

@@ -12,7 +12,7 @@ from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, feddp_init,
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
 from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import AUTO, Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.ledger import PrivacyReport
@@ -96,7 +96,7 @@ def choose_k(
 def check(prepared: Prepared, dimension: int, chosen_k: int | None = None) -> None:
     """Refuse a run that cannot be carried out, before it is opened: on points of this dimension, with this number of clusters."""
     if chosen_k is not None and not 1 <= chosen_k <= prepared.settings.largest_k:
-        raise FedDPError(f"n_clusters must be from 1 to the {prepared.settings.largest_k} that the plan is made for, got {chosen_k}.")
+        raise InputError(f"n_clusters must be from 1 to the {prepared.settings.largest_k} that the plan is made for, got {chosen_k}.")
     if prepared.server_points is not None:
         prepared.settings.check_server(prepared.server_points, dimension)
 

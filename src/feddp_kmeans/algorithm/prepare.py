@@ -17,7 +17,7 @@ from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
 from feddp_kmeans.algorithm.planner import Choice, choose
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, GRID, SERVERLESS
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
@@ -66,9 +66,9 @@ def prepare(settings: Settings, server_points: FloatArray | None, n_clients: int
     """
     if server_points is None:
         if settings.method is not MethodName.REFINED:
-            raise FedDPError(f"server_data must be given for method '{settings.method}', got None.")
+            raise InputError(f"server_data must be given for method '{settings.method}', got None.")
         if dimension is None:
-            raise FedDPError("dimension must be given where there are no server data, got None.")
+            raise InputError("dimension must be given where there are no server data, got None.")
         return _prepare_serverless(settings, dimension, n_clients)
     server_points = _checked(settings, server_points, dimension)
     make = _prepare_paper if settings.method is MethodName.PAPER else _prepare_refined

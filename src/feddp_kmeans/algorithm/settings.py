@@ -11,7 +11,7 @@ from feddp_kmeans import plugins
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.domain import Region
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.accounting import check_budget
 from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.plan import Composition
@@ -84,11 +84,11 @@ class Settings:
             object.__setattr__(self, name, _parsed(name, kind, getattr(self, name)))
         object.__setattr__(self, "privacy_unit", PrivacyUnit.parse(self.privacy_unit))
         if self.init != FEDDP and self.init not in (starts := plugins.names(plugins.STARTS)):
-            raise FedDPError(
+            raise InputError(
                 f"init must be one of {[FEDDP, *starts]}, got {self.init!r}. {plugins.advice(plugins.STARTS, self.init)}".rstrip()
             )
         if self.shares is not None and not (len(self.shares) == 4 and all(_is_real(x) and np.isfinite(x) and x > 0 for x in self.shares)):
-            raise FedDPError(f"shares must be four positive numbers (epsilon_1, epsilon_2, epsilon_3G, epsilon_3L), got {self.shares!r}.")
+            raise InputError(f"shares must be four positive numbers (epsilon_1, epsilon_2, epsilon_3G, epsilon_3L), got {self.shares!r}.")
         check_sampling(self.unit, self.sampling_rate)
 
     def _check_counts(self) -> None:
@@ -120,23 +120,23 @@ class Settings:
     def fixed_k(self) -> int:
         """Return the number of clusters, where it must be given."""
         if self.n_clusters == AUTO:
-            raise FedDPError("n_clusters must be a whole number here, got 'auto'.")
+            raise InputError("n_clusters must be a whole number here, got 'auto'.")
         return int(self.n_clusters)
 
     def _check_region(self) -> None:
         if self.radius is not None and not (_is_real(self.radius) and np.isfinite(self.radius) and self.radius > 0):
-            raise FedDPError(f"radius must be positive and finite, got {self.radius!r}.")
+            raise InputError(f"radius must be positive and finite, got {self.radius!r}.")
         if self.box is None:
             return
         if self.radius is not None:
-            raise FedDPError(f"box must not be given together with radius, got {self.box!r} and {self.radius!r}.")
+            raise InputError(f"box must not be given together with radius, got {self.box!r} and {self.radius!r}.")
         try:
             low, high = (np.asarray(side, dtype=np.float64) for side in self.box)
             valid = low.ndim <= 1 and high.ndim <= 1 and bool((np.isfinite(low).all() & np.isfinite(high).all()) and (low < high).all())
         except (TypeError, ValueError):
             valid = False
         if not valid:
-            raise FedDPError(f"box must be two finite numbers or vectors (low, high) with low below high, got {self.box!r}.")
+            raise InputError(f"box must be two finite numbers or vectors (low, high) with low below high, got {self.box!r}.")
 
     def region(self, dimension: int) -> Region | None:
         """Return the public region that box or radius state; None where neither is given."""
@@ -144,21 +144,21 @@ class Settings:
             try:
                 low, high = (np.array(np.broadcast_to(np.asarray(side, dtype=np.float64), (dimension,))) for side in self.box)
             except ValueError:
-                raise FedDPError(f"box must hold numbers or vectors of {dimension} coordinates, got {self.box!r}.") from None
+                raise InputError(f"box must hold numbers or vectors of {dimension} coordinates, got {self.box!r}.") from None
             return Region.of_box(low, high)
         return None if self.radius is None else Region.of_ball(Ball(np.zeros(dimension), float(self.radius)))
 
     def check_server(self, server_points: FloatArray, dimension: int) -> None:
         """Refuse server data that does not fit the clients or the number of clusters."""
         if server_points.shape[1] != dimension:
-            raise FedDPError(
+            raise InputError(
                 f"server data must have as many columns as the clients: clients have {dimension}, the server has {server_points.shape[1]}."
             )
         if not np.isfinite(server_points).all():
-            raise FedDPError("server data must be finite numbers, got a NaN or an infinity.")
+            raise InputError("server data must be finite numbers, got a NaN or an infinity.")
         if len(server_points) < self.largest_k:
             name = "max_clusters" if self.n_clusters == AUTO else "n_clusters"
-            raise FedDPError(f"{name} must be at most the number of server points, {len(server_points)}, got {self.largest_k}.")
+            raise InputError(f"{name} must be at most the number of server points, {len(server_points)}, got {self.largest_k}.")
 
     def ball(self, server_points: FloatArray, center: FloatArray) -> Ball:
         """Return the public ball around ``center``: of the given radius, else just large enough to hold the server data."""
@@ -170,7 +170,7 @@ class Settings:
         elif radius is None:
             radius = float(np.linalg.norm(server_points - center, axis=1).max())
             if radius == 0:
-                raise FedDPError("radius must be given where all server points are the same, got a server radius of 0.")
+                raise InputError("radius must be given where all server points are the same, got a server radius of 0.")
         return Ball(center, float(radius))
 
 
@@ -183,11 +183,11 @@ def _parsed(name: str, kind: type[T], value: str) -> T:
     try:
         return kind(value)
     except ValueError:
-        raise FedDPError(f"{name} must be one of {[member.value for member in kind]}, got {value!r}.") from None
+        raise InputError(f"{name} must be one of {[member.value for member in kind]}, got {value!r}.") from None
 
 
 def _check_count(name: str, value: Any, low: int, other: str = "") -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < low:
-        raise FedDPError(f"{name} must be a whole number of at least {low}{other}, got {value!r:.80}.")
+        raise InputError(f"{name} must be a whole number of at least {low}{other}, got {value!r:.80}.")
     if int(value) > _MOST:
-        raise FedDPError(f"{name} must be at most {_MOST}, got a number of {len(str(int(value)))} digits.")
+        raise InputError(f"{name} must be at most {_MOST}, got a number of {len(str(int(value)))} digits.")

@@ -12,7 +12,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.audit.claim import PrivacyClaim
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.accounting import gaussian_epsilon
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
@@ -121,7 +121,7 @@ def verdict_on(
     """
     runs = min(len(scores_with), len(scores_without))
     if runs < 20:
-        raise FedDPError(f"an audit must have at least 20 runs of each kind, got {runs}.")
+        raise InputError(f"an audit must have at least 20 runs of each kind, got {runs}.")
     first = runs // _CHOOSING
     sign = 1.0 if scores_with[:first].mean() >= scores_without[:first].mean() else -1.0
     chance = failure_chance / (2 * _TESTS)

@@ -12,7 +12,7 @@ from feddp_kmeans.algorithm.clustering import Clusterer, Clustering, run
 from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.watch import Known, MakeFederation, Watch, Watched
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.run import Run
@@ -42,9 +42,9 @@ class AuditCase:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.settings.epsilon):
-            raise FedDPError(f"epsilon must be finite to be audited, got {self.settings.epsilon}.")
+            raise InputError(f"epsilon must be finite to be audited, got {self.settings.epsilon}.")
         if self.dimension < 1:
-            raise FedDPError(f"dimension must be at least 1, got {self.dimension}.")
+            raise InputError(f"dimension must be at least 1, got {self.dimension}.")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs: the fields, and nothing that was worked out from them."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
 _POINTS = 61
@@ -55,7 +55,7 @@ def claim_of(made: Sequence[tuple[Release, int]], delta: float, sampling_rate: f
     """Return the claim that releases imply, each made so many times; ``epsilon`` is the one that was promised, if it is not theirs."""
     rows = tuple((release.mechanism, release.noise_multiplier, times) for release, times in made)
     if not rows or any(multiplier == 0 for _, multiplier, _ in rows):
-        raise FedDPError("releases must be made with noise to be audited, got none or one without.")
+        raise InputError("releases must be made with noise to be audited, got none or one without.")
     loss = _privacy_loss(rows, sampling_rate)
     own = float(loss.get_epsilon_for_delta(delta))
     promised = own if epsilon is None else epsilon

@@ -16,7 +16,7 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.attack import AuditFinding
 from feddp_kmeans.audit.loopback import LoopbackFederation
 from feddp_kmeans.audit.places import answers
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, FedDPError, InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
@@ -187,7 +187,7 @@ class _Unreadable:
 
     def read(self) -> FloatArray:
         """Fail, as a broken disk does."""
-        raise FedDPError("points must be readable, got a broken disk.")
+        raise InputError("points must be readable, got a broken disk.")
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
         """Fail likewise."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import Array, FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run, Watcher
@@ -152,10 +152,10 @@ class _ReplayingAdder(Adder):
 
     def noisy_sum(self, asked: Asked) -> FloatArray:
         if not self._answers:
-            raise FedDPError(f"release {asked.release.name!r} must have been asked for in the run that is replayed; it was not.")
+            raise InputError(f"release {asked.release.name!r} must have been asked for in the run that is replayed; it was not.")
         answer = self._answers.pop(0)
         if answer.query.release != asked.release or answer.query.digest != asked.query.digest:
-            raise FedDPError(f"release {asked.release.name!r} must be asked for with public numbers that follow from earlier releases.")
+            raise InputError(f"release {asked.release.name!r} must be asked for with public numbers that follow from earlier releases.")
         return answer.values.copy()
 
 

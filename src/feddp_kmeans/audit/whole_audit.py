@@ -13,7 +13,7 @@ from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.neighbours import worst_for_all
 from feddp_kmeans.audit.whole_runs import WHOLE, WholeRuns, judge, statistical_checks, whole_runs
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, FedDPError, InputError
 
 RUNS = 1000
 """Runs of each kind: with the unit and without it."""
@@ -90,11 +90,11 @@ def audit(
     depends on the points tells about them.
     """
     if runs < 20:
-        raise FedDPError(f"runs must be at least 20, got {runs}.")
+        raise InputError(f"runs must be at least 20, got {runs}.")
     planned = [release.name for release in case.plan.releases]
     for name in names:
         if name not in planned:
-            raise FedDPError(f"release must be one of {planned}, got {name!r}.")
+            raise InputError(f"release must be one of {planned}, got {name!r}.")
     chance = failure_chance / _statistical_checks(case)
     at_large = list(product.product_parts(chance)) if parts is None and not names else list(parts or ())
     tasks = [_Part(product=name) for name in at_large]

@@ -26,7 +26,7 @@ from feddp_kmeans.cli.report import report
 from feddp_kmeans.cli.serve import serve
 from feddp_kmeans.cli.simulate import simulate
 from feddp_kmeans.cli.terminal import log_shown, out
-from feddp_kmeans.errors import FedDPError, without_text
+from feddp_kmeans.errors import FedDPError, InputError, without_text
 
 UNFORESEEN = 70
 
@@ -37,7 +37,7 @@ class _Commands(typer.core.TyperGroup):
     def get_command(self, ctx: Any, name: str) -> Any:
         found = super().get_command(ctx, name)
         if found is None and (advice := plugins.advice(plugins.COMMANDS, name)):
-            raise FedDPError(f"command must be an installed one, got {name!r}. {advice}")
+            raise InputError(f"command must be an installed one, got {name!r}. {advice}")
         return found
 
 

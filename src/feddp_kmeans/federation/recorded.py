@@ -18,7 +18,7 @@ import numpy as np
 from feddp_kmeans._files import locked, npy_bytes, write_whole
 from feddp_kmeans._json import check_format, parse_json
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, FedDPError, InputError
 from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
@@ -71,7 +71,7 @@ class RecordedFederation(Federation):
             with locked(self._folder):
                 return self._begun(run)
         except OSError as error:
-            raise FedDPError(f"releases must be kept in a folder that can be written, got {error}.") from None
+            raise InputError(f"releases must be kept in a folder that can be written, got {error}.") from None
 
     def _begun(self, run: Run) -> "RecordingAdder":
         """Write a record without releases and then book the run; or go on with the run of the record, which must be booked.
@@ -82,7 +82,7 @@ class RecordedFederation(Federation):
         is_new = not record
         if is_new:
             if any(self._folder.glob("*.npy")):
-                raise FedDPError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
+                raise InputError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
             record = {"format": FORMAT, "run": run.id, "plan": plan_digest(run.plan), "seed": run.seed}
             record |= {"server_seed": run.server_seed, "releases": {}}
         elif record["plan"] != plan_digest(run.plan) or record["seed"] != run.seed:
@@ -138,7 +138,7 @@ class RecordingAdder(Adder):
     def _record(self) -> dict[str, Any]:
         record = read_record(self._folder)
         if not record:
-            raise FedDPError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
+            raise InputError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
         return record
 
 
@@ -161,7 +161,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     if isinstance(record, dict) and set(record) == _FIELDS - {"format", "run"}:
         raise BudgetError(f"{RECORD} in {folder.name!r} must name its run; 0.1 gave runs no id. Start a new run: it is booked in full.")
     if not _is_record(record):
-        raise FedDPError(f"{RECORD} in {folder.name!r} must be the record of a run, got something else.")
+        raise InputError(f"{RECORD} in {folder.name!r} must be the record of a run, got something else.")
     found: dict[str, Any] = record
     return found
 
@@ -201,7 +201,7 @@ def _load(path: Path, kept: str | None, release: Release) -> FloatArray:
         with suppress(ValueError, EOFError, SyntaxError, TokenError):
             values = np.load(io.BytesIO(content), allow_pickle=False)
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.size > release.values:
-        raise FedDPError(f"{path.name} must hold the release {release.name!r} as it was made; it was changed.")
+        raise InputError(f"{path.name} must hold the release {release.name!r} as it was made; it was changed.")
     return values
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._typing import Array
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, FedDPError, InputError
 from feddp_kmeans.network.protocol import query_bytes
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.wire import Envelope, pack, unpack
@@ -67,7 +67,7 @@ class Journal:
         try:
             kept = unpack(self._path.read_bytes())
         except (OSError, FedDPError) as error:
-            raise FedDPError(f"{self._path.name} must hold the sum that a server was about to open: {error}") from None
+            raise InputError(f"{self._path.name} must hold the sum that a server was about to open: {error}") from None
         return kept if kept.kind == "pending" and kept.get("run", str) == self._run else None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import IntArray
-from feddp_kmeans.errors import BudgetError, FedDPError, kind_and_place
+from feddp_kmeans.errors import BudgetError, FedDPError, InputError, kind_and_place
 from feddp_kmeans.network.protocol import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
 from feddp_kmeans.network.run_state import RunState, RunStates
 from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, sign
@@ -98,7 +98,7 @@ class Participant:
 
     def _answer(self, asked: Envelope) -> bytes:
         if asked.kind not in self._answers:
-            raise FedDPError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
+            raise InputError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
         return self._answers[asked.kind](asked)
 
     def _describe(self, asked: Envelope) -> bytes:
@@ -191,7 +191,7 @@ class Participant:
     def _confirm(self, asked: Envelope) -> bytes:
         run, _, state = self._turn(asked, Trust.SECURE_SUM)
         if self._identity is None:
-            raise FedDPError("a key must be given to sign who is in a sum, got none.")
+            raise InputError("a key must be given to sign who is in a sum, got none.")
         party = Party.from_dict(state.party)
         signature = party.confirm(asked.get("round", int), asked.get("survivors", list), self._identity)
         state.party = party.to_dict()
@@ -240,7 +240,7 @@ class Participant:
             raise BudgetError(f"release {release.name!r} is planned {release.times} times, and was asked for once more.")
         statistic = self._registry.get(name := asked.get("statistic", str))
         if statistic is None:
-            raise FedDPError(f"statistic must be one of the registry, got {name!r:.80}.")
+            raise InputError(f"statistic must be one of the registry, got {name!r:.80}.")
         public = {key.removeprefix(PUBLIC): value for key, value in asked.fields.items() if key.startswith(PUBLIC)}
         with touching_data():
             dimension = len(self._data().columns)

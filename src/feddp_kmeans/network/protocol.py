@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 from feddp_kmeans.network.terms import Terms
 from feddp_kmeans.network.wire import Envelope, pack
@@ -44,4 +44,4 @@ def sealed_from(given: Mapping[str, Any]) -> dict[str, bytes]:
     try:
         return {name: bytes.fromhex(content) for name, content in given.items()}
     except (TypeError, ValueError):
-        raise FedDPError("sealed messages must be hexadecimal digits, got something else.") from None
+        raise InputError("sealed messages must be hexadecimal digits, got something else.") from None

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
@@ -81,7 +81,7 @@ class RemoteFederation(Federation):
     def sites(self) -> Sites:
         """Return the sites that were there at the start."""
         if self._sites is None:
-            raise FedDPError("a federation of machines must be connected before it is used; call connect() first.")
+            raise InputError("a federation of machines must be connected before it is used; call connect() first.")
         return self._sites
 
     @property
@@ -119,7 +119,7 @@ class RemoteFederation(Federation):
     def _adder(self, run: Run) -> Adder:
         """Return what answers this run. The clients are shown its plan when the first release needs them."""
         if not 1 <= self.threshold <= self.n_clients:
-            raise FedDPError(f"threshold must be from 1 to the {self.n_clients} sites, got {self.threshold}.")
+            raise InputError(f"threshold must be from 1 to the {self.n_clients} sites, got {self.threshold}.")
         terms = Terms(run.id, run.plan, self._mode, run.seed is None, self.threshold, self.colluders, self._confirmed)
         return RemoteAdder(self.sites, terms, run, Journal(self._journal, run.id))
 
@@ -191,11 +191,11 @@ class RemoteAdder(Adder):
         part = vector_of(reply, length, np.dtype(np.int64))
         sizes = np.abs(part.astype(np.float64))
         if sizes.max(initial=0.0) * len(self._sites.names) >= release.largest_total:
-            raise FedDPError("sent more than a sum can hold")
+            raise InputError("sent more than a sum can hold")
         if bound is not None:
             l1 = math.inf if bound.l1 is None else bound.l1
             if np.linalg.norm(sizes) > bound.l2 * _TO_SPARE or sizes.sum() > l1 * _TO_SPARE:
-                raise FedDPError("sent more than one client may")
+                raise InputError("sent more than one client may")
         return part
 
     def _secure_sum(self, session: Session, query: dict[str, Any], length: int) -> IntArray:
@@ -233,7 +233,7 @@ class RemoteAdder(Adder):
         present = {name: pending.request for name in survivors if name in self._sites.names}
         if len(present) < self._terms.threshold:
             absent, needed = ", ".join(name for name in survivors if name not in present), self._terms.threshold
-            raise FedDPError(f"{query['release']} must be opened with at least {needed} sites of its sum; wait for {absent}.")
+            raise InputError(f"{query['release']} must be opened with at least {needed} sites of its sum; wait for {absent}.")
         opened = self._sites.read(self._sites.ask(present, "unmasked", place_of(asked)), lambda _, reply: unmasked_of(reply))
         self._sites.check_enough(self._named(query), opened, needed=self._terms.threshold, of=len(survivors))
         number = asked.fields["round"]
@@ -265,7 +265,7 @@ class RemoteAdder(Adder):
     def _parties_of(self, reply: Envelope) -> tuple[str, ...]:
         parties = fields.names(reply.get("parties", list), "the parties of a run")
         if parties and len(parties) < self._terms.threshold:
-            raise FedDPError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
+            raise InputError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
         return parties
 
     def _exchange_keys(self, session: Session, agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:

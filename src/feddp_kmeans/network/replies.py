@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import Array
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.protocol import place_of, sealed_from
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
@@ -42,7 +42,7 @@ def advert_of(name: str, reply: Envelope) -> Advert:
     """Return a site's own advert."""
     advert = Advert.from_dict(reply.get("advert", dict))
     if advert.name != name:
-        raise FedDPError(f"an advert must be of its sender, got one of {advert.name!r}.")
+        raise InputError(f"an advert must be of its sender, got one of {advert.name!r}.")
     return advert
 
 
@@ -55,7 +55,7 @@ def shares_of(reply: Envelope, neighbours: Iterable[str]) -> dict[str, bytes]:
     """Return a site's messages to all its neighbours."""
     shares = sealed_from(reply.get("shares", dict))
     if set(shares) != set(neighbours):
-        raise FedDPError("did not share with each of its neighbours")
+        raise InputError("did not share with each of its neighbours")
     return shares
 
 
@@ -63,19 +63,19 @@ def vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
     """Return a row of numbers of this length and type."""
     values = reply.fields.get("values")
     if not (isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,)):
-        raise FedDPError(f"sent something else than {length} numbers")
+        raise InputError(f"sent something else than {length} numbers")
     return values
 
 
 def opened_reply(reply: bytes | Lost, kind: str, place: Mapping[str, Any] | None = None) -> Envelope:
     """Return a reply of the kind wanted, to the request that was made at this place of the run; anything else is an error."""
     if isinstance(reply, Lost):
-        raise FedDPError(reply.reason)
+        raise InputError(reply.reason)
     told = unpack(reply)
     if told.kind in ("refused", "failed"):
-        raise FedDPError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}")
+        raise InputError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}")
     if told.kind != kind:
-        raise FedDPError(f"it answered {told.kind!r:.40} where {kind!r} was asked for.")
+        raise InputError(f"it answered {told.kind!r:.40} where {kind!r} was asked for.")
     if place is not None and place_of(told) != place:
-        raise FedDPError("it answered an earlier request again.")
+        raise InputError("it answered an earlier request again.")
     return told

@@ -13,7 +13,7 @@ from typing import Any
 
 from feddp_kmeans._files import locked, write_whole
 from feddp_kmeans._json import check_fields, parse_json
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.privacy.odometer import Odometer
 
 
@@ -67,11 +67,11 @@ class RunStates:
             content = path.read_bytes()
             state = RunState(**parse_json(content))
         except OSError as error:
-            raise FedDPError(f"{path.name} must hold the state of a run, got {error.strerror}.") from None
+            raise InputError(f"{path.name} must hold the state of a run, got {error.strerror}.") from None
         except FedDPError as error:
-            raise FedDPError(f"{path.name} must hold the state of a run: {error}") from None
+            raise InputError(f"{path.name} must hold the state of a run: {error}") from None
         except TypeError:
-            raise FedDPError(f"{path.name} must hold the state of a run, got other fields.") from None
+            raise InputError(f"{path.name} must hold the state of a run, got other fields.") from None
         check_fields(state, path.name)
         self._odometer.check(run, _digest(content))
         return state
@@ -87,7 +87,7 @@ class RunStates:
 
     def _path(self, run: str) -> Path:
         if not (0 < len(run) <= 64 and run.isalnum()):
-            raise FedDPError(f"run must be a name of letters and digits, got {run!r:.80}.")
+            raise InputError(f"run must be a name of letters and digits, got {run!r:.80}.")
         return self._folder / f"{run}.json"
 
 

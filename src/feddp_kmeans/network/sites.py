@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.network.protocol import presence
 from feddp_kmeans.network.replies import opened_reply
 from feddp_kmeans.network.secure_sum import fields
@@ -53,7 +53,7 @@ class Sites:
                 self._nodes[name] = node
         self._strangers |= described.keys() - set(self._nodes.values())
         if not self._nodes or columns is None:
-            raise FedDPError("sites must be at least one, got none whose data can be used.")
+            raise InputError("sites must be at least one, got none whose data can be used.")
         logger.info("%d sites: %s", len(self._nodes), ", ".join(self.names))
         self.columns = columns
 
@@ -84,7 +84,7 @@ class Sites:
         level = logging.WARNING if missing else logging.INFO
         logger.log(level, "%s: %d of %d sites%s", label, len(answers), of or len(self._nodes), f"; {missing}" if missing else "")
         if len(answers) < needed:
-            raise FedDPError(
+            raise InputError(
                 f"{label} must have the answers of at least {needed} sites, got {len(answers)}; nothing was released. {missing}"
             )
 
@@ -105,11 +105,11 @@ class Sites:
         """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
         name = fields.name(told.get("name", str), "the name of a site")
         if told.get("protocol", int) != PROTOCOL:
-            raise FedDPError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
+            raise InputError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
         if self._roster is not None and name not in self._roster:
-            raise FedDPError(f"{name!r} must be one of the federation's sites.")
+            raise InputError(f"{name!r} must be one of the federation's sites.")
         if self._roster is not None and not verify(self._roster[name], told.get("signature", bytes), presence(nonce, name)):
-            raise FedDPError(f"{name!r} must show that it holds its key; it did not.")
+            raise InputError(f"{name!r} must show that it holds its key; it did not.")
         return name, tuple(str(column) for column in told.get("columns", list))
 
     def _find_again(self) -> None:

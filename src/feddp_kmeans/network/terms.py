@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, FedDPError, InputError
 from feddp_kmeans.privacy.accounting import accounting_work
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism
@@ -52,7 +52,7 @@ class Trust(StrEnum):
         try:
             return cls(value)
         except ValueError:
-            raise FedDPError(f"trust must be 'aggregator' or 'secure-sum', got {value!r}.") from None
+            raise InputError(f"trust must be 'aggregator' or 'secure-sum', got {value!r}.") from None
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class Terms:
 
     def __post_init__(self) -> None:
         if not 0 <= self.colluders < self.threshold:
-            raise FedDPError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
+            raise InputError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
         if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
-            raise FedDPError(
+            raise InputError(
                 f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part, so there is "
                 "nothing to gain from sampling."
             )
         if self.trust is Trust.SECURE_SUM and any(r.noise_multiplier and r.mechanism is Mechanism.LAPLACE for r in self.plan.releases):
-            raise FedDPError("noise must be Gaussian under secure-sum, because it is added in shares; this plan has Laplace noise.")
+            raise InputError("noise must be Gaussian under secure-sum, because it is added in shares; this plan has Laplace noise.")
         if self.epsilon_spent > self.plan.epsilon:
             raise BudgetError(
                 f"a plan must not spend more than it says: it says epsilon {self.plan.epsilon}, and spends {self.epsilon_spent}."
@@ -135,7 +135,7 @@ class Terms:
         except FedDPError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise FedDPError(f"the terms of a run must state a plan, got {type(error).__name__}: {error}.") from None
+            raise InputError(f"the terms of a run must state a plan, got {type(error).__name__}: {error}.") from None
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,9 @@ class Policy:
     def check_federation(self, sites: int) -> None:
         """Refuse a federation whose sites are too few for this policy."""
         if sites < self.min_sites:
-            raise FedDPError(f"sites must be at least {self.min_sites}, got a federation of {sites}.")
+            raise InputError(f"sites must be at least {self.min_sites}, got a federation of {sites}.")
         if (least := self.least_threshold(sites, self.least_colluders(sites))) > sites:
-            raise FedDPError(f"threshold must be at most the {sites} sites of the federation, got {least}.")
+            raise InputError(f"threshold must be at most the {sites} sites of the federation, got {least}.")
 
     def check_sites(self, terms: Terms, sites: int) -> None:
         """Refuse a secure sum that this number of sites does not make safe: of the roster, and of the parties of the run."""

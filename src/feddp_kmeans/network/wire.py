@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import Array
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 PROTOCOL = 2
 """Format of the messages; both sides must speak the same."""
@@ -39,7 +39,7 @@ class Envelope:
         """Return a field of the kind expected; anything else is refused."""
         value = self.fields.get(name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise FedDPError(f"field {name!r} of a {self.kind!r} message must be {kind.__name__}, got {type(value).__name__}.")
+            raise InputError(f"field {name!r} of a {self.kind!r} message must be {kind.__name__}, got {type(value).__name__}.")
         return value
 
 
@@ -55,7 +55,7 @@ def pack(kind: str, **fields: Any) -> bytes:
         elif isinstance(value, np.ndarray):
             array = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
             if array.dtype.str not in _DTYPES:
-                raise FedDPError(f"array {name!r} of a message must be of 64-bit numbers, got {array.dtype}.")
+                raise InputError(f"array {name!r} of a message must be of 64-bit numbers, got {array.dtype}.")
             blobs.append((name, array.dtype.str, list(value.shape)))
             parts.append(array.tobytes())
         else:
@@ -68,12 +68,12 @@ def unpack(data: bytes) -> Envelope:
     """Return the message that these bytes hold; anything else is refused."""
     other = _ANY_MAGIC.match(data)
     if other and int(other[1]) != PROTOCOL:
-        raise FedDPError(f"a message must be one of protocol {PROTOCOL}, got {int(other[1])}: server and site need the same feddp.")
+        raise InputError(f"a message must be one of protocol {PROTOCOL}, got {int(other[1])}: server and site need the same feddp.")
     try:
         return _unpack(data)
     except (ValueError, TypeError, KeyError, struct.error, RecursionError, OverflowError, AttributeError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else error
-        raise FedDPError(f"a message must be one of protocol {PROTOCOL}, got one that cannot be read: {reason}.") from None
+        raise InputError(f"a message must be one of protocol {PROTOCOL}, got one that cannot be read: {reason}.") from None
 
 
 def _unpack(data: bytes) -> Envelope:

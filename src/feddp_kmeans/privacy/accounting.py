@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
 _LARGEST_EPSILON = 1e3
@@ -32,11 +32,11 @@ _STEPS, _STEEPEST = 8, 8.0
 def check_budget(epsilon: float, delta: float) -> None:
     """Refuse a budget that is not one: epsilon > 0 (infinity: no noise), 0 < delta < 1."""
     if not (isinstance(epsilon, int | float) and epsilon > 0):
-        raise FedDPError(f"epsilon must be positive, got {epsilon!r}.")
+        raise InputError(f"epsilon must be positive, got {epsilon!r}.")
     if _LARGEST_EPSILON < epsilon < math.inf:
-        raise FedDPError(f"epsilon must be at most {_LARGEST_EPSILON:g}, or infinite for no noise, got {epsilon:g}.")
+        raise InputError(f"epsilon must be at most {_LARGEST_EPSILON:g}, or infinite for no noise, got {epsilon:g}.")
     if not (isinstance(delta, int | float) and 0 < delta < 1):
-        raise FedDPError(f"delta must be between 0 and 1, got {delta!r}.")
+        raise InputError(f"delta must be between 0 and 1, got {delta!r}.")
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

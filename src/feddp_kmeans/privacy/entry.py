@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from feddp_kmeans._json import check_format, field_of
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -81,5 +81,5 @@ class Entry:
         check_format(given, FORMAT, what)
         plan, run = Plan.from_dict(given), given.get("run", "")
         if not (isinstance(run, str) and len(run) <= _LONGEST_RUN and (run.isalnum() or not run)):
-            raise FedDPError(f"run of {what} must be an id of letters and digits, got {run!r:.80}.")
+            raise InputError(f"run of {what} must be an id of letters and digits, got {run!r:.80}.")
         return cls(when, name, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases, run)

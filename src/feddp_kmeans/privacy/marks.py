@@ -13,7 +13,7 @@ from typing import Any
 
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import check_format, field_of, parse_json
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, InputError
 
 FORMAT = 1
 
@@ -52,7 +52,7 @@ class Marks:
         try:
             given = parse_json(self._path.read_bytes())
         except FedDPError as error:
-            raise FedDPError(
+            raise InputError(
                 f"{self._path.name} must hold the marks of runs: {error} Without it no run that was stopped goes on."
             ) from None
         rows: dict[str, Any] = field_of(given, "runs", dict, self._path.name)

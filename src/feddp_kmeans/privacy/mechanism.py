@@ -9,7 +9,7 @@ import numpy as np
 
 from feddp_kmeans._json import field_of
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.noise import SAMPLER_LOG_ERROR, RandomStream, discrete_gaussian, rounded_laplace
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class Release:
         for field, low in (("sensitivity", 0.0), ("integer_sensitivity", 0.0)):
             value = getattr(self, field)
             if not (math.isfinite(value) and value > low):
-                raise FedDPError(f"{field} of release {self.name!r} must be positive and finite, got {value}.")
+                raise InputError(f"{field} of release {self.name!r} must be positive and finite, got {value}.")
         if not (math.isfinite(self.noise_multiplier) and self.noise_multiplier >= 0):
-            raise FedDPError(f"noise_multiplier of {self.name!r} must be at least 0, got {self.noise_multiplier}.")
+            raise InputError(f"noise_multiplier of {self.name!r} must be at least 0, got {self.noise_multiplier}.")
 
     @property
     def scale(self) -> float:
@@ -135,7 +135,7 @@ class Release:
         elif shares == 1:
             noise = rounded_laplace(stream, math.ceil(fine), part.size)
         else:
-            raise FedDPError(f"noise of release {self.name!r} must be Gaussian to be added in {shares} shares, got Laplace.")
+            raise InputError(f"noise of release {self.name!r} must be Gaussian to be added in {shares} shares, got Laplace.")
         refined: IntArray = (part << np.int64(self._shift)) + noise.reshape(part.shape)
         return refined
 
@@ -146,7 +146,7 @@ class Release:
     def _share_scale(self, fine: float, shares: int) -> float:
         scale = fine / math.sqrt(shares)
         if scale < _FINEST_SHARE:
-            raise FedDPError(f"noise of release {self.name!r} must be added in fewer than {shares} shares: each would be too coarse.")
+            raise InputError(f"noise of release {self.name!r} must be added in fewer than {shares} shares: each would be too coarse.")
         return scale
 
     @property
@@ -186,7 +186,7 @@ class Release:
         steps = field_of(row, "integer_sensitivity", float, what) if "integer_sensitivity" in row else 1.0
         values, times = (field_of(row, key, int, what) for key in ("values", "times"))
         if not (1 <= values <= _MOST_VALUES and 1 <= times <= _MOST_TIMES and multiplier <= _MOST_MULTIPLIER):
-            raise FedDPError(
+            raise InputError(
                 f"values, times and noise_multiplier of {what} must be within bounds, got {values}, {times} and {multiplier:g}."
             )
         return cls(name, mechanism, sensitivity, steps, multiplier, values, times)

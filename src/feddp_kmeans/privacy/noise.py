@@ -20,7 +20,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 SAMPLER_LOG_ERROR = 2.0**-41
 """Bound on |log(law of a draw / ideal law)|; it includes what separates a discrete from a rounded Gaussian."""
@@ -154,7 +154,7 @@ def rounded_laplace(stream: RandomStream, scale: int, size: int) -> IntArray:
 
 def _check_scale(scale: float) -> None:
     if not 0 < scale <= MAX_SCALE:
-        raise FedDPError(f"noise scale must be above 0 and at most 2**56 integer steps, got {scale}.")
+        raise InputError(f"noise scale must be above 0 and at most 2**56 integer steps, got {scale}.")
 
 
 def _fill(size: int, draw: Callable[[int], IntArray]) -> IntArray:

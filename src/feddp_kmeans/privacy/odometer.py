@@ -11,7 +11,7 @@ from pathlib import Path
 
 from feddp_kmeans._files import locked, write_whole
 from feddp_kmeans._json import parse_json
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.entry import Entry, new_run
 from feddp_kmeans.privacy.marks import Mark, Marks
 from feddp_kmeans.privacy.totals import LIMIT_DELTA, Limit, Total, filter_for, total_for, totals
@@ -90,7 +90,7 @@ class Odometer:
             with locked(folder):
                 yield
         except OSError as error:
-            raise FedDPError(f"the odometer must be writable before anything is released, got {error}; --odometer names another.") from None
+            raise InputError(f"the odometer must be writable before anything is released, got {error}; --odometer names another.") from None
 
     def _marks(self) -> Marks:
         path = self.path.resolve()
@@ -107,7 +107,7 @@ class Odometer:
         try:
             return Entry.from_dict(parse_json(line))
         except ValueError as error:
-            raise FedDPError(f"line {number} of {self.path.name} must be a run of the odometer: {error}") from None
+            raise InputError(f"line {number} of {self.path.name} must be a run of the odometer: {error}") from None
 
     def _check_booked(self, run: str, state: str) -> Marks:
         marks = self._marks()
@@ -118,7 +118,7 @@ class Odometer:
 
     def _append(self, entry: Entry) -> None:
         if self.path.exists() and self.path.stat().st_nlink > 1:
-            raise FedDPError(
+            raise InputError(
                 f"{self.path.name} must be a file of one name; under its other names, which are hard links, runs would be missed."
             )
         before = self._content()
@@ -147,7 +147,7 @@ class Odometer:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise FedDPError(f"the odometer must be a file that can be read, got {error}.") from None
+            raise InputError(f"the odometer must be a file that can be read, got {error}.") from None
 
     def _mode(self) -> int:
         return self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from feddp_kmeans._json import field_of
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.accounting import calibrate_scale, check_budget, composed_epsilon, gaussian_mu
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit, check_sampling
@@ -86,7 +86,7 @@ class Plan:
         unit = field_of(given, "privacy_unit", PrivacyUnit, what)
         epsilon, delta, rate = (field_of(given, name, float, what) for name in ("epsilon", "delta", "sampling_rate"))
         if not (epsilon > 0 and 0 < delta < 1 and 0 < rate <= 1):
-            raise FedDPError(f"epsilon, delta and sampling_rate of a plan must be within bounds, got {epsilon:g}, {delta:g} and {rate:g}.")
+            raise InputError(f"epsilon, delta and sampling_rate of a plan must be within bounds, got {epsilon:g}, {delta:g} and {rate:g}.")
         releases = tuple(Release.from_dict(row) for row in field_of(given, "releases", list, what))
         composition = field_of(given, "composition", Composition, what) if "composition" in given else Composition.TIGHT
         return cls(unit, epsilon, delta, releases, composition, rate)
@@ -122,7 +122,7 @@ def calibrated_plan(
 def _tight_factor(requests: Sequence[Release], epsilon: float, delta: float, sampling_rate: float) -> float:
     target = epsilon * (1 - _DISCRETISATION) - sum(r.sampler_epsilon for r in requests)
     if target <= 0:
-        raise FedDPError(f"epsilon must be above {epsilon - target:.1e}, the samplers' own error, got {epsilon}.")
+        raise InputError(f"epsilon must be above {epsilon - target:.1e}, the samplers' own error, got {epsilon}.")
     if not requests:
         return 1.0
     if sampling_rate == 1.0 and all(r.mechanism is Mechanism.GAUSSIAN for r in requests):

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.accounting import accounting_work, filter_epsilon, runs_epsilon
 from feddp_kmeans.privacy.entry import Entry
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -29,9 +29,9 @@ class Limit:
 
     def __post_init__(self) -> None:
         if isinstance(self.epsilon, bool) or not (isinstance(self.epsilon, int | float) and self.epsilon > 0):
-            raise FedDPError(f"limit must be a positive epsilon, got {self.epsilon!r}.")
+            raise InputError(f"limit must be a positive epsilon, got {self.epsilon!r}.")
         if not (isinstance(self.delta, int | float) and 0 < self.delta < 1):
-            raise FedDPError(f"limit_delta must be between 0 and 1, got {self.delta!r}.")
+            raise InputError(f"limit_delta must be between 0 and 1, got {self.delta!r}.")
 
 
 @dataclass(frozen=True)

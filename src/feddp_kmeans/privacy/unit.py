@@ -3,7 +3,7 @@
 from enum import StrEnum
 from numbers import Real
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 RELATION = "add-remove"
 """Neighbouring data sets differ by one unit that is present in one of them and absent from the other.
@@ -18,9 +18,9 @@ PUBLIC_CLIENTS = "The number of clients is public; where groups are given, it is
 def check_sampling(unit: "PrivacyUnit", rate: float) -> None:
     """Refuse a rate at which clients cannot be sampled, or one that is taken to hide a point: sampling clients does not."""
     if not (isinstance(rate, Real) and not isinstance(rate, bool) and 0 < rate <= 1):
-        raise FedDPError(f"sampling_rate must be above 0 and at most 1, got {rate!r}.")
+        raise InputError(f"sampling_rate must be above 0 and at most 1, got {rate!r}.")
     if rate < 1 and unit is PrivacyUnit.POINT:
-        raise FedDPError(
+        raise InputError(
             f"sampling_rate must be 1 where the privacy unit is a point, got {rate}: "
             "sampling clients does not amplify the privacy of a point."
         )
@@ -45,4 +45,4 @@ class PrivacyUnit(StrEnum):
         try:
             return cls(value)
         except ValueError:
-            raise FedDPError(f"privacy_unit must be 'point' or 'client', got {value!r}.") from None
+            raise InputError(f"privacy_unit must be 'point' or 'client', got {value!r}.") from None

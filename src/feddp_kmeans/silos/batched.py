@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from feddp_kmeans._typing import BoolArray, IntArray, Points
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.batches import READ_VALUES, as_floats, batch_rows, cut, gathered, stacked
 from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.silos.threads import add_batches
@@ -96,14 +96,14 @@ class SourceSilo(BatchedSilo):
 
     def __init__(self, sources: Sequence[PointSource]) -> None:
         if not sources:
-            raise FedDPError("clients must be at least one, got none.")
+            raise InputError("clients must be at least one, got none.")
         self._sources = sources
         self.n_clients = len(sources)
         self.dimension = sources[0].dimension
         self.size = sum(source.size for source in sources)
         for index, source in enumerate(sources):
             if source.dimension != self.dimension:
-                raise FedDPError(
+                raise InputError(
                     f"clients must have the same number of columns: client 0 has {self.dimension}, client {index} has {source.dimension}."
                 )
 

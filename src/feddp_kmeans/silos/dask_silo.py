@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import BoolArray, IntArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.memory import ArraySilo, as_points
 from feddp_kmeans.silos.silo import Silo, numbered_columns
 from feddp_kmeans.statistics.engine import engine_for, using
@@ -28,7 +28,7 @@ class DaskSilo(Silo):
 
     def __init__(self, partitions: Sequence[Any], columns: Sequence[str]) -> None:
         if not partitions:
-            raise FedDPError("clients must be at least one, got none.")
+            raise InputError("clients must be at least one, got none.")
         self._partitions = partitions
         self._columns = tuple(columns)
         self.n_clients, self.dimension = len(partitions), len(columns)
@@ -43,7 +43,7 @@ class DaskSilo(Silo):
         """Return the points of a Dask data frame, or of a Dask array whose chunks hold whole rows."""
         parts = np.asarray(collection.to_delayed(), dtype=object)
         if parts.ndim == 2 and parts.shape[1] != 1:
-            raise FedDPError(f"chunks of a Dask array must hold whole rows, got {parts.shape[1]} chunks a row.")
+            raise InputError(f"chunks of a Dask array must hold whole rows, got {parts.shape[1]} chunks a row.")
         names = getattr(collection, "columns", None)
         return cls(list(parts.ravel()), numbered_columns(collection.shape[1]) if names is None else tuple(map(str, names)))
 
@@ -53,7 +53,7 @@ class DaskSilo(Silo):
         A statistic of clients must see all points of a client in one place.
         """
         if query.statistic.whole_clients and self.n_clients < len(self._partitions):
-            raise FedDPError(
+            raise InputError(
                 f"a client must be in one partition for the statistic {query.statistic.name!r} of clients, "
                 f"got {len(self._partitions)} partitions."
             )
@@ -81,14 +81,14 @@ def _delayed() -> Any:
     try:
         from dask.delayed import delayed
     except ImportError:
-        raise FedDPError("points on a cluster need Dask: pip install 'feddp-kmeans[dask]'.") from None
+        raise InputError("points on a cluster need Dask: pip install 'feddp-kmeans[dask]'.") from None
     return delayed
 
 
 def _partition_sum(query: Query, part: Any, n_parts: int) -> IntArray:
     points = as_points(part, "a partition")
     if points.shape[1] != query.dimension:
-        raise FedDPError(f"a partition must have {query.dimension} columns, got {points.shape[1]}.")
+        raise InputError(f"a partition must have {query.dimension} columns, got {points.shape[1]}.")
     with using(engine_for(points.size * n_parts)):  # all partitions are taken to be as large as this one
         return ArraySilo([points]).exact_sum(query)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.batched import BatchedSilo, SourceSilo
 from feddp_kmeans.silos.batches import as_floats, batch_rows, finite_batch
 from feddp_kmeans.silos.pages import ReadPages
@@ -51,7 +51,7 @@ class ArraySilo(SourceSilo):
     def __init__(self, clients: Sequence[Any], columns: tuple[str, ...] | None = None) -> None:
         super().__init__([ArraySource(as_points(points, f"client {index}"), columns) for index, points in enumerate(clients)])
         if len(self.columns) != self.dimension:
-            raise FedDPError(f"columns must name the {self.dimension} coordinates of a point, got {len(self.columns)} names.")
+            raise InputError(f"columns must name the {self.dimension} coordinates of a point, got {len(self.columns)} names.")
 
 
 class TableSilo(BatchedSilo):
@@ -62,7 +62,7 @@ class TableSilo(BatchedSilo):
 
     def __init__(self, table: Any, starts: IntArray, order: IntArray | None = None) -> None:
         if len(starts) < 2:
-            raise FedDPError("clients must be at least one, got none.")
+            raise InputError("clients must be at least one, got none.")
         self._table = table
         self._starts = starts
         self._order = order
@@ -76,7 +76,7 @@ class TableSilo(BatchedSilo):
         table = as_points(points, "X")
         labels = _distinguished(np.asarray(groups))
         if labels.shape != (table.shape[0],):
-            raise FedDPError(f"groups must hold one value a row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
+            raise InputError(f"groups must hold one value a row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
         order = None
         if not _ascends(labels):
             order = np.argsort(labels, kind="stable")
@@ -94,10 +94,10 @@ class TableSilo(BatchedSilo):
         table = as_points(points, "X")
         starts = np.asarray(offsets)
         if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
-            raise FedDPError(f"offsets must be whole numbers, one a client and one more, got {starts.dtype} of shape {starts.shape}.")
+            raise InputError(f"offsets must be whole numbers, one a client and one more, got {starts.dtype} of shape {starts.shape}.")
         starts = starts.astype(np.int64, copy=False)
         if starts[0] != 0 or starts[-1] != table.shape[0] or (np.diff(starts) < 0).any():
-            raise FedDPError(f"offsets must ascend from 0 to the {table.shape[0]} rows of X, got {starts[0]} to {starts[-1]}.")
+            raise InputError(f"offsets must ascend from 0 to the {table.shape[0]} rows of X, got {starts[0]} to {starts[-1]}.")
         return cls(table, starts)
 
     def as_one_client(self) -> "TableSilo":
@@ -147,7 +147,7 @@ def _distinguished(labels: Any) -> Any:
     try:
         return np.array([numbers.setdefault(label if label == label else None, len(numbers)) for label in labels], dtype=np.int64)  # noqa: PLR0124
     except (TypeError, ValueError):
-        raise FedDPError("groups must be words or numbers, got another object.") from None
+        raise InputError("groups must be words or numbers, got another object.") from None
 
 
 def _ascends(labels: Any) -> bool:
@@ -162,7 +162,7 @@ def as_points(points: Any, name: str) -> Any:
     """Return a two-dimensional numeric array or CSR matrix of these points; refuse anything else."""
     array = _as_csr(points, name) if sparse.issparse(points) else _as_table(points, name)
     if array.shape[1] == 0:
-        raise FedDPError(f"{name} must have at least one column, got shape {array.shape}.")
+        raise InputError(f"{name} must have at least one column, got shape {array.shape}.")
     if array.dtype.kind in "biuf":
         return array
     return np.column_stack([_as_floats(array[:, index], name, column) for index, column in enumerate(_names(points, array))])
@@ -183,22 +183,22 @@ def refuse_words(points: Any, name: str) -> None:
 def _as_csr(points: Any, name: str) -> Any:
     rows = points.tocsr()
     if rows.ndim != 2:
-        raise FedDPError(f"{name} must have two dimensions (points, coordinates), got shape {rows.shape}.")
+        raise InputError(f"{name} must have two dimensions (points, coordinates), got shape {rows.shape}.")
     if rows.dtype.kind in "biuf":
         return rows
     try:
         return rows.astype(np.float64)
     except (TypeError, ValueError):
-        raise FedDPError(f"{name} must hold numbers only, got values of type {rows.dtype}.") from None
+        raise InputError(f"{name} must hold numbers only, got values of type {rows.dtype}.") from None
 
 
 def _as_table(points: Any, name: str) -> Any:
     try:
         array = np.asarray(points)
     except ValueError:
-        raise FedDPError(f"{name} must be a table of numbers, got rows of different lengths.") from None
+        raise InputError(f"{name} must be a table of numbers, got rows of different lengths.") from None
     if array.ndim != 2:
-        raise FedDPError(
+        raise InputError(
             f"{name} must have two dimensions (points, coordinates), got shape {array.shape}. Reshape your data: one point is one row."
         )
     return array
@@ -217,7 +217,7 @@ def _as_floats(cells: Any, name: str, column: str | int, wrong: tuple[type[Excep
         with suppress(*wrong):
             found = cells.astype(np.float64)
     if found is None:
-        raise FedDPError(
+        raise InputError(
             f"{name} must hold numbers only, got something else in column {column!r:.80}: "
             "leave the column out, or encode it with a schema (feddp_kmeans.tables.learn_schema.learn_schema)."
         )

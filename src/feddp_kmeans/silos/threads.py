@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from feddp_kmeans._typing import IntArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.statistics.batch import ClientBatch
 
 THREADS = "FEDDP_THREADS"
@@ -30,7 +30,7 @@ def n_threads() -> int:
     if given is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not given.isdecimal() or int(given) < 1:
-        raise FedDPError(f"{THREADS} must be a whole number from 1, got {given!r}.")
+        raise InputError(f"{THREADS} must be a whole number from 1, got {given!r}.")
     return int(given)
 
 

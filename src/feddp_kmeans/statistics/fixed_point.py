@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from feddp_kmeans._typing import Array, FloatArray, Points
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.statistics.clipping import LARGEST, clip_rows, within_range
 from feddp_kmeans.statistics.engine import compiled
 
@@ -36,13 +36,13 @@ class Ball:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.radius) and self.radius >= LEAST_RADIUS):
-            raise FedDPError(f"radius must be positive and finite, at least {LEAST_RADIUS:g}, got {self.radius}.")
+            raise InputError(f"radius must be positive and finite, at least {LEAST_RADIUS:g}, got {self.radius}.")
         if np.ndim(self.center) != 1:
-            raise FedDPError(f"center of the ball must be one point, got an array of shape {np.shape(self.center)}.")
+            raise InputError(f"center of the ball must be one point, got an array of shape {np.shape(self.center)}.")
         if not np.isfinite(self.center).all():
-            raise FedDPError("center of the ball must be finite, got a NaN or an infinity.")
+            raise InputError("center of the ball must be finite, got a NaN or an infinity.")
         if not 1 <= self.dimension <= MAX_DIMENSION:
-            raise FedDPError(f"dimension must be from 1 to {MAX_DIMENSION}, got {self.dimension}.")
+            raise InputError(f"dimension must be from 1 to {MAX_DIMENSION}, got {self.dimension}.")
 
     @property
     def dimension(self) -> int:
@@ -77,7 +77,7 @@ class Ball:
     def check_columns(self, points: Points) -> None:
         """Refuse a center of other coordinates: it might still fit, row by row, a table of just so many points."""
         if points.shape[1] != self.dimension:
-            raise FedDPError(f"center of the ball must have {points.shape[1]} coordinates, got {self.dimension}.")
+            raise InputError(f"center of the ball must have {points.shape[1]} coordinates, got {self.dimension}.")
 
     def decode(self, encoded: FloatArray) -> FloatArray:
         """Return the points that these integer vectors stand for."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION
 
 LARGEST = sys.float_info.max
@@ -58,15 +58,15 @@ def parse(
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the arguments as floats, new float64 arrays and None, and the sizes that they have; refuse anything else by name."""
     if not 1 <= dimension <= MAX_DIMENSION:
-        raise FedDPError(f"dimension must be from 1 to {MAX_DIMENSION}, got {dimension}.")
+        raise InputError(f"dimension must be from 1 to {MAX_DIMENSION}, got {dimension}.")
     for name in public:
         if name not in arguments:
-            raise FedDPError(f"public arguments must be {_listed(arguments)}, got {_short(name)}.")
+            raise InputError(f"public arguments must be {_listed(arguments)}, got {_short(name)}.")
     sizes = {"d": dimension}
     parsed: dict[str, Any] = {}
     for name, argument in arguments.items():
         if name not in public and not argument.optional:
-            raise FedDPError(f"public argument {name!r} must be given, got {_listed(public)}.")
+            raise InputError(f"public argument {name!r} must be given, got {_listed(public)}.")
         given = public.get(name)
         if given is None and argument.optional:
             sizes |= dict.fromkeys(set(argument.shape) - set(sizes), dimension)
@@ -76,21 +76,21 @@ def parse(
     with np.errstate(over="ignore"):
         for rule in rules:
             if not rule.holds(**parsed, **sizes):
-                raise FedDPError(f"{rule.sentence}, got {_values(parsed)}.")
+                raise InputError(f"{rule.sentence}, got {_values(parsed)}.")
     return parsed, sizes
 
 
 def _number(name: str, argument: Argument, given: Any) -> float:
     if not isinstance(given, float):
-        raise FedDPError(f"{name} must be a float, got {_described(given)}.")
+        raise InputError(f"{name} must be a float, got {_described(given)}.")
     if not argument.low <= given <= argument.high:
-        raise FedDPError(f"{name} must be {_range(argument)}, got {float(given)!r}.")
+        raise InputError(f"{name} must be {_range(argument)}, got {float(given)!r}.")
     return float(given)
 
 
 def _array(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> FloatArray:
     if not isinstance(given, np.ndarray) or given.dtype != np.float64:
-        raise FedDPError(f"{name} must be an array of float64, got {_described(given)}.")
+        raise InputError(f"{name} must be an array of float64, got {_described(given)}.")
     _check_shape(name, argument, given.shape, sizes)
     array: FloatArray = np.array(given, order="C")  # its own: nobody can change it after it was looked at
     _refuse(name, f"hold numbers {_range(argument)}", array[~((array >= argument.low) & (array <= argument.high))])
@@ -107,7 +107,7 @@ def _array(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> 
 
 def _refuse(name: str, rule: str, culprits: FloatArray) -> None:
     if len(culprits):
-        raise FedDPError(f"{name} must {rule}, got {float(culprits[0])!r}.")
+        raise InputError(f"{name} must {rule}, got {float(culprits[0])!r}.")
 
 
 def _check_shape(name: str, argument: Argument, shape: tuple[int, ...], sizes: dict[str, int]) -> None:
@@ -119,7 +119,7 @@ def _check_shape(name: str, argument: Argument, shape: tuple[int, ...], sizes: d
         sizes[size] = found
     if not fits:
         free = "".join(f", {size} from {_SIZES[size][0]} to {_SIZES[size][1]}" for size in wanted if isinstance(size, str))
-        raise FedDPError(f"{name} must have shape ({', '.join(map(str, wanted))}){free}, got {shape}.")
+        raise InputError(f"{name} must have shape ({', '.join(map(str, wanted))}){free}, got {shape}.")
 
 
 def _range(argument: Argument) -> str:

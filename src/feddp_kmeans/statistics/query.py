@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import IntArray
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.noise import MAX_SCALE
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -68,12 +68,12 @@ class Query:
         parsed, sizes = parse(statistic.arguments, statistic.rules, self.public, self.dimension)
         size = statistic.values(**parsed, **sizes)
         if size > MOST_VALUES:
-            raise FedDPError(f"statistic {statistic.name!r} must have at most {MOST_VALUES} values, got {size}.")
+            raise InputError(f"statistic {statistic.name!r} must have at most {MOST_VALUES} values, got {size}.")
         object.__setattr__(self, "public", MappingProxyType(parsed))
         object.__setattr__(self, "size", size)
         stated = self.sensitivity
         if not 1 <= stated.l2 <= max(stated.l2, stated.l1 or 0.0) <= MAX_SCALE:
-            raise FedDPError(f"bound must give {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated}.")
+            raise InputError(f"bound must give {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated}.")
 
     def nothing(self) -> IntArray:
         """Return the sum over no points, for others to be added to."""
@@ -82,7 +82,7 @@ class Query:
     def __call__(self, batch: ClientBatch) -> IntArray:
         """Return the sum of the bounded contributions of this batch, without noise."""
         if batch.points.shape[1] != self.dimension:
-            raise FedDPError(f"points must have {self.dimension} coordinates, got {batch.points.shape[1]}.")
+            raise InputError(f"points must have {self.dimension} coordinates, got {batch.points.shape[1]}.")
         return self.statistic.compute(batch, **self.public)
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from feddp_kmeans.cli.terminal import err, out
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 if TYPE_CHECKING:
     from feddp_studies.reproduction.spec import Experiment
@@ -74,7 +74,7 @@ def _chosen(name: str, tables: Path | None) -> Sequence["Experiment"]:
     from feddp_studies.reproduction.specs import EXPERIMENTS
 
     if name != ALL and name not in EXPERIMENTS:
-        raise FedDPError(f"experiment must be {ALL!r} or one of {list(EXPERIMENTS)}, got {name!r}.")
+        raise InputError(f"experiment must be {ALL!r} or one of {list(EXPERIMENTS)}, got {name!r}.")
     if name != ALL:
         return [EXPERIMENTS[name]]
     chosen = []

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from feddp_kmeans._json import parse_json
 from feddp_kmeans._typing import Array, FloatArray, IntArray, Points
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.mixture import FederatedData
 from feddp_kmeans.tables.formats import named_errors
 from feddp_studies.datasets.split_rows import draw_rows, split_by_owner
@@ -61,7 +61,7 @@ def census_from_folktables(
     try:
         from folktables import ACSDataSource, generate_categories
     except ImportError:
-        raise FedDPError(
+        raise InputError(
             "folktables must be installed for its download: install folktables by pip install 'feddp-studies[census]'."
         ) from None
     source = ACSDataSource(survey_year="2018", horizon="1-Year", survey="person", root_dir=str(root))
@@ -117,7 +117,7 @@ class _People:
         rng = np.random.default_rng(seed)
         inside, outside = (np.flatnonzero((self.classes == employment_class) == flag) for flag in (True, False))
         if len(inside) <= in_class:
-            raise FedDPError(f"employment_class must have more than the server's {in_class} rows, got {len(inside)} of {employment_class}.")
+            raise InputError(f"employment_class must have more than the server's {in_class} rows, got {len(inside)} of {employment_class}.")
         own = draw_rows(rng, inside, in_class, "server_in_class")
         server = np.concatenate([own, draw_rows(rng, outside, other, "server_other")])
         rest = np.setdiff1d(inside, own)
@@ -133,15 +133,15 @@ def _places(name: str, values: FloatArray, codes: Sequence[float | None]) -> Int
     try:
         listed = np.array([np.nan if code is None else code for code in codes], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise FedDPError(f"codes of {name} must be numbers, got something else.") from None
+        raise InputError(f"codes of {name} must be numbers, got something else.") from None
     if listed.ndim != 1 or not len(listed):
-        raise FedDPError(f"codes of {name} must be numbers, at least one, got shape {listed.shape}.")
+        raise InputError(f"codes of {name} must be numbers, at least one, got shape {listed.shape}.")
     order = np.argsort(listed, kind="stable")
     found = np.minimum(np.searchsorted(listed, values, sorter=order), len(listed) - 1)
     places: IntArray = order[found]
     known = (listed[places] == values) | (np.isnan(listed[places]) & np.isnan(values))
     if not known.all():
-        raise FedDPError(f"{name} must be one of its {len(listed)} codes, got another one.")
+        raise InputError(f"{name} must be one of its {len(listed)} codes, got another one.")
     return places
 
 
@@ -150,7 +150,7 @@ def _read_codes(path: Path) -> Codes:
         listed = parse_json(path.read_bytes())["categories"]
         return {name: [code for code, _ in listed[name]] for name in FEATURES}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FedDPError(f"{path.name} must list [code, label] pairs for each of {list(FEATURES)}, got: {error!r}") from None
+        raise InputError(f"{path.name} must list [code, label] pairs for each of {list(FEATURES)}, got: {error!r}") from None
 
 
 def _numbers(column: pa.ChunkedArray) -> FloatArray:
@@ -162,6 +162,6 @@ def _record_column(records: Any, name: str) -> FloatArray:
     try:
         return np.asarray(records[name], dtype=np.float64)
     except KeyError:
-        raise FedDPError(f"records must have the column {name}, got none of that name.") from None
+        raise InputError(f"records must have the column {name}, got none of that name.") from None
     except (TypeError, ValueError):
-        raise FedDPError(f"{name} must hold numbers, got something else.") from None
+        raise InputError(f"{name} must hold numbers, got something else.") from None

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from feddp_kmeans._typing import Array, FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.tables.array_files import read_npz
 from feddp_kmeans.tables.formats import named_errors
 
@@ -33,14 +33,14 @@ def load_central(path: Path | str) -> CentralData:
     stored = _read(path)
     points = np.asarray(stored["X"], dtype=np.float64)
     if points.ndim != 2:
-        raise FedDPError(f"X of {path.name} must have two dimensions, got shape {points.shape}.")
+        raise InputError(f"X of {path.name} must have two dimensions, got shape {points.shape}.")
     low, high = (np.asarray(stored[key], dtype=np.float64) for key in ("lo", "hi"))
     if not low.shape == high.shape == points.shape[1:]:
-        raise FedDPError(f"lo and hi of {path.name} must hold {points.shape[1]} numbers, got shapes {low.shape} and {high.shape}.")
+        raise InputError(f"lo and hi of {path.name} must hold {points.shape[1]} numbers, got shapes {low.shape} and {high.shape}.")
     if not ((points >= low) & (points <= high)).all():
-        raise FedDPError(f"X of {path.name} must lie in the box from lo to hi, got points outside it.")
+        raise InputError(f"X of {path.name} must lie in the box from lo to hi, got points outside it.")
     if stored["k"].size != 1:
-        raise FedDPError(f"k of {path.name} must be one number, got shape {stored['k'].shape}.")
+        raise InputError(f"k of {path.name} must be one number, got shape {stored['k'].shape}.")
     return CentralData(points, int(stored["k"].item()), low, high, path.stem)
 
 
@@ -56,7 +56,7 @@ def _read(path: Path) -> dict[str, Array]:
         with named_errors(path):
             stored = read_npz(path)
     except FedDPError as error:
-        raise FedDPError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got: {error}") from None
+        raise InputError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got: {error}") from None
     if missing := [key for key in _KEYS if key not in stored or stored[key].dtype.kind not in "biuf"]:
-        raise FedDPError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got no numbers under {missing[0]}.")
+        raise InputError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got no numbers under {missing[0]}.")
     return stored

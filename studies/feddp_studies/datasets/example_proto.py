@@ -5,7 +5,7 @@ An Example is a map from names to features; only features that are lists of byte
 
 from collections.abc import Iterator
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
@@ -32,7 +32,7 @@ def _fields(message: bytes, number: int) -> Iterator[bytes]:
         if kind == _BYTES:
             size, place = _varint(message, place)
             if place + size > len(message):
-                raise FedDPError(f"message must hold whole fields, got {len(message) - place} bytes of {size}.")
+                raise InputError(f"message must hold whole fields, got {len(message) - place} bytes of {size}.")
             if tag >> 3 == number:
                 yield message[place : place + size]
             place += size
@@ -41,7 +41,7 @@ def _fields(message: bytes, number: int) -> Iterator[bytes]:
         elif kind in (_FIXED32, _FIXED64):
             place += 4 if kind == _FIXED32 else 8
         else:
-            raise FedDPError(f"message must be a tf.train.Example, got a field of wire type {kind}.")
+            raise InputError(f"message must be a tf.train.Example, got a field of wire type {kind}.")
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:
@@ -53,4 +53,4 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 128:
             return value, place
-    raise FedDPError("message must hold whole numbers, got one that does not end.")
+    raise InputError("message must hold whole numbers, got one that does not end.")

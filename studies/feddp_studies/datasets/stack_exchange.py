@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.mixture import FederatedData
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.tables.formats import named_errors
@@ -88,11 +88,11 @@ def stack_overflow_sqlite(
     for client, question in _questions(Path(path), split):
         kept.add(client, question, pair)
     if len(kept.others) < server_off_topic:
-        raise FedDPError(f"server_off_topic must be at most the {len(kept.others)} questions there are, got {server_off_topic}.")
+        raise InputError(f"server_off_topic must be at most the {len(kept.others)} questions there are, got {server_off_topic}.")
     titles = [*kept.titles, *kept.others]
     vectors = np.asarray(embed(titles), dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(titles):
-        raise FedDPError(f"embed must give a row for each of {len(titles)} titles, got shape {vectors.shape}.")
+        raise InputError(f"embed must give a row for each of {len(titles)} titles, got shape {vectors.shape}.")
     every = np.array([*kept.tags, *[""] * len(kept.others)])
     on_topic = np.array([every == topic for topic in pair])
     owners = np.array([*kept.clients, *[""] * len(kept.others)])
@@ -135,7 +135,7 @@ def _federated(
         picks.append(draw_rows(rng, np.flatnonzero(own & left), per_topic, "server_per_topic"))
         left[picks[-1]] = False
     if not left.any():
-        raise FedDPError(f"topics must have more questions than the server takes, got none left of {name}.")
+        raise InputError(f"topics must have more questions than the server takes, got none left of {name}.")
     server: FloatArray = vectors[np.concatenate(picks)].astype(np.float64)
     clients = split_by_owner(vectors[left].astype(np.float64), owners[left])
     return FederatedData(clients, server, name=name, unit=PrivacyUnit.CLIENT)
@@ -143,7 +143,7 @@ def _federated(
 
 def _vectors(column: pa.Array) -> Array:
     if not pa.types.is_fixed_size_list(column.type):
-        raise FedDPError(f"embedding must be a list of fixed size, got {column.type}.")
+        raise InputError(f"embedding must be a list of fixed size, got {column.type}.")
     vectors: Array = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
     return vectors
 
@@ -151,7 +151,7 @@ def _vectors(column: pa.Array) -> Array:
 def _questions(path: Path, split: str | None) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the client and the text fields of each question once."""
     if not path.is_file():
-        raise FedDPError(f"file must exist, got {str(path)!r}.")
+        raise InputError(f"file must exist, got {str(path)!r}.")
     where, values = ("", ()) if split is None else (" AND split_name = ?", (split,))
     try:
         with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
@@ -161,7 +161,7 @@ def _questions(path: Path, split: str | None) -> Iterator[tuple[str, dict[str, s
                 for question in _distinct(row[0] for row in database.execute(query, (client, *values))):
                     yield str(client), question
     except (sqlite3.Error, UnicodeDecodeError):
-        raise FedDPError(f"{path.name} must be TensorFlow Federated's SQLite database, got something else.") from None
+        raise InputError(f"{path.name} must be TensorFlow Federated's SQLite database, got something else.") from None
 
 
 def _distinct(messages: Iterable[bytes]) -> Iterator[dict[str, str]]:
@@ -169,7 +169,7 @@ def _distinct(messages: Iterable[bytes]) -> Iterator[dict[str, str]]:
     seen = set()
     for message in messages:
         if not isinstance(message, bytes):
-            raise FedDPError(f"serialized_example_proto must hold bytes, got {type(message).__name__}.")
+            raise InputError(f"serialized_example_proto must hold bytes, got {type(message).__name__}.")
         if b"question" not in message:  # an answer, seen without reading its fields
             continue
         sentence = text_features(message)
@@ -183,7 +183,7 @@ def _default_embed() -> Embed:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
-        raise FedDPError(
+        raise InputError(
             "embed must be given, or install sentence-transformers (pip install 'feddp-studies[stackoverflow]'), got neither."
         ) from None
     encode: Embed = SentenceTransformer("all-MiniLM-L6-v2").encode
@@ -192,7 +192,7 @@ def _default_embed() -> Embed:
 
 def _checked_topics(topics: Sequence[str]) -> tuple[str, ...]:
     if isinstance(topics, str) or not topics or len(set(topics)) < len(topics):
-        raise FedDPError(f"topics must be distinct tags, at least one, got {topics!r}.")
+        raise InputError(f"topics must be distinct tags, at least one, got {topics!r}.")
     return tuple(topics)
 
 

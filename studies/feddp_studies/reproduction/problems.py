@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, Points
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.mixture import FederatedData, gaussian_mixture
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -104,9 +104,9 @@ def _central(name: str, seed: int, tables: Path | None) -> Problem:
 def load_problem(name: str, seed: int, tables: Path | None) -> Problem:
     """Return one draw of a data set."""
     if name not in LOADERS and name not in CENTRAL:
-        raise FedDPError(f"data set must be one of {sorted([*LOADERS, *CENTRAL])}, got {name!r}.")
+        raise InputError(f"data set must be one of {sorted([*LOADERS, *CENTRAL])}, got {name!r}.")
     if name in FROM_TABLES and tables is None:
-        raise FedDPError(f"--tables must name the folder with the tables of {name} (docs/data.md says which), got nothing.")
+        raise InputError(f"--tables must name the folder with the tables of {name} (docs/data.md says which), got nothing.")
     if name in CENTRAL:
         return _central(name, seed, tables)
     return Problem(name, seed, LOADERS[name](seed, tables or Path()))

@@ -12,7 +12,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_studies.rivals.outside import central_points, outside_result, rival_plan
@@ -61,5 +61,5 @@ def library() -> Any:
     try:
         from diffprivlib import models
     except ImportError as error:
-        raise FedDPError(f"diffprivlib must be installed, with a scikit-learn that it works with (1.8 or older), got {error}.") from None
+        raise InputError(f"diffprivlib must be installed, with a scikit-learn that it works with (1.8 or older), got {error}.") from None
     return models

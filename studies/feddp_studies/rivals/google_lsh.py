@@ -8,7 +8,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_studies.rivals.outside import central_points, outside_result, rival_plan
 
@@ -45,7 +45,7 @@ def library() -> tuple[Any, Any]:
     try:
         from clustering import clustering_algorithm, clustering_params
     except ImportError as error:
-        raise FedDPError(
+        raise InputError(
             "google-lsh must be installed by hand (folder learning/ of google/differential-privacy; it is on no package index), "
             f"got {error}."
         ) from None

@@ -9,7 +9,7 @@ from scipy import sparse
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.privacy.ledger import PrivacyReport
@@ -24,10 +24,10 @@ def nonprivate_clients(federation: Federation, settings: Settings, server_points
     """Return every client's finite rows, after the checks that all rivals make; refuse a federation whose points are elsewhere."""
     settings.check_server(np.asarray(server_points, dtype=np.float64), federation.dimension)
     if not isinstance(federation, LocalFederation):
-        raise FedDPError(f"federation must be on this machine for a comparison that is not private, got {type(federation).__name__}.")
+        raise InputError(f"federation must be on this machine for a comparison that is not private, got {type(federation).__name__}.")
     clients = [points[finite_rows(points)] for points in federation.nonprivate_clients()]
     if not any(points.shape[0] for points in clients):
-        raise FedDPError("clients must hold at least one point for a comparison that is not private, got none.")
+        raise InputError("clients must hold at least one point for a comparison that is not private, got none.")
     return clients
 
 
@@ -86,8 +86,8 @@ def central_points(federation: Federation, settings: Settings, server_points: Fl
     """Return all points as one dense array, and the public ball around the server data's mean, for a library that is central."""
     dense = dense_points(pooled(nonprivate_clients(federation, settings, server_points)))
     if settings.unit is not PrivacyUnit.POINT:
-        raise FedDPError(f"privacy_unit must be 'point' for a central library, got {settings.unit.value!r}.")
+        raise InputError(f"privacy_unit must be 'point' for a central library, got {settings.unit.value!r}.")
     if not np.isfinite(settings.epsilon):
-        raise FedDPError(f"epsilon must be finite for a central library, got {settings.epsilon}.")
+        raise InputError(f"epsilon must be finite for a central library, got {settings.epsilon}.")
     center = server_points.mean(axis=0) if settings.radius is None else np.zeros(dense.shape[1])
     return dense, settings.ball(server_points, center)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class MixtureFacts:
 
     def __post_init__(self) -> None:
         if self.n_points < 2:
-            raise FedDPError(f"n_points must be at least 2, got {self.n_points}.")
+            raise InputError(f"n_points must be at least 2, got {self.n_points}.")
         if not 0 < self.min_weight <= 1:
-            raise FedDPError(f"min_weight must be above 0 and at most 1, got {self.min_weight}.")
+            raise InputError(f"min_weight must be above 0 and at most 1, got {self.min_weight}.")
         if not (math.isfinite(self.max_stddev) and self.max_stddev > 0):
-            raise FedDPError(f"max_stddev must be positive and finite, got {self.max_stddev}.")
+            raise InputError(f"max_stddev must be positive and finite, got {self.max_stddev}.")
 
 
 @dataclass(frozen=True)

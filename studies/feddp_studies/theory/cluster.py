@@ -16,7 +16,7 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.algorithm.server import centers_from_sums, symmetric_from_upper, top_subspace, weighted_kmeans
 from feddp_kmeans.algorithm.settings import AUTO, NoiseName, Settings
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -83,9 +83,9 @@ def _carried_out(run: Run, settings: Settings, server_points: FloatArray, facts:
 def theory_plan(settings: Settings, facts: MixtureFacts, server_points: FloatArray) -> Plan:
     """Return the plan: a quarter of epsilon and of delta for each of the four parts; sensitivities in units of the reduced radius."""
     if settings.unit is not PrivacyUnit.POINT:
-        raise FedDPError(f"privacy_unit must be 'point' for the theory's algorithm, got {settings.unit.value!r}.")
+        raise InputError(f"privacy_unit must be 'point' for the theory's algorithm, got {settings.unit.value!r}.")
     if settings.noise is not NoiseName.AUTO:
-        raise FedDPError(
+        raise InputError(
             f"noise must be 'auto' for the theory's algorithm, whose thresholds are those of Laplace noise, got {settings.noise.value!r}."
         )
     n_server, dimension = server_points.shape

@@ -10,7 +10,7 @@ from flwr.app import Context
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.run_request import PROGRESS, RunRequest, read_request, run_and_report
 from feddp_kmeans.network.deployment.site import Site, site_of_node
 from feddp_kmeans.network.flower.client_app import Handler, make_client_app
@@ -54,7 +54,7 @@ def site_handler(site: Site) -> Handler:
 def _named_request(context: Context) -> RunRequest:
     path = context.run_config.get("job")
     if not isinstance(path, str) or not path:
-        raise FedDPError("the run's configuration must name the run's file, as in -c 'job=\"/path/run/job.json\"'.")
+        raise InputError("the run's configuration must name the run's file, as in -c 'job=\"/path/run/job.json\"'.")
     return read_request(Path(path))
 
 

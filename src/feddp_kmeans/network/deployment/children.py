@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment import child
 from feddp_kmeans.network.flower import OFF
 from feddp_kmeans.silos.threads import THREADS
@@ -82,9 +82,9 @@ class Child:
         end = time.monotonic() + seconds
         while not ready() or not self.running:
             if not self.running:
-                raise FedDPError(f"the {self.program} must start, but it ended: {last_words(self.log())}")
+                raise InputError(f"the {self.program} must start, but it ended: {last_words(self.log())}")
             if time.monotonic() > end:
-                raise FedDPError(f"the {self.program} must be ready within {seconds:g} s; it is not.")
+                raise InputError(f"the {self.program} must be ready within {seconds:g} s; it is not.")
             time.sleep(_LOOK)
 
     def stop(self) -> None:
@@ -121,7 +121,7 @@ def started(program: str, arguments: Sequence[str], home: Path, secret: str) -> 
 def ended_by_signals() -> Iterator[None]:
     """Make SIGTERM and SIGHUP end the block as Ctrl-C does: children are stopped and files removed."""
     if not hasattr(os, "killpg"):
-        raise FedDPError(f"feddp serve, join and simulate must run on Linux, macOS or another POSIX system, got {sys.platform}.")
+        raise InputError(f"feddp serve, join and simulate must run on Linux, macOS or another POSIX system, got {sys.platform}.")
 
     def interrupt(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -155,7 +155,7 @@ def is_healthy(port: int, authority: Path | None = None) -> bool:
 def check_guarded(port: int, authority: Path | None = None) -> None:
     """Refuse a server of Flower's that shows everybody what our gate would not."""
     if _status(port, _GUARDED, authority) != http.client.FORBIDDEN:
-        raise FedDPError(f"the server on port {port} must refuse whoever does not know its secret; it does not.")
+        raise InputError(f"the server on port {port} must refuse whoever does not know its secret; it does not.")
 
 
 def new_secret() -> str:

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.children import check_guarded, free_port, is_healthy, last_words, new_secret, private_folder, started
 from feddp_kmeans.network.flower.client_app import Handler
 from feddp_kmeans.network.flower.executor import executing
@@ -48,7 +48,7 @@ class Connection:
             with socket.create_connection((host, int(port)), timeout=_HANDSHAKE) as plain, context.wrap_socket(plain, server_hostname=host):
                 pass
         except ssl.SSLCertVerificationError as error:
-            raise FedDPError(f"the server at {self.address} must have a certificate of this federation: {error.verify_message}.") from None
+            raise InputError(f"the server at {self.address} must have a certificate of this federation: {error.verify_message}.") from None
         except OSError:
             pass
 
@@ -76,7 +76,7 @@ def join(connection: Connection, handle: Handler, *, patience: float = _PATIENCE
         elif _REFUSED in log:
             refused_since = refused_since or time.monotonic()
             if time.monotonic() - refused_since >= patience:
-                raise FedDPError("the server refuses this key: it is not registered there, or another node uses it.")
+                raise InputError("the server refuses this key: it is not registered there, or another node uses it.")
         logger.warning("%s; trying again in %.0f s.", _why(log, connected=connected), pause)
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)

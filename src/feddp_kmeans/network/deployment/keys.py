@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
 
 _DAYS = 825
@@ -46,7 +46,7 @@ def write_site_key(folder: Path, name: str) -> tuple[Path, Path]:
     private, public = folder / f"{name}.key", folder / f"{name}.pub"
     for path in (private, public):
         if path.exists():
-            raise FedDPError(f"{path.name} must not exist already: whoever holds the old key would be locked out.")
+            raise InputError(f"{path.name} must not exist already: whoever holds the old key would be locked out.")
     save_identity(private, new_identity())
     private.with_name(f"{private.name}.pub").rename(public)
     return private, public
@@ -107,4 +107,4 @@ def _general_name(host: str) -> x509.GeneralName:
     try:
         return x509.DNSName(host)
     except ValueError:
-        raise FedDPError(f"--host must be a name or an address, got {host!r}.") from None
+        raise InputError(f"--host must be a name or an address, got {host!r}.") from None

@@ -9,7 +9,7 @@ from typing import Any
 
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import parse_json
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.network.deployment.keys import write_authority
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity, load_public, public_line
 from feddp_kmeans.network.wire import PROTOCOL
@@ -46,7 +46,7 @@ class Kit:
             key = load_public(path)
             other = names.setdefault(public_line(key), path.stem)
             if other != path.stem:
-                raise FedDPError(f"{path.name} must hold a key of its own, got the key of {other!r}: one site would count twice.")
+                raise InputError(f"{path.name} must hold a key of its own, got the key of {other!r}: one site would count twice.")
             found[path.stem] = key
         return found
 
@@ -56,7 +56,7 @@ class Kit:
         for name, known in self.sites().items():
             if public_line(known) == line:
                 return name
-        raise FedDPError("--key must belong to a site of this federation; the server has to put its .pub file into public/sites first.")
+        raise InputError("--key must belong to a site of this federation; the server has to put its .pub file into public/sites first.")
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class FederationFolder:
 def make_federation(folder: Path, hosts: Sequence[str], port: int) -> FederationFolder:
     """Make a federation folder for a server that is reached by these names; sites use the first."""
     if not hosts:
-        raise FedDPError("--host must be given: the name or address by which sites reach the server.")
+        raise InputError("--host must be given: the name or address by which sites reach the server.")
     if not 0 < port < 1 << 16:
-        raise FedDPError(f"--port must be between 1 and 65535, got {port}.")
+        raise InputError(f"--port must be between 1 and 65535, got {port}.")
     if folder.exists() and any(folder.iterdir()):
-        raise FedDPError(f"the federation folder must be new or empty, got {str(folder)!r}.")
+        raise InputError(f"the federation folder must be new or empty, got {str(folder)!r}.")
     public, private = folder / _PUBLIC, folder / _PRIVATE
     (public / _SITES).mkdir(parents=True)
     private.mkdir(mode=0o700)
@@ -103,9 +103,9 @@ def open_federation(folder: Path) -> FederationFolder:
     """Return the federation in a folder; refuse a folder that feddp keys did not make."""
     found = FederationFolder(folder)
     if not (found.key.is_file() and found.certificate.is_file()):
-        raise FedDPError(f"the federation folder must be one that feddp keys made, got {str(folder)!r}.")
+        raise InputError(f"the federation folder must be one that feddp keys made, got {str(folder)!r}.")
     if not found.kit.sites():
-        raise FedDPError(f"{_PUBLIC}/{_SITES} must hold the .pub file of every site, got none in {str(folder)!r}.")
+        raise InputError(f"{_PUBLIC}/{_SITES} must hold the .pub file of every site, got none in {str(folder)!r}.")
     return found
 
 
@@ -113,19 +113,19 @@ def read_kit(folder: Path) -> Kit:
     """Return the kit in a folder; refuse another protocol than ours."""
     about = _about(folder)
     if about.get("protocol") != PROTOCOL:
-        raise FedDPError(
+        raise InputError(
             f"the kit must be of protocol {PROTOCOL}, got {about.get('protocol')!r:.40}: server and site must have the same version."
         )
     host, port = about.get("host"), about.get("port")
     if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or not 0 < port < 1 << 16:
-        raise FedDPError(f"{_ABOUT} must state host and port, got {host!r:.80} and {port!r:.80}.")
+        raise InputError(f"{_ABOUT} must state host and port, got {host!r:.80} and {port!r:.80}.")
     return Kit(folder, host, port)
 
 
 def check_site_name(name: str) -> None:
     """Refuse a name that could not be a file, or that two systems could read as different ones."""
     if not _NAME.fullmatch(name):
-        raise FedDPError(f"a site's name must be small letters, digits, dots, dashes and underscores, got {name!r}.")
+        raise InputError(f"a site's name must be small letters, digits, dots, dashes and underscores, got {name!r}.")
 
 
 def _about(folder: Path) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _about(folder: Path) -> dict[str, Any]:
     except OSError:
         about = None
     except FedDPError as error:
-        raise FedDPError(f"{_ABOUT} of the kit must be as feddp keys wrote it: {error}") from None
+        raise InputError(f"{_ABOUT} of the kit must be as feddp keys wrote it: {error}") from None
     if not isinstance(about, dict):
-        raise FedDPError(f"the kit must be the public/ folder of a federation, got {str(folder)!r}.")
+        raise InputError(f"the kit must be the public/ folder of a federation, got {str(folder)!r}.")
     return about

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 _LIMIT = 600
 _LOOK = 0.5
@@ -71,7 +71,7 @@ def _start(folder: Path) -> None:
             num_cpus=os.cpu_count() or 1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, _temp_dir=str(folder)
         )
     except Exception as error:  # noqa: BLE001 - Ray has no class of errors for this
-        raise FedDPError(f"Ray must start on this machine, but says: {' '.join(str(error).split())}") from None
+        raise InputError(f"Ray must start on this machine, but says: {' '.join(str(error).split())}") from None
 
 
 def patient(look: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

@@ -12,7 +12,7 @@ from feddp_kmeans._json import check_fields, parse_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.settings import NoiseName, Settings
-from feddp_kmeans.errors import BudgetError, FedDPError, without_text
+from feddp_kmeans.errors import BudgetError, FedDPError, InputError, without_text
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.remote import RemoteFederation
@@ -81,11 +81,11 @@ def read_request(path: Path) -> RunRequest:
         request = RunRequest(**given | {"settings": settings, "ignore": tuple(given["ignore"])})
         check_fields(request, path.name)
     except OSError as error:
-        raise FedDPError(f"{path.name} must state a run of feddp serve: {without_text(error)}.") from None
+        raise InputError(f"{path.name} must state a run of feddp serve: {without_text(error)}.") from None
     except FedDPError as error:
-        raise FedDPError(f"{path.name} must state a run of feddp serve: {error}") from None
+        raise InputError(f"{path.name} must state a run of feddp serve: {error}") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise FedDPError(f"{path.name} must state a run of feddp serve, got {type(error).__name__}: {error}.") from None
+        raise InputError(f"{path.name} must state a run of feddp serve, got {type(error).__name__}: {error}.") from None
     return request
 
 
@@ -118,7 +118,7 @@ def _going_on(request: RunRequest, path: Path) -> RunRequest:
         return request
     before = read_request(path)
     if replace(before, run=request.run, command=request.command) != request:
-        raise FedDPError(
+        raise InputError(
             f"--out holds an unfinished run with other options, got {request.out!r}: finish it with the same, or use another folder."
         )
     return replace(request, run=before.run)
@@ -143,7 +143,7 @@ def carry_out(transport: Transport, request: RunRequest) -> None:
         timeout=request.round_timeout,
     ).connect()
     if remote.n_clients < needed:
-        raise FedDPError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
+        raise InputError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
     prepared = prepared_for(_shareable(request), public.points, public.schema, remote.dimension, remote.n_clients)
     federation = RecordedFederation(remote, out / RELEASES, run=request.run)
     _book(request, federation)
@@ -213,5 +213,5 @@ def _wait_for_sites(transport: Transport, needed: int, wait: float) -> None:
             logger.info("%d of %d sites are connected", there, needed)
             logged = there
         if time.monotonic() > end:
-            raise FedDPError(f"sites must be at least {needed} within {wait:g} s, got {there}.")
+            raise InputError(f"sites must be at least {needed} within {wait:g} s, got {there}.")
         time.sleep(_LOOK)

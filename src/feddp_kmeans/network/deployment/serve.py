@@ -5,7 +5,7 @@ import logging
 import time
 from pathlib import Path
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.apps import APP_FOLDER
 from feddp_kmeans.network.deployment.kit import FederationFolder, Kit
 from feddp_kmeans.network.deployment.run_request import DONE, PROGRESS, REQUEST, RunRequest, opened, tidy
@@ -52,11 +52,11 @@ def _follow(link: SuperLink, run: int, out: Path) -> None:
         logged = len(lines)
         if done is not None:
             if done:
-                raise FedDPError(done)
+                raise InputError(done)
             return
         looks += 1
         if (not link.running or (looks % _STATUS_EVERY == 0 and link.control.finished(run))) and _done(out) is None:
-            raise FedDPError("the run must end with a result, but the server's program stopped before.")
+            raise InputError("the run must end with a result, but the server's program stopped before.")
         time.sleep(_LOOK)
 
 

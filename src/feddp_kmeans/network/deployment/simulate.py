@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.apps import server_app, site_handler
 from feddp_kmeans.network.deployment.children import private_folder
 from feddp_kmeans.network.deployment.run_request import DONE, RunRequest, opened, tidy
@@ -28,7 +28,7 @@ def simulate(request: RunRequest, clients: Sequence[Path], *, columns: tuple[str
     try:
         from feddp_kmeans.network.deployment.own_ray import FOLDER, run_simulation, running
     except ImportError:
-        raise FedDPError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
+        raise InputError("a simulation needs Ray: pip install 'feddp-kmeans[simulation]'.") from None
 
     out = Path(request.out)
     request = opened(request)
@@ -47,9 +47,9 @@ def simulate(request: RunRequest, clients: Sequence[Path], *, columns: tuple[str
         with running(temporary), suppress(RuntimeError):
             run_simulation(server_app(request), make_client_app(handler_of), len(sites), backend_config=_BACKEND)
     if not (out / DONE).exists():
-        raise FedDPError("the run must end with a result, but the simulation stopped before.")
+        raise InputError("the run must end with a result, but the simulation stopped before.")
     if error := json.loads((out / DONE).read_text(encoding="utf-8"))["error"]:
-        raise FedDPError(error)
+        raise InputError(error)
     tidy(out)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from feddp_kmeans._json import check_fields, check_format, parse_json
-from feddp_kmeans.errors import FedDPError, without_text
+from feddp_kmeans.errors import FedDPError, InputError, without_text
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.participant import Participant
 from feddp_kmeans.network.secure_sum.identity import load_identity
@@ -99,18 +99,18 @@ def read_site(path: Path) -> Site:
     try:
         given = parse_json(path.read_bytes())
     except OSError as error:
-        raise FedDPError(f"site must name a file that describes a site: {without_text(error)}.") from None
+        raise InputError(f"site must name a file that describes a site: {without_text(error)}.") from None
     except FedDPError as error:
-        raise FedDPError(f"{path.name} must describe a site: {error}") from None
+        raise InputError(f"{path.name} must describe a site: {error}") from None
     known = {"format", *(field.name for field in fields(Site))}
     if not isinstance(given, dict) or not set(given) <= known:
-        raise FedDPError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
+        raise InputError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
     check_format(given, FORMAT, path.name)
     given.pop("format", None)
     try:
         site = Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})
     except TypeError as error:
-        raise FedDPError(f"{path.name} must describe a site: {error}.") from None
+        raise InputError(f"{path.name} must describe a site: {error}.") from None
     check_fields(site, path.name)
     return site
 
@@ -119,5 +119,5 @@ def site_of_node(configuration: Any) -> Site:
     """Return the site that a SuperNode's own configuration names, as in ``--node-config 'site="/path/site.json"'``."""
     path = configuration.get("site")
     if not isinstance(path, str):
-        raise FedDPError('--node-config of the SuperNode must name the site file, as in site="/path/site.json".')
+        raise InputError('--node-config of the SuperNode must name the site file, as in site="/path/site.json".')
     return read_site(Path(path))

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.children import Child, check_guarded, is_healthy, is_taken, new_secret, private_folder, started
 from feddp_kmeans.network.flower.compat import Control
 
@@ -74,7 +74,7 @@ def superlink(listening: Listening) -> Iterator[SuperLink]:
     does so from its releases on record.
     """
     if is_taken(listening.port):
-        raise FedDPError(f"the server's port must be free, but something listens on {listening.port} already.")
+        raise InputError(f"the server's port must be free, but something listens on {listening.port} already.")
     secret = new_secret()
     with (
         private_folder() as home,

@@ -6,7 +6,7 @@ Importing this package switches off what flwr would do over the network by itsel
 import os
 from importlib.metadata import version
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 OFF = {
     "FLWR_TELEMETRY_ENABLED": "0",
@@ -24,7 +24,7 @@ def check_version(installed: str) -> None:
     numbers = tuple(int(part) if part.isdecimal() else 0 for part in installed.split(".")[:2])
     if not LEAST <= numbers < BELOW:
         least, below = (".".join(map(str, bound)) for bound in (LEAST, BELOW))
-        raise FedDPError(f"flwr must be at least {least} and below {below}, got {installed}: pip install 'feddp-kmeans[flower]'.")
+        raise InputError(f"flwr must be at least {least} and below {below}, got {installed}: pip install 'feddp-kmeans[flower]'.")
 
 
 os.environ.update(OFF)
@@ -32,6 +32,6 @@ os.environ.update(OFF)
 try:
     import flwr as flwr
 except ImportError:
-    raise FedDPError("a federation between machines needs Flower: pip install 'feddp-kmeans[flower]'.") from None
+    raise InputError("a federation between machines needs Flower: pip install 'feddp-kmeans[flower]'.") from None
 
 check_version(version("flwr"))

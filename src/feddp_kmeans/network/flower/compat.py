@@ -31,7 +31,7 @@ from flwr.supercore.protobuf.client import ProtobufClient, ProtobufClientInterce
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -159,7 +159,7 @@ class Control:
         except httpx.HTTPStatusError as error:
             told = FlowerError.from_json(error.response.text)
             if told is None or told.code != ApiErrorCode.PUBLIC_KEY_ALREADY_IN_USE:
-                raise FedDPError(f"the SuperLink must register {name!r}, but answered {_answer(error)}.") from None
+                raise InputError(f"the SuperLink must register {name!r}, but answered {_answer(error)}.") from None
 
     def submit(self, app: Path, config: Mapping[str, UserConfigValue]) -> int:
         """Start a run of the app in this folder; return its number."""
@@ -168,9 +168,9 @@ class Control:
         try:
             started = self._client.StartRun(StartRunRequest(fab=fab, override_config=user_config_to_proto(dict(config))))
         except httpx.HTTPStatusError as error:
-            raise FedDPError(f"the SuperLink must start the run, but answered {_answer(error)}.") from None
+            raise InputError(f"the SuperLink must start the run, but answered {_answer(error)}.") from None
         if not started.HasField("run_id"):
-            raise FedDPError("the SuperLink must start the run, but refused the app.")
+            raise InputError("the SuperLink must start the run, but refused the app.")
         return int(started.run_id)
 
     def finished(self, run: int) -> bool:

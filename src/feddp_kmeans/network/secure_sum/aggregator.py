@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import Array
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum import fields, masks, sharing
 from feddp_kmeans.network.secure_sum.graph import Graph
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply, check_adverts
@@ -40,7 +40,7 @@ class Aggregator:
         for sender, sent in messages.items():
             self._check_known(sender, "a party that shared", self._adverts)
             if set(sent) != set(self._graph.neighbours(sender)):
-                raise FedDPError(f"messages of {sender!r} must go to each of its neighbours, got {len(sent)} messages.")
+                raise InputError(f"messages of {sender!r} must go to each of its neighbours, got {len(sent)} messages.")
         self._enough(len(messages), "parties that shared")
         self._messages = {sender: dict(messages[sender]) for sender in sorted(messages)}
         return self.sharers
@@ -83,7 +83,7 @@ class Aggregator:
         for name in survivors:
             seed = self._rebuild(name, round_, {holder: reply.self_shares for holder, reply in replies.items()}, "self-mask")
             if masks.self_check(seed, session, round_, name) != self._adverts[name].self_checks[round_]:
-                raise FedDPError(f"shares of the self-mask of {name!r} must rebuild its seed, got wrong ones.")
+                raise InputError(f"shares of the self-mask of {name!r} must rebuild its seed, got wrong ones.")
             total -= masks.mask(masks.self_key(seed, session, round_, name), len(total))
         for name in sorted(set(self.sharers) - set(survivors)):
             self._remove_dropout(total, name, round_, query, survivors, replies)
@@ -126,11 +126,11 @@ class Aggregator:
 
     def _enough(self, answered: int, what: str) -> None:
         if answered < self.terms.threshold:
-            raise FedDPError(f"{what} must be at least {self.terms.threshold} for the sum to be shown, got {answered}.")
+            raise InputError(f"{what} must be at least {self.terms.threshold} for the sum to be shown, got {answered}.")
 
     def _check_known(self, name: str, what: str, known: Container[str]) -> None:
         if name not in known:
-            raise FedDPError(f"{what} must be one of the session that took part so far, got {name!r}.")
+            raise InputError(f"{what} must be one of the session that took part so far, got {name!r}.")
 
     def _check_replies(self, round_: int, survivors: tuple[str, ...], replies: Mapping[str, UnmaskReply]) -> None:
         self._enough(len(replies), "parties that help to unmask")
@@ -140,14 +140,14 @@ class Aggregator:
             held = {holder for holder in self._graph.holders(name) if holder in self._messages}
             expected = held & kept, held - kept
             if reply.round != round_ or (set(reply.self_shares), set(reply.key_shares)) != expected:
-                raise FedDPError(f"the reply of {name!r} must hold its shares of round {round_} and these survivors, got others.")
+                raise InputError(f"the reply of {name!r} must hold its shares of round {round_} and these survivors, got others.")
 
     def _rebuild(self, name: str, round_: int, given: Mapping[str, Mapping[str, bytes]], what: str) -> bytes:
         needed = self._graph.shares_needed
         holders = self._graph.holders(name)
         shares = {place: given[holder][name] for place, holder in enumerate(holders) if holder in given}
         if len(shares) < needed:
-            raise FedDPError(f"shares of the {what} of {name!r} in round {round_} must be at least {needed}, got {len(shares)}.")
+            raise InputError(f"shares of the {what} of {name!r} in round {round_} must be at least {needed}, got {len(shares)}.")
         return sharing.join(dict(list(shares.items())[:needed]))
 
     def _remove_dropout(
@@ -161,7 +161,7 @@ class Aggregator:
         seed = self._rebuild(name, round_, {holder: reply.key_shares for holder, reply in replies.items()}, "mask key")
         private = masks.mask_private_key(seed, session, round_, name)
         if masks.public_key(private) != own.mask_keys[round_]:
-            raise FedDPError(f"shares of the mask key of {name!r} must rebuild its seed, got wrong ones.")
+            raise InputError(f"shares of the mask key of {name!r} must rebuild its seed, got wrong ones.")
         for other in tied:
             key = masks.pair_key(private, self._adverts[other].mask_keys[round_], session, round_, query, name, other)
             masks.add_pair_mask(total, key, name, other)
@@ -172,7 +172,7 @@ def masked_sum(masked: Iterable[Array]) -> Array:
     arrays = list(masked)
     for array in arrays:
         if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != np.uint64 or len(array) != len(arrays[0]):
-            raise FedDPError("masked inputs must be rows of unsigned 64-bit integers of one length, got others.")
+            raise InputError("masked inputs must be rows of unsigned 64-bit integers of one length, got others.")
     total = np.zeros(len(arrays[0]), dtype=np.uint64)
     for array in arrays:
         total += array

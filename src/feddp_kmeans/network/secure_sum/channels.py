@@ -7,7 +7,7 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum import fields, masks
 from feddp_kmeans.network.secure_sum.masks import SEED_BYTES
 from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
@@ -43,7 +43,7 @@ class Channels:
         except (InvalidTag, ValueError):
             plain = b""
         if len(plain) != 2 * SEED_BYTES * self.terms.rounds:
-            raise FedDPError(f"the message of {sender!r} must be whole, for {self.name!r} and under the same adverts, got another.")
+            raise InputError(f"the message of {sender!r} must be whole, for {self.name!r} and under the same adverts, got another.")
         shares = [plain[start : start + SEED_BYTES] for start in range(0, len(plain), SEED_BYTES)]
         return {r: (shares[2 * r], shares[2 * r + 1]) for r in range(self.terms.rounds)}
 
@@ -64,7 +64,7 @@ def pairs_from_list(given: Any, rounds: int) -> Pairs:
     rows = fields.items(given, "pairs of seeds")
     first = rounds - len(rows)
     if first < 0:
-        raise FedDPError(f"pairs of seeds must be at most {rounds}, got {len(rows)}.")
+        raise InputError(f"pairs of seeds must be at most {rounds}, got {len(rows)}.")
     pairs: Pairs = {}
     for r, row in enumerate(rows, first):
         one, other = (fields.from_hex(part, "a seed", SEED_BYTES) for part in fields.items(row, "a pair of seeds", 2))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 MAX_NAME = 200
 """Longest name of a party, in characters."""
@@ -30,14 +30,14 @@ def statement(purpose: str, *parts: bytes | str | int) -> bytes:
 def fields(given: Any, what: str, names: Sequence[str]) -> Mapping[str, Any]:
     """Return a mapping that has exactly these fields."""
     if not isinstance(given, Mapping) or set(given) != set(names):
-        raise FedDPError(f"{what} must have the fields {', '.join(names)}, got {_short(given)}.")
+        raise InputError(f"{what} must have the fields {', '.join(names)}, got {_short(given)}.")
     return given
 
 
 def table(given: Any, what: str) -> Mapping[str, Any]:
     """Return a mapping whose keys are names of parties."""
     if not isinstance(given, Mapping):
-        raise FedDPError(f"{what} must be a mapping, got {_short(given)}.")
+        raise InputError(f"{what} must be a mapping, got {_short(given)}.")
     for key in given:
         name(key, f"a name of {what}")
     return given
@@ -46,7 +46,7 @@ def table(given: Any, what: str) -> Mapping[str, Any]:
 def name(given: Any, what: str) -> str:
     """Return the name of a party."""
     if not isinstance(given, str) or not 0 < len(given) <= MAX_NAME or not given.isprintable():
-        raise FedDPError(f"{what} must be 1 to {MAX_NAME} printable characters, got {_short(given)}.")
+        raise InputError(f"{what} must be 1 to {MAX_NAME} printable characters, got {_short(given)}.")
     return given
 
 
@@ -54,7 +54,7 @@ def names(given: Any, what: str) -> tuple[str, ...]:
     """Return names of parties that are distinct and sorted."""
     checked = tuple(name(entry, f"a name of {what}") for entry in items(given, what))
     if any(a >= b for a, b in pairwise(checked)):
-        raise FedDPError(f"{what} must be distinct and sorted, got {_short(given)}.")
+        raise InputError(f"{what} must be distinct and sorted, got {_short(given)}.")
     return checked
 
 
@@ -62,35 +62,35 @@ def items(given: Any, what: str, length: int | None = None) -> Sequence[Any]:
     """Return a list or tuple, of this length where one is given."""
     if not isinstance(given, list | tuple) or (length is not None and len(given) != length):
         size = "" if length is None else f" of {length}"
-        raise FedDPError(f"{what} must be a list{size}, got {_short(given)}.")
+        raise InputError(f"{what} must be a list{size}, got {_short(given)}.")
     return given
 
 
 def integer(given: Any, what: str, low: int, high: int) -> int:
     """Return a whole number from ``low`` to ``high``."""
     if not isinstance(given, int) or isinstance(given, bool) or not low <= given <= high:
-        raise FedDPError(f"{what} must be a whole number from {low} to {high}, got {_short(given)}.")
+        raise InputError(f"{what} must be a whole number from {low} to {high}, got {_short(given)}.")
     return given
 
 
 def text(given: Any, what: str) -> str:
     """Return text of at most as many characters as a name."""
     if not isinstance(given, str) or len(given) > MAX_NAME:
-        raise FedDPError(f"{what} must be text of at most {MAX_NAME} characters, got {_short(given)}.")
+        raise InputError(f"{what} must be text of at most {MAX_NAME} characters, got {_short(given)}.")
     return given
 
 
 def boolean(given: Any, what: str) -> bool:
     """Return true or false."""
     if not isinstance(given, bool):
-        raise FedDPError(f"{what} must be true or false, got {_short(given)}.")
+        raise InputError(f"{what} must be true or false, got {_short(given)}.")
     return given
 
 
 def raw(given: Any, what: str, size: int | None = None) -> bytes:
     """Return bytes, of this size where one is given."""
     if not isinstance(given, bytes) or (size is not None and len(given) != size):
-        raise FedDPError(f"{what} must be {'' if size is None else f'{size} '}bytes, got {_short(given)}.")
+        raise InputError(f"{what} must be {'' if size is None else f'{size} '}bytes, got {_short(given)}.")
     return given
 
 
@@ -99,9 +99,9 @@ def from_hex(given: Any, what: str, size: int | None = None) -> bytes:
     try:
         value = bytes.fromhex(given)
     except (TypeError, ValueError):
-        raise FedDPError(f"{what} must be hexadecimal digits, got {_short(given)}.") from None
+        raise InputError(f"{what} must be hexadecimal digits, got {_short(given)}.") from None
     if value.hex() != given:
-        raise FedDPError(f"{what} must be lower-case hexadecimal digits, got {_short(given)}.")
+        raise InputError(f"{what} must be lower-case hexadecimal digits, got {_short(given)}.")
     return raw(value, what, size)
 
 

@@ -12,7 +12,7 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum import fields
 
 COMPLETE_UP_TO = 30
@@ -61,7 +61,7 @@ class Graph:
     def check_joined(self, survivors: Collection[str]) -> None:
         """Refuse survivors whose graph the colluders could split."""
         if not self.stays_joined(survivors):
-            raise FedDPError(f"survivors must stay joined without any {self.colluders} of them, got {len(survivors)} that do not.")
+            raise InputError(f"survivors must stay joined without any {self.colluders} of them, got {len(survivors)} that do not.")
 
     def stays_joined(self, survivors: Collection[str]) -> bool:
         """Return whether the survivors' graph holds together without any ``colluders`` of them.

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_public_key,
 )
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 Identity = ec.EllipticCurvePrivateKey
 PublicIdentity = ec.EllipticCurvePublicKey
@@ -54,7 +54,7 @@ def parse_public(line: str, what: str = "a public key") -> PublicIdentity:
     except (AttributeError, ValueError, UnsupportedAlgorithm):
         public = None
     if not isinstance(public, ec.EllipticCurvePublicKey) or public.curve.name != "secp384r1":
-        raise FedDPError(f"{what} must be an ECDSA P-384 key in OpenSSH format, got something else; ssh-keygen -t ecdsa -b 384 makes one.")
+        raise InputError(f"{what} must be an ECDSA P-384 key in OpenSSH format, got something else; ssh-keygen -t ecdsa -b 384 makes one.")
     return public
 
 
@@ -67,7 +67,7 @@ def save_identity(path: Path, identity: Identity) -> None:
             file.write(private)
         path.with_name(f"{path.name}.pub").write_text(f"{public_line(identity.public_key())}\n", encoding="utf-8")
     except OSError as error:
-        raise FedDPError(f"{path.name} must be a new file in a folder that can be written, got {error.strerror}.") from None
+        raise InputError(f"{path.name} must be a new file in a folder that can be written, got {error.strerror}.") from None
 
 
 def load_identity(path: Path) -> Identity:
@@ -75,11 +75,11 @@ def load_identity(path: Path) -> Identity:
     try:
         identity = load_ssh_private_key(path.read_bytes(), password=None)
     except OSError as error:
-        raise FedDPError(f"{path.name} must be a private key file, got {error.strerror}.") from None
+        raise InputError(f"{path.name} must be a private key file, got {error.strerror}.") from None
     except (TypeError, ValueError, UnsupportedAlgorithm):
         identity = None
     if not isinstance(identity, ec.EllipticCurvePrivateKey) or identity.curve.name != "secp384r1":
-        raise FedDPError(f"{path.name} must hold an ECDSA P-384 private key without a passphrase, got something else.")
+        raise InputError(f"{path.name} must hold an ECDSA P-384 private key without a passphrase, got something else.")
     return identity
 
 
@@ -88,7 +88,7 @@ def load_public(path: Path) -> PublicIdentity:
     try:
         line = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise FedDPError(f"{path.name} must be a public key file, got {error.strerror}.") from None
+        raise InputError(f"{path.name} must be a public key file, got {error.strerror}.") from None
     except UnicodeDecodeError:
         line = ""
     return parse_public(line, path.name)

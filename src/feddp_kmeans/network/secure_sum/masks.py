@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from feddp_kmeans._typing import Array
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum import fields
 
 KEY_BYTES = 32
@@ -37,7 +37,7 @@ def agree(private: bytes, public: bytes) -> bytes:
     try:
         return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
-        raise FedDPError("a public key must be a point of full order, got one that fixes the secret.") from None
+        raise InputError("a public key must be a point of full order, got one that fixes the secret.") from None
 
 
 def channel_key(private: bytes, public: bytes, view: bytes, sender: str, receiver: str) -> bytes:
@@ -64,7 +64,7 @@ def ring_values(values: Array) -> Array:
     """Return a copy of one-dimensional 64-bit integers as integers modulo 2**64."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype not in (np.int64, np.uint64):
-        raise FedDPError(f"values must be one row of 64-bit integers, got {array.dtype} of shape {array.shape}.")
+        raise InputError(f"values must be one row of 64-bit integers, got {array.dtype} of shape {array.shape}.")
     return array.astype(np.uint64)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, sign, verify
 from feddp_kmeans.network.secure_sum.masks import KEY_BYTES, SEED_BYTES
@@ -93,7 +93,7 @@ def check_adverts(adverts: Sequence[Advert], terms: SessionTerms) -> None:
     terms.check_parties(len(adverts))
     for advert in adverts:
         if not len(advert.mask_keys) == len(advert.self_checks) == terms.rounds:
-            raise FedDPError(f"the advert of {advert.name!r} must have {terms.rounds} mask keys, got {len(advert.mask_keys)}.")
+            raise InputError(f"the advert of {advert.name!r} must have {terms.rounds} mask keys, got {len(advert.mask_keys)}.")
 
 
 def view_of(adverts: Sequence[Advert], terms: SessionTerms) -> bytes:

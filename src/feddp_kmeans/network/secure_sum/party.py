@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from feddp_kmeans._typing import Array
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum import fields, masks, sharing
 from feddp_kmeans.network.secure_sum.channels import Channels, Pairs, pairs_from_list, pairs_to_list
 from feddp_kmeans.network.secure_sum.graph import Graph
@@ -68,9 +68,9 @@ class Party:
         known = self._known(sharers, "sharers", [advert.name for advert in self._adverts])
         senders = {name for name in self._graph.neighbours(self.name) if name in known}
         if set(fields.table(ciphertexts, "messages")) != senders:
-            raise FedDPError(f"messages must come from this party's {len(senders)} neighbours that shared, got {len(ciphertexts)}.")
+            raise InputError(f"messages must come from this party's {len(senders)} neighbours that shared, got {len(ciphertexts)}.")
         if len(senders) + 1 < self._graph.shares_needed:
-            raise FedDPError(f"neighbours that shared must be at least {self._graph.shares_needed - 1}, got {len(senders)}.")
+            raise InputError(f"neighbours that shared must be at least {self._graph.shares_needed - 1}, got {len(senders)}.")
         channels = self._channels()
         self._held |= {sender: channels.open(sender, ciphertexts[sender]) for sender in sorted(senders)}
         self._sharers = known
@@ -166,7 +166,7 @@ class Party:
 
     def _expect(self, met: bool, what: str, rule: str) -> None:
         if not met:
-            raise FedDPError(f"{what} of {self.name!r} must be {rule}, got a request out of order.")
+            raise InputError(f"{what} of {self.name!r} must be {rule}, got a request out of order.")
 
     def _own_advert(self) -> Advert:
         session, rounds = self.terms.session, range(self.terms.rounds)
@@ -177,7 +177,7 @@ class Party:
     def _check_own(self, adverts: Sequence[Advert]) -> None:
         own = [advert for advert in adverts if advert.name == self.name]
         if not own or own[0].content(self.terms) != self._own_advert().content(self.terms):
-            raise FedDPError(f"the advert of {self.name!r} must come back as it was sent, got {'another' if own else 'none'}.")
+            raise InputError(f"the advert of {self.name!r} must come back as it was sent, got {'another' if own else 'none'}.")
 
     def _check_signatures(self, adverts: Sequence[Advert], roster: Mapping[str, PublicIdentity] | None) -> None:
         if roster is None:
@@ -185,9 +185,9 @@ class Party:
             return
         for advert in adverts:
             if advert.name not in roster:
-                raise FedDPError(f"a party must be in the roster, got {advert.name!r}.")
+                raise InputError(f"a party must be in the roster, got {advert.name!r}.")
             if not advert.is_signed_by(roster[advert.name], self.terms):
-                raise FedDPError(f"the advert of {advert.name!r} must be signed with the key of the roster, got another signature.")
+                raise InputError(f"the advert of {advert.name!r} must be signed with the key of the roster, got another signature.")
         if self.terms.confirmed:
             self._roster = {advert.name: public_line(roster[advert.name]) for advert in adverts}
 
@@ -208,11 +208,11 @@ class Party:
         listed = fields.names(given, what)
         unknown = set(listed) - set(among)
         if unknown:
-            raise FedDPError(f"{what} must be parties of this session that took part so far, got {min(unknown)!r}.")
+            raise InputError(f"{what} must be parties of this session that took part so far, got {min(unknown)!r}.")
         if self.name not in listed:
-            raise FedDPError(f"{what} must include {self.name!r} itself, got a list without it.")
+            raise InputError(f"{what} must include {self.name!r} itself, got a list without it.")
         if len(listed) < self.terms.threshold:
-            raise FedDPError(f"{what} must be at least {self.terms.threshold}, got {len(listed)}.")
+            raise InputError(f"{what} must be at least {self.terms.threshold}, got {len(listed)}.")
         return listed
 
     def _check_survivors(self, round_: int, survivors: Sequence[str]) -> tuple[str, ...]:
@@ -230,14 +230,14 @@ class Party:
 
     def _check_confirmed(self, round_: int, survivors: tuple[str, ...], confirmations: Mapping[str, bytes]) -> None:
         if survivors != self._confirmed:
-            raise FedDPError(f"survivors of round {round_} must be the list that {self.name!r} confirmed, got another.")
+            raise InputError(f"survivors of round {round_} must be the list that {self.name!r} confirmed, got another.")
         statement = self._statement(round_, survivors)
         signers = [name for name in survivors if name in confirmations]
         valid = sum(
             verify(parse_public(self._roster[name]), fields.raw(confirmations[name], "a confirmation"), statement) for name in signers
         )
         if valid < self.terms.threshold:
-            raise FedDPError(f"confirmations of round {round_} must be at least {self.terms.threshold}, got {valid} that are valid.")
+            raise InputError(f"confirmations of round {round_} must be at least {self.terms.threshold}, got {valid} that are valid.")
 
     def _forget_before(self, round_: int) -> None:
         """Drop the secrets of all rounds before this one."""
@@ -252,7 +252,7 @@ class Party:
             check_adverts(self._adverts, self.terms)
         known = (not self._adverts or self.name in names) and set(self._sharers) <= names and set(self._confirmed) <= set(self._sharers)
         if not (known and self._in_order() and self._complete(names)):
-            raise FedDPError("the state of a party must be one that it wrote, got another.")
+            raise InputError("the state of a party must be one that it wrote, got another.")
 
     def _in_order(self) -> bool:
         """Return whether the stages that are past came in order."""

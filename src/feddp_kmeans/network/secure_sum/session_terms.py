@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.graph import Graph, degree, graph_of
 
@@ -43,7 +43,7 @@ class SessionTerms:
         fields.boolean(self.confirmed, "confirmed")
         fields.text(self.run, "run")
         if self.colluders >= self.threshold:
-            raise FedDPError(f"threshold must exceed the {self.colluders} colluders, got {self.threshold}.")
+            raise InputError(f"threshold must exceed the {self.colluders} colluders, got {self.threshold}.")
 
     @property
     def content(self) -> bytes:
@@ -53,9 +53,9 @@ class SessionTerms:
     def check_parties(self, n: int) -> None:
         """Refuse a number of parties for which the threshold is too high to reach or too low to be safe."""
         if n < self.threshold:
-            raise FedDPError(f"parties must be at least the threshold {self.threshold}, got {n}.")
+            raise InputError(f"parties must be at least the threshold {self.threshold}, got {n}.")
         if 2 * self.threshold <= n + self.colluders:
-            raise FedDPError(
+            raise InputError(
                 f"threshold must exceed half of parties plus colluders, ({n} + {self.colluders}) / 2, got {self.threshold}.",
             )
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 
 _BITS = 128
 _MODULUS = (1 << _BITS) + 0b10000111
@@ -78,5 +78,5 @@ def _shamir() -> Any:
     try:
         from Crypto.Protocol.SecretSharing import Shamir
     except ImportError:
-        raise FedDPError("the secure sum must have pycryptodome; install feddp-kmeans[flower].") from None
+        raise InputError("the secure sum must have pycryptodome; install feddp-kmeans[flower].") from None
     return Shamir

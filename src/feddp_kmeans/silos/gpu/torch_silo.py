@@ -5,14 +5,14 @@ from copy import copy
 from typing import Any
 
 from feddp_kmeans._typing import BoolArray, IntArray
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics.query import Query
 
 try:
     import torch
 except ImportError:
-    raise FedDPError("statistics on a GPU need torch: pip install 'feddp-kmeans[torch]'.") from None
+    raise InputError("statistics on a GPU need torch: pip install 'feddp-kmeans[torch]'.") from None
 
 from feddp_kmeans.silos.gpu.torch_statistics import total_of
 
@@ -25,10 +25,10 @@ class TorchSilo(Silo):
 
     def __init__(self, clients: Sequence[Any]) -> None:
         if not clients:
-            raise FedDPError("clients must be at least one, got none.")
+            raise InputError("clients must be at least one, got none.")
         shapes = {(tensor.ndim, tensor.shape[-1]) for tensor in clients}
         if len(shapes) != 1 or clients[0].ndim != 2:
-            raise FedDPError(f"clients must be tensors of points with the same number of columns, got shapes {sorted(shapes)}.")
+            raise InputError(f"clients must be tensors of points with the same number of columns, got shapes {sorted(shapes)}.")
         finite = [torch.isfinite(tensor).all(dim=1) for tensor in clients]
         self._tensors = [tensor if bool(rows.all()) else tensor[rows] for tensor, rows in zip(clients, finite, strict=True)]
         self.n_clients, self.dimension = len(clients), int(clients[0].shape[1])
@@ -37,7 +37,7 @@ class TorchSilo(Silo):
         """Return the sum of a statistic of points over all clients, without noise: never for release."""
         del cohort  # Clients are sampled only where they are the unit, and here points are.
         if query.statistic.whole_clients:
-            raise FedDPError("privacy_unit must be 'point' on a GPU, got 'client'.")
+            raise InputError("privacy_unit must be 'point' on a GPU, got 'client'.")
         total: IntArray = sum(total_of(query, tensor) for tensor in self._tensors).cpu().numpy()
         return total
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.gpu import lloyd
 from feddp_kmeans.silos.gpu.chunks import chunk_rows
 from feddp_kmeans.statistics import residual_sums
@@ -24,7 +24,7 @@ def total_of(query: Query, points: Any) -> Any:
     """Return the sum of a statistic over the points as int64, exact."""
     name = query.statistic.name
     if name not in STATISTICS:
-        raise FedDPError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
+        raise InputError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
     given = {key: _tensor(value, points.device) for key, value in query.public.items()}
     swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
     total, left = swept or (STATISTICS[name](points[:0], **given), None)
