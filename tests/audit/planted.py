@@ -231,12 +231,12 @@ def noise_of_the_first_release_for_all(patch):
     patch.setattr(adder.ExactAdder, "noisy_sum", noisy_sum)
 
 
-@planted("refined point", "whole", "noise is independent")
+@planted("paper point", "whole", "noise is independent")
 def noise_kept_for_the_next_step(patch):
     kept = {}
 
     def keep(release, fine, drawn):
-        if release.name == "second moment":
+        if release.name == "outer product":
             kept.clear()
         return kept.setdefault(drawn.shape, drawn)
 
