@@ -32,7 +32,7 @@ _MIDDLE = 3
 
 
 @dataclass(frozen=True)
-class Shape:
+class ArgumentShape:
     """The sizes and ranges of made-up public arguments."""
 
     dimension: int
@@ -49,15 +49,15 @@ class Shape:
 
 
 SHAPES = (
-    Shape(3, 2, None, 0.1, 0.7),
-    Shape(5, 50, 2, 0.5, 0.4),
-    Shape(24, 3, 4, 40.0, 1.0, outside=0.05),
-    Shape(24, 3, None, 0.5, 1.0, outside=0.05),
+    ArgumentShape(3, 2, None, 0.1, 0.7),
+    ArgumentShape(5, 50, 2, 0.5, 0.4),
+    ArgumentShape(24, 3, 4, 40.0, 1.0, outside=0.05),
+    ArgumentShape(24, 3, None, 0.5, 1.0, outside=0.05),
 )
 """Few centers; many, in a subspace, with a tight bound; many coordinates of few points outside, far from the origin and near it."""
 
 
-def statistic_findings(names: Sequence[str] | None = None, shapes: Sequence[Shape] = SHAPES) -> list[AuditFinding]:
+def statistic_findings(names: Sequence[str] | None = None, shapes: Sequence[ArgumentShape] = SHAPES) -> list[AuditFinding]:
     """Return the findings on the statistics of these names (default: all of the registry), in all places."""
     chosen = [REGISTRY[name] for name in (sorted(REGISTRY) if names is None else names)]
     findings = [_has_reference(chosen)]
@@ -71,7 +71,7 @@ def statistic_findings(names: Sequence[str] | None = None, shapes: Sequence[Shap
     return findings
 
 
-def arguments(statistic: Statistic, shape: Shape) -> dict[str, Any]:
+def arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
     """Return made-up public arguments of these sizes."""
     rng = np.random.default_rng(5)
     d, k, p = shape.dimension, shape.k, shape.columns or shape.dimension
@@ -106,7 +106,7 @@ def arguments(statistic: Statistic, shape: Shape) -> dict[str, Any]:
     return {name: made[name] for name in statistic.arguments}
 
 
-def made_up_clients(shape: Shape) -> list[FloatArray]:
+def made_up_clients(shape: ArgumentShape) -> list[FloatArray]:
     """Return clients with points inside the ball, on its edge, far outside, at the origin, and without a value. All fit float32."""
     rng = np.random.default_rng(6)
     center, radius = (arguments(REGISTRY["outer-product"], shape)[name] for name in ("center", "radius"))
@@ -134,7 +134,7 @@ def _has_reference(statistics: Sequence[Statistic]) -> AuditFinding:
     return AuditFinding("every statistic that sites answer is known", "statistics", told, bool(unknown))
 
 
-def _value(query: Query, shape: Shape) -> AuditFinding:
+def _value(query: Query, shape: ArgumentShape) -> AuditFinding:
     name, clients = query.statistic.name, made_up_clients(shape)
     found = exact_sums(places()[0], clients, [query])[0]
     units = sum(_SIZES) if query.statistic.unit is PrivacyUnit.POINT else len(_SIZES)
@@ -143,7 +143,7 @@ def _value(query: Query, shape: Shape) -> AuditFinding:
     return AuditFinding("a statistic is what it is stated to be", f"{name}, {_said(shape)}", told, off > rounding(query))
 
 
-def _bits(queries: Sequence[Query], shape: Shape) -> list[AuditFinding]:
+def _bits(queries: Sequence[Query], shape: ArgumentShape) -> list[AuditFinding]:
     """Return, for every place, whether its sums have the same bits as those of plain arrays."""
     unit = queries[0].statistic.unit
     spots = single_points(queries[-1].public, shape.dimension) if shape.outside == 0.5 else np.empty((0, shape.dimension))
@@ -153,7 +153,9 @@ def _bits(queries: Sequence[Query], shape: Shape) -> list[AuditFinding]:
     return [_same_bits(place, clients, queries, expected, shape) for place in others]
 
 
-def _same_bits(place: Place, clients: list[FloatArray], queries: Sequence[Query], expected: list[Any], shape: Shape) -> AuditFinding:
+def _same_bits(
+    place: Place, clients: list[FloatArray], queries: Sequence[Query], expected: list[Any], shape: ArgumentShape
+) -> AuditFinding:
     found = exact_sums(place, clients, queries)
     differ = [query.statistic.name for query, one, other in zip(queries, found, expected, strict=True) if not np.array_equal(one, other)]
     told = f"{len(queries)} sums; of other bits than from arrays: {', '.join(differ) or 'none'}"
@@ -173,5 +175,5 @@ def _sensitivity(query: Query) -> list[AuditFinding]:
     return findings
 
 
-def _said(shape: Shape) -> str:
+def _said(shape: ArgumentShape) -> str:
     return f"{shape.dimension} coordinates, {shape.k} centers"
