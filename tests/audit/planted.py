@@ -8,7 +8,7 @@ from feddp_kmeans.algorithm import prepare, settings
 from feddp_kmeans.algorithm.methods import paper, refined
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation import adder, run
-from feddp_kmeans.privacy import accounting, entry, ledger, mechanism, noise, plan
+from feddp_kmeans.privacy import accounting, ledger, mechanism, noise, plan
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.silos import batched
 from feddp_kmeans.statistics import arithmetic, fixed_point
@@ -391,8 +391,8 @@ def a_seeded_run_that_says_it_is_secret(patch):
 
 @planted("refined point", "books", "the odometer books what is spent")
 def an_odometer_that_forgets_times(patch):
-    honest = entry._release
-    patch.setattr(entry, "_release", lambda row: honest(row | {"times": 1}))
+    honest = Release.from_dict
+    patch.setattr(Release, "from_dict", lambda row: honest(row | {"times": 1}))
 
 
 @planted("sampled clients", "cohorts", "each release draws its own clients")

@@ -20,7 +20,13 @@ from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _COMPANY, _POINTS = 4, 6
-"""Clients beside the one that is looked at, and points of each."""
+"""Clients next to the one that is looked at, and points of each."""
+
+_CROWD = 500, 20
+"""The same for the one run that shows what is asked: with fewer, the refined method sees only noise and leaves releases out."""
+
+_SERVER = 20
+"""Public points for each cluster."""
 
 _SPREAD = 3.0
 
@@ -29,7 +35,7 @@ Clients = list[FloatArray]
 
 @dataclass(frozen=True)
 class AuditCase:
-    """Settings on a made-up problem, whose points only their number and places matter of: the guarantee must hold for any."""
+    """Settings on a small made-up problem: the guarantee must hold for any."""
 
     settings: Settings
     dimension: int = 3
@@ -52,11 +58,12 @@ class AuditCase:
 
     @cached_property
     def server_points(self) -> FloatArray | None:
-        """Return as many public points as clusters; None where there are none."""
+        """Return public points around as many places as there are clusters; None where there are none."""
         if not self.with_server:
             return None
         rng = np.random.default_rng(0)
-        points: FloatArray = _SPREAD * rng.standard_normal((self.settings.largest_k, self.dimension))
+        places = _SPREAD * rng.standard_normal((self.settings.largest_k, self.dimension))
+        points: FloatArray = (places + 0.1 * rng.standard_normal((_SERVER, *places.shape))).reshape(-1, self.dimension)
         return points
 
     @cached_property
@@ -79,9 +86,12 @@ class AuditCase:
     @property
     def company(self) -> Clients:
         """Return ordinary clients, near the server points where there are any."""
+        return self._ordinary(_COMPANY, _POINTS)
+
+    def _ordinary(self, clients: int, points: int) -> Clients:
         rng = np.random.default_rng(1)
         middles = np.zeros((1, self.dimension)) if self.server_points is None else self.server_points
-        return [middles[rng.integers(len(middles), size=_POINTS)] + rng.standard_normal((_POINTS, self.dimension)) for _ in range(_COMPANY)]
+        return [middles[rng.integers(len(middles), size=points)] + rng.standard_normal((points, self.dimension)) for _ in range(clients)]
 
     @property
     def nobody(self) -> Clients:
@@ -124,6 +134,6 @@ class AuditCase:
 
     @cached_property
     def queries(self) -> list[Watched]:
-        """Return what a real run in ordinary company asks, in order."""
-        watch, _ = self.run(self.clients(self.company, None))
+        """Return what a real run in a crowd asks, in order."""
+        watch, _ = self.run(self.clients(self._ordinary(*_CROWD), None))
         return [answered.query for answered in watch.seen]
