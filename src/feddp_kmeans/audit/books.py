@@ -28,14 +28,14 @@ _SECRET_RUNS = 3
 
 
 def book_findings(case: AuditCase, about: str = "books") -> list[AuditFinding]:
-    """Return all findings of one run in ordinary company."""
-    watch, found = case.run(case.clients(case.company, None))
+    """Return all findings of one run in a crowd."""
+    watch, found = case.run(case.clients(case.crowd, None))
     findings = [
         _promise(case, found),
         _written(case, found),
         _ledger(case, watch, found),
         _adds_up(case, watch),
-        _odometer(case, watch),
+        _odometer(case),
         _queries(case, watch),
         _values(case, watch),
         _drew(case, watch),
@@ -101,14 +101,13 @@ def _adds_up(case: AuditCase, watch: Watch) -> AuditFinding:
     return AuditFinding("a second accountant finds no more", "books", f"epsilon {spent:.4g} of {case.settings.epsilon:g}", over)
 
 
-def _odometer(case: AuditCase, watch: Watch) -> AuditFinding:
-    """Return whether the odometer books no less than was spent, in one run and in two."""
+def _odometer(case: AuditCase) -> AuditFinding:
+    """Return whether the odometer books no less than the plan spends, in one run and in two."""
     plan = case.plan
     entry = Entry.from_dict(Entry.of(plan, "audit", secure=True, run="").to_dict())
     booked = total_for(plan.unit, [entry], plan.delta).epsilon
     twice = total_for(plan.unit, [entry, entry], plan.delta).epsilon
-    made = Counter(answered.query.release for answered in watch.seen)
-    spent = [second_epsilon([(r, n * times) for r, n in made.items()], plan.delta, _rate(case)) for times in (1, 2)]
+    spent = [second_epsilon([(r, r.times * runs) for r in plan.releases], plan.delta, _rate(case)) for runs in (1, 2)]
     short = booked < spent[0] * (1 - 2 * _ROUNDING) or twice < spent[1] * (1 - 2 * _ROUNDING)
     return AuditFinding("the odometer books what is spent", "books", f"{booked:.4g} a run, {twice:.4g} two; spent {spent[0]:.4g}", short)
 
@@ -133,7 +132,7 @@ def _queries(case: AuditCase, watch: Watch) -> AuditFinding:
 
 def _values(case: AuditCase, watch: Watch) -> AuditFinding:
     """Return whether what is summed is what the slow reference sums up, but for rounding."""
-    clients = case.clients(case.company, None)
+    clients = case.clients(case.crowd, None)
     known, wrong = case.known(clients), []
     for query in (answered.query for answered in watch.seen):
         if query.statistic.name in known_statistics():
@@ -158,7 +157,7 @@ def _nothing_else(case: AuditCase) -> AuditFinding:
     """Return whether the same releases, given to a run that has no clients at all, lead to the same outcome, bit by bit."""
     check, seeded = "the outcome follows from the releases alone", replace(case, seed=case.seed or 0)
     try:
-        watch, found = seeded.run(case.clients(case.company, None))
+        watch, found = seeded.run(case.clients(case.crowd, None))
         again = seeded.outcome(Replay(watch), seeded.seed_of(0))
     except (FedDPError, BudgetError) as error:
         return AuditFinding(check, "books", str(error), refuted=True)
@@ -175,7 +174,7 @@ def _same(one: Any, other: Any) -> bool:
 def _secret(case: AuditCase) -> AuditFinding:
     """Return whether runs without a seed have random bits and releases of their own."""
     secret = replace(case, seed=None)
-    clients = case.clients(case.company, None)
+    clients = case.clients(case.crowd, None)
     watches = [secret.run(clients)[0] for _ in range(_SECRET_RUNS)]
     bits = [words for watch in watches for _, words in watch.drawn]
     first = [watch.seen[0].values.tobytes() for watch in watches]

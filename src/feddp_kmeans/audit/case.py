@@ -23,7 +23,7 @@ _COMPANY, _POINTS = 4, 6
 """Clients next to the one that is looked at, and points of each."""
 
 _CROWD = 500, 20
-"""The same for the one run that shows what is asked: with fewer, the refined method sees only noise and leaves releases out."""
+"""The same for runs that show what is asked: with fewer clients the refined method sees only noise, and leaves releases out."""
 
 _SERVER = 20
 """Public points for each cluster."""
@@ -88,6 +88,11 @@ class AuditCase:
         """Return ordinary clients, near the server points where there are any."""
         return self._ordinary(_COMPANY, _POINTS)
 
+    @property
+    def crowd(self) -> Clients:
+        """Return enough ordinary clients that all planned releases are made; in memory only, where each costs little."""
+        return self._ordinary(*_CROWD) if self.federation is InMemoryFederation else self.company
+
     def _ordinary(self, clients: int, points: int) -> Clients:
         rng = np.random.default_rng(1)
         middles = np.zeros((1, self.dimension)) if self.server_points is None else self.server_points
@@ -135,5 +140,5 @@ class AuditCase:
     @cached_property
     def queries(self) -> list[Watched]:
         """Return what a real run in a crowd asks, in order."""
-        watch, _ = self.run(self.clients(self._ordinary(*_CROWD), None))
+        watch, _ = self.run(self.clients(self.crowd, None))
         return [answered.query for answered in watch.seen]
