@@ -10,7 +10,7 @@ from feddp_kmeans.federation import run
 from feddp_kmeans.network import participant, remote, terms
 from feddp_kmeans.network.secure_sum import party
 from feddp_kmeans.network.terms import Terms
-from feddp_kmeans.privacy import accounting, booking, entry, ledger, mechanism, noise, odometer, plan, totals
+from feddp_kmeans.privacy import accounting, booking, ledger, mechanism, noise, odometer, plan, totals
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.report import result
 from feddp_kmeans.silos import batches, threads
@@ -278,7 +278,7 @@ def result_states_another_delta(patch):
 
 @planted("books: sampled clients")
 def sampled_runs_are_booked_at_half_the_rate(patch):
-    changed(patch, entry, "_rate", lambda rate, *_: rate / 2)
+    changed(patch, plan.Plan, "from_dict", lambda made, *_: replace(made, sampling_rate=made.sampling_rate / 2))
 
 
 @planted("books: sites, secure sum")

@@ -95,7 +95,7 @@ def check_finished(folder):
     result = json.loads((folder / "run" / "result.json").read_text())
     booked = Odometer(folder / "spent" / "budget.jsonl").entries()
     assert any(entry.to_dict()["releases"] == result["plan"]["releases"] for entry in booked)
-    assert result["ledger"] == result["plan"]["releases"]
+    assert {row["release"] for row in result["ledger"]} | set(result["not_made"]) == {row["release"] for row in result["plan"]["releases"]}
     total = total_for(PrivacyUnit.POINT, booked, 1e-6)
     assert total.epsilon >= 0.99 * len(booked) ** 0.5
     assert not [*folder.rglob("*.unfinished"), *folder.rglob(".feddp.lock")]
@@ -114,7 +114,7 @@ def test_a_fit_that_is_killed_before_any_step_goes_on_and_pays_once(folder, kill
         if killer(folder, again(folder), step) == -signal.SIGKILL:
             kills += 1
         witness.look()
-        step = 1 + (step + 4) % 71
+        step = 1 + (step + 2) % 71
         assert kills < 200
     assert kills >= 10
     assert killer(folder, again(folder)) == 0

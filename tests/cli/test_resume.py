@@ -67,7 +67,7 @@ def test_a_fit_that_was_interrupted_goes_on_and_pays_once(folder, asked, at, see
     done = feddp(*GIVEN, *seed, "--resume", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
     result = result_of(folder, "run")
-    assert asked.count == sum(row["times"] for row in result["plan"]["releases"]) - at
+    assert asked.count == sum(row["times"] for row in result["ledger"]) - at
     assert len(booked(folder)) == 1
     if seed:
         assert feddp(*GIVEN, *seed, "--out", "whole", cwd=folder).returncode == 0
@@ -196,7 +196,7 @@ def test_force_beyond_the_limit_leaves_what_was_paid_for(folder):
 def test_force_pays_for_new_releases(folder, asked):
     stopped(folder, asked, *GIVEN, "--out", "run", at=2)
     assert feddp(*GIVEN, "--out", "run", "--force", cwd=folder).returncode == 0
-    assert asked.count == sum(row["times"] for row in result_of(folder, "run")["plan"]["releases"])
+    assert asked.count == sum(row["times"] for row in result_of(folder, "run")["ledger"])
     assert len({entry.run for entry in booked(folder)}) == 2
 
 

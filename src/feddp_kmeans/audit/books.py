@@ -132,7 +132,7 @@ def _queries(case: AuditCase, watch: Watch) -> AuditFinding:
 
 def _values(case: AuditCase, watch: Watch) -> AuditFinding:
     """Return whether what is summed is what the slow reference sums up, but for rounding."""
-    clients = case.clients(case.crowd, None)
+    clients = case.clients(case.company, None)
     known, wrong = case.known(clients), []
     for query in (answered.query for answered in watch.seen):
         if query.statistic.name in known_statistics():
@@ -174,7 +174,7 @@ def _same(one: Any, other: Any) -> bool:
 def _secret(case: AuditCase) -> AuditFinding:
     """Return whether runs without a seed have random bits and releases of their own."""
     secret = replace(case, seed=None)
-    clients = case.clients(case.crowd, None)
+    clients = case.clients(case.company, None)
     watches = [secret.run(clients)[0] for _ in range(_SECRET_RUNS)]
     bits = [words for watch in watches for _, words in watch.drawn]
     first = [watch.seen[0].values.tobytes() for watch in watches]
