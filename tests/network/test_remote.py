@@ -266,14 +266,14 @@ def test_a_name_that_is_not_on_the_roster_is_left_out(tmp_path):
 
 
 def test_the_server_tells_who_answered_and_what_is_spent(tmp_path, server_log):
-    prepared = prepare(Settings(2, 1.0, lloyd_steps=0), SERVER, len(CLIENTS))
+    prepared = prepare(Settings(2, 1.0, method="paper", noise="gaussian", lloyd_steps=0), SERVER, len(CLIENTS))
     federation, _ = loopback.federation(CLIENTS, tmp_path, fault=lost(["mask"], turns={4}))
-    found = run(federation, prepared)
+    run(federation, prepared)
     assert server_log()[0] == "5 sites: site00, site01, site02, site03, site04"
-    assert "cells: 4 of 5 sites; site01 is missing: it did not answer in time" in server_log()
+    assert "weights: 4 of 5 sites; site01 is missing: it did not answer in time" in server_log()
     spent = [float(line.split("epsilon ")[1].split(" of")[0]) for line in server_log() if "releases made" in line]
     assert spent == sorted(spent)
-    assert len(spent) == sum(row["times"] for row in found.privacy.ledger)
+    assert len(spent) == sum(r.times for r in prepared.plan.releases)
     assert 0.99 <= spent[-1] <= 1
 
 

@@ -38,23 +38,22 @@ PAIRS = 24
 @pytest.mark.parametrize("method", ["paper", "refined"])
 def test_replies_have_the_same_bytes_in_number_whatever_the_data(tmp_path, trust, unit, method):
     more = {"client_size": 40} if unit == "client" and method == "refined" else {}
-    settings = Settings(2, 2.0, privacy_unit=unit, method=method, lloyd_steps=0, noise="gaussian", **more)
+    # A refined run whose releases are only noise leaves some out: which ones follows from the releases, so here they have little noise.
+    epsilon = 1e3 if method == "refined" else 2.0
+    settings = Settings(2, epsilon, privacy_unit=unit, method=method, lloyd_steps=0, noise="gaussian", **more)
     prepared = prepare(settings, SERVER, 3)
     seen = {}
     for name, points in DATA.items():
         folder = tmp_path / name
         folder.mkdir()
         clients = [ORDINARY, ORDINARY + 1, points]
-        federation, transport = loopback.federation(clients, folder, trust=trust, site={"unit": PrivacyUnit(unit)})
+        federation, transport = loopback.federation(clients, folder, trust=trust, site={"unit": PrivacyUnit(unit), "epsilon": 2e3})
         run(federation, prepared)
         assert not federation.sites.missing
         seen[name] = [(kind, length) for who, kind, length in transport.lengths if who == "site02"]
-    # A refined run that sees only noise leaves releases out: that follows from what was released, and the messages that are left stay alike.
-    most = max(seen.values(), key=len)
-    assert len(most) >= 5
+    assert len(seen["dense"]) >= 5
     for name, lengths in seen.items():
-        assert set(lengths) == set(most) if len(lengths) == len(most) else set(lengths) < set(most), name
-        assert method == "refined" or lengths == most, name
+        assert lengths == seen["dense"], name
 
 
 def test_a_failure_is_told_in_the_same_bytes_whatever_the_data(tmp_path):
