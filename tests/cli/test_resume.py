@@ -74,6 +74,13 @@ def test_a_fit_that_was_interrupted_goes_on_and_pays_once(folder, asked, at, see
         assert result_of(folder, "whole")["centers"] == result["centers"]
 
 
+def test_a_run_that_left_releases_out_counts_with_its_whole_plan_wherever_it_is_read(folder):
+    assert feddp(*GIVEN, "--out", "run", cwd=folder).returncode == 0
+    assert result_of(folder, "run")["not_made"]  # epsilon 1 on these few points gives only noise
+    spent = [json.loads(feddp("budget", place, "--json", cwd=folder).stdout)["totals"] for place in ("clients", "run")]
+    assert spent[0] == spent[1]
+
+
 def test_a_finished_fit_is_written_again_from_its_releases(folder, asked):
     assert feddp(*GIVEN, "--out", "run", cwd=folder).returncode == 0
     first, asked.count = result_of(folder, "run"), 0

@@ -602,11 +602,6 @@ MUTANTS = [
     *_in(
         "clustering.py",
         ("tests/test_raw_points.py", "tests/algorithm/test_clustering.py", "tests/test_estimator.py", "tests/cli/test_main.py"),
-        (
-            "plans remembered without their settings",
-            "asked = repr(replace(settings, box=None)), _bits(settings.box)",
-            "asked = settings.method, settings.privacy_unit, settings.largest_k",
-        ),
         ("a seed reported as secure", "secure=self.secure,\n            trust=self.trust,", "secure=True,\n            trust=self.trust,"),
         (
             "restarts that depend on the points",
@@ -618,9 +613,9 @@ MUTANTS = [
         "refined.py",
         ("tests/test_raw_points.py", "tests/algorithm/test_clustering.py", "tests/audit"),
         (
-            "the exact number of points",
-            "self._n_points = float(found.counts.sum())",
-            'self._n_points = float(sum(len(c) for c in getattr(self._federation, "nonprivate_clients", list)()))',
+            "weights without their noise taken off",
+            "weights = shrunk_weights(sums.counts, sizes, sums.count_noise)",
+            "weights = sums.counts",
         ),
     ),
     *_in(
@@ -652,7 +647,7 @@ MUTANTS = [
             'epsilon = f"{e.epsilon:g}" if e.private else "NOT PRIVATE"',
             'epsilon = f"{e.epsilon:g}"',
         ),
-        ("a simulated folder counted as private", '"secure": result["secure"],', '"secure": True,'),
+        ("a folder counted by what was made", 'plan.get("releases", result["ledger"])', 'result["ledger"]'),
     ),
     *_in(
         "site.py",
@@ -1173,12 +1168,28 @@ MUTANTS = [
             'return all(mine[name] == others[name] for name in mine if name not in {"when", "what", "run"})',
             'return bool(mine["releases"] == others["releases"])',
         ),
-        ("booked as amplified", "plan.delta, plan.sampling_rate, secure,", "plan.delta, plan.sampling_rate / 2, secure,"),
-        ("booked without its rate", "plan.delta, plan.sampling_rate, secure,", "plan.delta, 1.0, secure,"),
+        (
+            "booked as amplified",
+            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate,",
+            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate / 2,",
+        ),
+        (
+            "booked without its rate",
+            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate,",
+            "now, what, plan.unit, plan.epsilon, plan.delta, 1.0,",
+        ),
         ("points booked as clients", "cls(now, what, plan.unit,", "cls(now, what, PrivacyUnit.CLIENT,"),
-        ("simulations booked as secure", "plan.sampling_rate, secure, plan.releases", "plan.sampling_rate, True, plan.releases"),
+        (
+            "simulations booked as secure",
+            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure,",
+            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, True,",
+        ),
         ("simulations read back as secure", 'given["secure"] is True', 'given["secure"] is not None'),
-        ("no id is booked", "secure, plan.releases, run)", "secure, plan.releases)"),
+        (
+            "no id is booked",
+            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases, run)",
+            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases)",
+        ),
     ),
     *_in(
         "odometer.py",
@@ -1259,7 +1270,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "untold.py",
+        "participant.py",
         ("tests/network/test_participant.py", "tests/test_marks.py"),
         ("our own errors are told", "    except Exception as error:\n", "    except (OSError, ArithmeticError) as error:\n"),
         ("a log that quotes", "return kind_and_place(error)", 'return f"{kind_and_place(error)}: {error}"'),

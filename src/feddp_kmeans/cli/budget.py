@@ -106,8 +106,10 @@ def _entry_of_result(folder: Path) -> Entry:
 
     needed = ("privacy_unit", "epsilon", "delta", "secure")
     result = read_result(folder, (*needed, "ledger", "plan"))
-    stated = {name: result[name] for name in needed} | {"when": result.get("when", ""), "what": str(folder), "releases": result["ledger"]}
     plan = result["plan"] if isinstance(result["plan"], dict) else {}
+    # The whole plan counts, as on an odometer: that a release was not made follows from others.
+    releases = plan.get("releases", result["ledger"])
+    stated = {name: result[name] for name in needed} | {"when": result.get("when", ""), "what": str(folder), "releases": releases}
     try:
         return Entry.from_dict(stated | {"sampling_rate": plan.get("sampling_rate")})
     except FedDPError as error:

@@ -111,7 +111,8 @@ def _attack(result: dict[str, Any]) -> str:
     epsilon, delta = float(result["epsilon"]), finite(result["delta"]) or 0.0
     bound = at_most_percent(attack_accuracy(epsilon, delta))
     points = at_most_percent(attack_advantage(epsilon, delta), "percentage points")
-    finer = ledger_accuracy(result["ledger"])
+    # Of the whole plan: that a release was not made follows from others, so it takes nothing off the guarantee.
+    finer = ledger_accuracy(result["plan"].get("releases", result["ledger"]))
     unit = unit_name(result)
     sharper = ""
     if finer is not None and finer < attack_accuracy(epsilon, delta):
