@@ -30,6 +30,9 @@ def _in(file: str, tests: tuple[str, ...], *bugs: tuple[str, str, str]) -> list[
     return [Mutant(name, file, before, after, tests) for name, before, after in bugs]
 
 
+_BOOKED = "now, what, plan.unit, plan.epsilon, plan.delta, "
+"""How an entry of the odometer begins when it is made of a plan."""
+
 MUTANTS = [
     *_in(
         "query.py",
@@ -1170,25 +1173,25 @@ MUTANTS = [
         ),
         (
             "booked as amplified",
-            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate,",
-            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate / 2,",
+            _BOOKED + "plan.sampling_rate,",
+            _BOOKED + "plan.sampling_rate / 2,",
         ),
         (
             "booked without its rate",
-            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate,",
-            "now, what, plan.unit, plan.epsilon, plan.delta, 1.0,",
+            _BOOKED + "plan.sampling_rate,",
+            _BOOKED + "1.0,",
         ),
         ("points booked as clients", "cls(now, what, plan.unit,", "cls(now, what, PrivacyUnit.CLIENT,"),
         (
             "simulations booked as secure",
-            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure,",
-            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, True,",
+            _BOOKED + "plan.sampling_rate, secure,",
+            _BOOKED + "plan.sampling_rate, True,",
         ),
         ("simulations read back as secure", 'given["secure"] is True', 'given["secure"] is not None'),
         (
             "no id is booked",
-            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases, run)",
-            "now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases)",
+            _BOOKED + "plan.sampling_rate, secure, plan.releases, run)",
+            _BOOKED + "plan.sampling_rate, secure, plan.releases)",
         ),
     ),
     *_in(
