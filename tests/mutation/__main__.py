@@ -23,6 +23,9 @@ from tests.mutation.mutants import MUTANTS, Mutant
 ROOT = Path(__file__).parents[2]
 SOURCES = ("src", "studies")
 
+_TELLING = 25
+"""Characters of a text that is looked for in all files: a shorter one may mean something else there."""
+
 
 def copy_of_the_tree(folder: Path) -> None:
     """Copy what the tests need."""
@@ -53,7 +56,7 @@ def planted(mutant: Mutant, folder: Path) -> tuple[Path, str] | None:
     ahead, _, behind = mutant.before.partition(inner)
     text = re.compile(ahead + r"\s+".join(re.escape(part) for part in inner.split()) + behind)
     files = [path for source in SOURCES for path in sorted((folder / source).rglob("*.py")) if "tests" not in path.parts]
-    for chosen in ([path for path in files if path.name == mutant.file], files):
+    for chosen in ([path for path in files if path.name == mutant.file], files if len(inner) >= _TELLING else []):
         found = [(path, source) for path in chosen for source in (path.read_text(encoding="utf-8"),) for _ in text.findall(source)]
         if len(found) == 1:
             path, source = found[0]

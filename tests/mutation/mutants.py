@@ -301,7 +301,7 @@ MUTANTS = [
     *_in(
         "recorded.py",
         ("tests/federation/test_recorded.py", "tests/cli/test_fit.py"),
-        ("fresh noise for what was released", "if path.exists():", "if False:"),
+        ("fresh noise for what was released", "asked.release) if path.exists() else", "asked.release) if False else"),
         ("a release seen before it is kept", "write_whole(path, content)", "pass"),
     ),
     *_in(
@@ -685,7 +685,7 @@ MUTANTS = [
         ("a rival without its caveat", "        caveat=caveat,\n    )", "    )"),
     ),
     *_in(
-        "deploy.py",
+        "join.py",
         ("tests/cli/test_deploy.py",),
         ("a site of points whatever is asked", "        unit=unit,\n", ""),
         (
@@ -865,7 +865,7 @@ MUTANTS = [
     ),
     *_in(
         "base.py",
-        ("tests/statistics/test_gate.py", "tests/network/test_identity.py", "tests/test_booking.py"),
+        ("tests/federation", "tests/statistics/test_gate.py", "tests/network/test_identity.py", "tests/test_booking.py"),
         (
             "a release that is not booked",
             "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release)",
@@ -1080,7 +1080,7 @@ MUTANTS = [
         ("norms taken for exact", "SLACK = 1 - 2.0**-24", "SLACK = 1 + 2.0**-24"),
     ),
     *_in(
-        "base.py",
+        "query.py",
         ("tests/statistics/test_gate.py",),
         ("arguments as they came", "MappingProxyType(parsed)", "MappingProxyType(dict(self.public))"),
         ("any number of values in a query", "if size > MOST_VALUES:", "if False:"),
@@ -1104,7 +1104,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "in_memory.py",
+        "memory.py",
         ("tests/federation/test_cohorts.py", "tests/federation/test_local.py"),
         ("a table's clients in every cohort", "            if cohort is None:\n", "            if True:\n"),
     ),
@@ -1187,7 +1187,7 @@ MUTANTS = [
             _BOOKED + "plan.sampling_rate, secure,",
             _BOOKED + "plan.sampling_rate, True,",
         ),
-        ("simulations read back as secure", 'given["secure"] is True', 'given["secure"] is not None'),
+        ("simulations read back as secure", 'secure = field_of(given, "secure", bool, what)', "secure = True"),
         (
             "no id is booked",
             _BOOKED + "plan.sampling_rate, secure, plan.releases, run)",
@@ -1378,7 +1378,7 @@ MUTANTS = [
         ("a cell in a message", "got something else in column {column!r:.80}: ", "got {cells.tolist()!r} in column {column!r:.80}: "),
     ),
     *_in(
-        "child.py",
+        "compat.py",
         ("tests/network/deployment/test_child.py",),
         (
             "whatever begins like a known route",

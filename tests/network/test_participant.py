@@ -77,6 +77,20 @@ def test_a_client_answers_what_it_agreed_to(tmp_path, site_log):
     assert site_log()[0].startswith("agreed to run r1: epsilon 1, delta 1e-06, protects each point, aggregator; releases: outer product")
 
 
+def test_all_that_a_site_holds_is_one_client(tmp_path):
+    plan = prepare(Settings(2, 1.0, method="paper", privacy_unit="client", client_size=30, noise="gaussian"), SERVER, 3).plan
+    where = SUMS | {PUBLIC + "bound": 1.5}
+    asked = {"release": "weights", "number": 0, "statistic": "client-cluster-counts"} | where
+    answers = []
+    for number, parts in enumerate(([POINTS], np.array_split(POINTS, 4))):
+        (tmp_path / str(number)).mkdir()
+        talk = Talk(tmp_path / str(number), plan=plan)
+        talk.client._data = lambda parts=parts: ArraySilo(list(parts), ("x0", "x1", "x2"))
+        assert talk.agree().kind == "agreed"
+        answers.append(talk.say("sum", **asked).fields["values"].tolist())
+    assert answers[0] == answers[1]
+
+
 def test_nothing_is_answered_before_a_plan(tmp_path):
     talk = Talk(tmp_path)
     talk.session, talk.turn = os.urandom(32), 0
