@@ -12,7 +12,7 @@ from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.claim import second_epsilon
 from feddp_kmeans.audit.reference import known_statistics, reference_sum, rounding
 from feddp_kmeans.audit.watch import Replay, Watch
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.odometer import Entry, total_for
@@ -159,7 +159,7 @@ def _nothing_else(case: AuditCase) -> AuditFinding:
     try:
         watch, found = seeded.run(case.clients(case.crowd, None))
         again = seeded.outcome(Replay(watch), seeded.seed_of(0))
-    except (FedDPError, BudgetError) as error:
+    except FedDPError as error:
         return AuditFinding(check, "books", str(error), refuted=True)
     differ = [name for name in _OUTCOME if not _same(getattr(found, name), getattr(again, name))]
     return AuditFinding(check, "books", f"{', '.join(differ) or 'nothing'} differs without the clients", bool(differ))

@@ -12,7 +12,7 @@ from feddp_kmeans.audit.noise_law import law_checks, law_findings
 from feddp_kmeans.audit.places import places
 from feddp_kmeans.audit.refusals import refusal_findings
 from feddp_kmeans.audit.statistic_checks import SHAPES, statistic_findings
-from feddp_kmeans.errors import BudgetError, FedDPError
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
 
@@ -49,7 +49,7 @@ def product_findings(name: str, chance: float) -> list[AuditFinding]:
     sites.setLevel(logging.CRITICAL)
     try:
         return product_parts(chance)[name]()
-    except (FedDPError, BudgetError, ArithmeticError, ValueError, TypeError, IndexError, KeyError, AttributeError, OSError) as error:
+    except (FedDPError, ArithmeticError, ValueError, TypeError, IndexError, KeyError, AttributeError, OSError) as error:
         return [AuditFinding("what is allowed does not fail", name, f"{type(error).__name__}: {error}", refuted=True)]
     finally:
         sites.setLevel(level)

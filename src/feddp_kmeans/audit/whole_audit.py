@@ -13,7 +13,7 @@ from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import AuditCase
 from feddp_kmeans.audit.neighbours import worst_for_all
 from feddp_kmeans.audit.whole_runs import WHOLE, WholeRuns, judge, statistical_checks, whole_runs
-from feddp_kmeans.errors import BudgetError, FedDPError, InputError
+from feddp_kmeans.errors import FedDPError, InputError
 
 RUNS = 1000
 """Runs of each kind: with the unit and without it."""
@@ -120,7 +120,7 @@ def audit(
         if not names:
             verdicts[WHOLE], judged = judge(case, together, chance)
             findings += judged
-    except (FedDPError, BudgetError, ArithmeticError, ValueError, TypeError, IndexError) as error:
+    except (FedDPError, ArithmeticError, ValueError, TypeError, IndexError) as error:
         told = f"{type(error).__name__}: {error}"
         return Audit(case, (*findings, AuditFinding("runs do not fail, whatever the points are", WHOLE, told, refuted=True)), {})
     return Audit(case, tuple(findings), {name: verdicts[name] for name in (*attacked, WHOLE) if name in verdicts})

@@ -93,7 +93,7 @@ class RecordedFederation(Federation):
             _write(self._folder, record)
         try:
             run.book(_state(record))
-        except (FedDPError, BudgetError):
+        except FedDPError:
             if is_new:
                 (self._folder / RECORD).unlink(missing_ok=True)
             raise

@@ -88,7 +88,7 @@ class Participant:
             kind = asked.kind if asked.kind in self._answers else kind
             with nullcontext() if kind == "describe" else self._runs.locked():
                 return self._answer(asked)
-        except (FedDPError, BudgetError) as error:
+        except FedDPError as error:
             logger.warning("refused %s: %s", kind, error)
             return pack("refused", reason=str(error))
         except Exception as error:  # noqa: BLE001

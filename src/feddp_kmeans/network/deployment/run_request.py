@@ -12,7 +12,7 @@ from feddp_kmeans._json import check_fields, parse_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.settings import NoiseName, Settings
-from feddp_kmeans.errors import BudgetError, FedDPError, InputError, without_text
+from feddp_kmeans.errors import FedDPError, InputError, without_text
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.remote import RemoteFederation
@@ -165,7 +165,7 @@ def run_and_report(transport: Transport, request: RunRequest) -> None:
     try:
         carry_out(transport, request)
         error = ""
-    except (FedDPError, BudgetError) as refused:
+    except FedDPError as refused:
         error = str(refused)
     except Exception as failed:
         error = f"the server's program failed: {without_text(failed)}"
