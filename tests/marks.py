@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 from sklearn.datasets import dump_svmlight_file
 
 # In two parts, so that a traceback's line of this file is no mark.
-WORD, NUMBER = "ZQX" + "MARK", float("9135" + "71.25")
-_DIGITS = str(NUMBER)[:6]
+WORD, NUMBER = "ZQX" + "MARK", float("9135" + "71824.640625")
+# However it is printed; long enough that a noisy number in a file is not one by chance (six digits were, once in some ten runs).
+_NUMBERS = (str(NUMBER)[:9], f"{NUMBER:.0f}", f"{NUMBER:,.0f}"[:10], f"{NUMBER:.9e}"[:9], f"{NUMBER:g}")
 MARKS = re.compile(
     b"|".join(
         re.escape(mark)
-        for text in (WORD, _DIGITS)
+        for text in (WORD, *_NUMBERS)
         for mark in (text.encode(), text.encode("utf-16-le"), text.encode("utf-16-be"), text.encode().hex().encode())
     )
     + b"|"
