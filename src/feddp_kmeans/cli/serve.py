@@ -50,7 +50,6 @@ def serve(
     from feddp_kmeans.network.deployment import serve as serving
     from feddp_kmeans.network.deployment.children import ended_by_signals
     from feddp_kmeans.network.deployment.kit import open_federation
-    from feddp_kmeans.network.deployment.superlink import Listening
     from feddp_kmeans.report.result import check_folder
 
     show_log(quiet=quiet, times=True)
@@ -58,7 +57,6 @@ def serve(
     if insecure == (federation is not None):
         raise InputError("feddp serve must be given either a federation folder or --insecure.")
     opened = None if federation is None else open_federation(federation)
-    kit = None if opened is None else opened.kit
     request = new_request(
         settings,
         folder,
@@ -72,13 +70,12 @@ def serve(
         confirmed=confirmed,
         round_timeout=round_timeout,
         wait=wait,
-        kit=None if kit is None else str(kit.folder.resolve()),
+        kit=None if opened is None else str(opened.kit.folder.resolve()),
     )
     if insecure:
         log.warning(options.TRIAL)
-    listening = Listening("127.0.0.1", port) if opened is None else serving.listening_of(opened)
     with ended_by_signals():
-        serving.serve(request, listening, kit)
+        serving.serve(request, port if opened is None else opened.kit.port, opened)
     if not quiet:
         show_run(folder)
 

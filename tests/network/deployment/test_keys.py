@@ -106,7 +106,7 @@ def test_a_kit_of_another_protocol_or_none_is_refused(federation, tmp_path):
     about.write_text(json.dumps({"protocol": 99, "host": "h", "port": 1}))
     with pytest.raises(FedDPError, match="got 99: server and site must have the same version"):
         read_kit(folder)
-    with pytest.raises(FedDPError, match="must be the public/ folder"):
+    with pytest.raises(FedDPError, match="must be in the public/ folder"):
         read_kit(tmp_path)
 
 

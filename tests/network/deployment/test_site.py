@@ -1,7 +1,6 @@
 """Sites and jobs as files."""
 
 import json
-import logging
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,11 +14,9 @@ pytest.importorskip("Crypto")
 
 from feddp_kmeans import FedDPError
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.network.deployment import serve
 from feddp_kmeans.network.deployment import site as site_module
-from feddp_kmeans.network.deployment.apps import server_app
 from feddp_kmeans.network.deployment.run_request import RunRequest, opened, read_request, run_and_report
-from feddp_kmeans.network.deployment.site import Site, read_site, site_of_node
+from feddp_kmeans.network.deployment.site import Site, read_site
 from feddp_kmeans.network.remote import RemoteAdder
 from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
 from feddp_kmeans.network.terms import Policy
@@ -43,7 +40,6 @@ def test_a_site_file_says_what_the_site_is(site, tmp_path):
     path = tmp_path / "site.json"
     path.write_text(json.dumps(asdict(site)))
     assert read_site(path) == site
-    assert site_of_node({"site": str(path)}) == site
     assert site.read().columns == ("x",)
 
 
@@ -69,16 +65,16 @@ def test_a_site_with_keys_signs_and_knows_the_others(site, tmp_path, monkeypatch
     assert known._identity.private_numbers() == keys["berlin"].private_numbers()
 
 
+def test_a_path_that_would_break_a_message_into_lines_is_refused(site):
+    with pytest.raises(FedDPError, match=r"key of a site must be printable text, got 'a\\nb'"):
+        replace(site, key="a\nb")
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"name": "berlin"}', '{"name": "b", "epsilon": 3}'])
 def test_what_describes_no_site_is_refused(tmp_path, content):
     (tmp_path / "site.json").write_text(content)
     with pytest.raises(FedDPError):
         read_site(tmp_path / "site.json")
-
-
-def test_a_node_without_a_site_file_is_told_how_to_name_one():
-    with pytest.raises(FedDPError, match="--node-config of the SuperNode must name the site file"):
-        site_of_node({"partition-id": 0})
 
 
 def test_a_job_comes_back_from_its_file_as_it_was(job, tmp_path):
@@ -212,21 +208,3 @@ def test_a_file_that_is_no_json_or_is_not_there_is_refused_with_the_reason(tmp_p
     path.write_text('{"run": 1, "run": 2}')
     with pytest.raises(FedDPError, match="JSON must name a key once, got 'run' twice"):
         read(path)
-
-
-def test_the_log_of_the_server_half_goes_to_the_progress_file_and_from_there_to_the_operators_log(job, tmp_path, caplog):
-    caplog.set_level(logging.INFO, logger="feddp_kmeans")
-    job = replace(job, wait=0.0)
-    opened(job)
-    context = SimpleNamespace(run_config={"job": str(tmp_path / "run" / "job.json")})
-    server_app()(SimpleNamespace(get_node_ids=list), context)
-    lines = (tmp_path / "run" / "progress.log").read_text().splitlines()
-    assert lines == ["INFO 0 of 2 sites are connected"]
-    (tmp_path / "run" / "progress.log").write_text("INFO 0 of 2 sites are connected\nWARNING a is missing\n")
-    caplog.clear()
-    with pytest.raises(FedDPError, match="sites must be at least 2 within 0 s, got 0"):
-        serve._follow(SimpleNamespace(running=True), 1, tmp_path / "run")
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("INFO", "0 of 2 sites are connected"),
-        ("WARNING", "a is missing"),
-    ]

@@ -41,12 +41,7 @@ class FakeRuntime:
         event = self.events.popleft()
         if isinstance(event, Exception):
             raise event
-        self.next = event
-        return "token" if event is not None else None
-
-    def task(self, token):
-        assert token == "token"
-        return FakeTask(self.next, self.log)
+        return None if event is None else FakeTask(event, self.log)
 
 
 def ask(body):
@@ -83,7 +78,7 @@ def test_what_goes_wrong_is_told_here_and_not_to_the_server(site_log, caplog):
     runtime = FakeRuntime(ask(b"bad"), ask(b"good"))
     run(runtime, handle)
     (line,) = site_log()
-    assert re.fullmatch(r"a message was not answered: ZeroDivisionError in network/flower/client_app\.py, line \d+", line)
+    assert re.fullmatch(r"a message was not answered: ZeroDivisionError in network/flower/body\.py, line \d+", line)
     assert "Schmidt" not in caplog.text
     error, closed, reply, done = runtime.log
     assert error.has_error()

@@ -5,11 +5,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import parse_json
-from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans._json import read_object
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.keys import write_authority
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity, load_public, public_line
 from feddp_kmeans.network.wire import PROTOCOL
@@ -17,6 +16,7 @@ from feddp_kmeans.network.wire import PROTOCOL
 _PUBLIC, _PRIVATE, _SITES, _ABOUT = "public", "private", "sites", "federation.json"
 _HOST = re.compile(r"[A-Za-z0-9._:%-]{1,253}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_PORTS = range(1, 1 << 16)
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,16 @@ class Kit:
         names: dict[str, str] = {}
         for path in sorted((self.folder / _SITES).glob("*.pub")):
             check_site_name(path.stem)
-            key = load_public(path)
-            other = names.setdefault(public_line(key), path.stem)
+            found[path.stem] = load_public(path)
+            other = names.setdefault(public_line(found[path.stem]), path.stem)
             if other != path.stem:
                 raise InputError(f"{path.name} must hold a key of its own, got the key of {other!r}: one site would count twice.")
-            found[path.stem] = key
         return found
 
     def name_of(self, key: PublicIdentity) -> str:
         """Return the name under which a public key is known; refuse one that is not."""
-        line = public_line(key)
         for name, known in self.sites().items():
-            if public_line(known) == line:
+            if known == key:
                 return name
         raise InputError("--key must belong to a site of this federation; the server has to put its .pub file into public/sites first.")
 
@@ -85,7 +83,7 @@ def make_federation(folder: Path, hosts: Sequence[str], port: int) -> Federation
     """Make a federation folder for a server that is reached by these names; sites use the first."""
     if not hosts:
         raise InputError("--host must be given: the name or address by which sites reach the server.")
-    if not 0 < port < 1 << 16:
+    if port not in _PORTS:
         raise InputError(f"--port must be between 1 and 65535, got {port}.")
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"the federation folder must be new or empty, got {str(folder)!r}.")
@@ -111,13 +109,11 @@ def open_federation(folder: Path) -> FederationFolder:
 
 def read_kit(folder: Path) -> Kit:
     """Return the kit in a folder; refuse another protocol than ours."""
-    about = _about(folder)
-    if about.get("protocol") != PROTOCOL:
-        raise InputError(
-            f"the kit must be of protocol {PROTOCOL}, got {about.get('protocol')!r:.40}: server and site must have the same version."
-        )
-    host, port = about.get("host"), about.get("port")
-    if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or not 0 < port < 1 << 16:
+    about = read_object(folder / _ABOUT, "be in the public/ folder of a federation, as feddp keys wrote it")
+    protocol, host, port = (about.get(name) for name in ("protocol", "host", "port"))
+    if protocol != PROTOCOL:
+        raise InputError(f"the kit must be of protocol {PROTOCOL}, got {protocol!r:.40}: server and site must have the same version.")
+    if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or port not in _PORTS:
         raise InputError(f"{_ABOUT} must state host and port, got {host!r:.80} and {port!r:.80}.")
     return Kit(folder, host, port)
 
@@ -126,15 +122,3 @@ def check_site_name(name: str) -> None:
     """Refuse a name that could not be a file, or that two systems could read as different ones."""
     if not _NAME.fullmatch(name):
         raise InputError(f"a site's name must be small letters, digits, dots, dashes and underscores, got {name!r}.")
-
-
-def _about(folder: Path) -> dict[str, Any]:
-    try:
-        about = parse_json((folder / _ABOUT).read_bytes())
-    except OSError:
-        about = None
-    except FedDPError as error:
-        raise InputError(f"{_ABOUT} of the kit must be as feddp keys wrote it: {error}") from None
-    if not isinstance(about, dict):
-        raise InputError(f"the kit must be the public/ folder of a federation, got {str(folder)!r}.")
-    return about

@@ -1,12 +1,12 @@
 """A site as its holder describes it: which data, which limits, which key. It is the site's own, and nothing a server sends changes it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans._json import check_fields, check_format, parse_json
-from feddp_kmeans.errors import FedDPError, InputError, without_text
+from feddp_kmeans._json import read_dataclass
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.participant import Participant
 from feddp_kmeans.network.secure_sum.identity import load_identity
@@ -59,6 +59,9 @@ class Site:
 
     def __post_init__(self) -> None:
         Limit(self.limit, self.delta)
+        for name, value in vars(self).items():
+            if isinstance(value, str) and not value.isprintable():
+                raise InputError(f"{name} of a site must be printable text, got {value!r:.80}.")
 
     def participant(self) -> Participant:
         """Return the client half that answers for this site."""
@@ -96,28 +99,8 @@ class Site:
 
 def read_site(path: Path) -> Site:
     """Return the site that a file describes; refuse anything else."""
-    try:
-        given = parse_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"site must name a file that describes a site: {without_text(error)}.") from None
-    except FedDPError as error:
-        raise InputError(f"{path.name} must describe a site: {error}") from None
-    known = {"format", *(field.name for field in fields(Site))}
-    if not isinstance(given, dict) or not set(given) <= known:
-        raise InputError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
-    check_format(given, FORMAT, path.name)
-    given.pop("format", None)
-    try:
-        site = Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})
-    except TypeError as error:
-        raise InputError(f"{path.name} must describe a site: {error}.") from None
-    check_fields(site, path.name)
-    return site
+    return read_dataclass(path, "describe a site", FORMAT, _site)
 
 
-def site_of_node(configuration: Any) -> Site:
-    """Return the site that a SuperNode's own configuration names, as in ``--node-config 'site="/path/site.json"'``."""
-    path = configuration.get("site")
-    if not isinstance(path, str):
-        raise InputError('--node-config of the SuperNode must name the site file, as in site="/path/site.json".')
-    return read_site(Path(path))
+def _site(given: dict[str, Any]) -> Site:
+    return Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})

@@ -6,7 +6,8 @@ programs take a second or two to import: each is imported by the process that ru
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,11 @@ from flwr.app.user_config import UserConfigValue
 from flwr.cli.build import build_fab_from_disk
 from flwr.common.constant import ErrorCode, SubStatus
 from flwr.common.serde import fab_to_proto, user_config_to_proto
-from flwr.proto.control_pb2 import ListRunsRequest, RegisterNodeRequest, StartRunRequest
+from flwr.proto.control_pb2 import RegisterNodeRequest, StartRunRequest
 from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
 from flwr.supercore.constant import TaskType
 from flwr.supercore.control import ControlHttpClient
-from flwr.supercore.error import ApiErrorCode, FlowerError
+from flwr.supercore.error import FlowerError
 from flwr.supercore.fab import Fab
 from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.inflatable import inflatable_utils
@@ -40,7 +41,7 @@ _NAME = "feddp"
 _LOOK = 0.2
 
 RETRY = 0.05
-"""Seconds after which a part of a message that is still on its way is asked for again; flwr waits for 1 s.
+"""Seconds after which a part of a message that is still on its way is asked for again; flwr's first retry is after 1 s.
 
 Measured with ``feddp serve`` and three ``feddp join`` on two busy cores (9 releases, secure-sum), from the meeting of the sites to the
 result: 31 s, and 61 s without this patch; a second time 52 s and 71 s."""
@@ -51,7 +52,7 @@ _IDLE, _NAP, _GROWTH = 3.0, 0.25, 0.05
 def knock(client: ProtobufClient, secret: str) -> None:
     """Make a client prove with each request that it knows the secret of a server on this machine (``deployment.child.Gate``).
 
-    It goes straight to that server: flwr's client would use whatever proxy the environment names.
+    The client connects directly: flwr's would use whatever proxy the environment names.
     """
     http = client._client  # noqa: SLF001 - flwr offers no other way
     http.headers["authorization"] = f"Bearer {secret}"
@@ -66,7 +67,7 @@ def retry_soon() -> None:
         function.__kwdefaults__["initial_backoff"] = RETRY
 
 
-def _runtime(address: str, secret: str, authority: bytes | None, token: str | None = None) -> RuntimeHttpClient:
+def _runtime(address: str, secret: str, authority: bytes | None = None, token: str | None = None) -> RuntimeHttpClient:
     """Return a connection to the Runtime API of a server on this machine; with the token of a task, for that task."""
     interceptors: list[ProtobufClientInterceptor] = [RuntimeVersionHttpInterceptor(component_name=_NAME)]
     if token is not None:
@@ -77,7 +78,7 @@ def _runtime(address: str, secret: str, authority: bytes | None, token: str | No
 
 
 def _waiting_task(client: RuntimeHttpClient, kind: TaskType) -> str | None:
-    """Return the token of a task of this kind that waits, or None."""
+    """Return the token of a waiting task of this kind, or None."""
     found = client.AcquireTask(AcquireTaskRequest(supported_task_types=[kind]))
     return found.token if found.HasField("task") and found.token else None
 
@@ -88,15 +89,12 @@ class HttpRuntime:
     def __init__(self, address: str, secret: str) -> None:
         retry_soon()
         self._address, self._secret = address, secret
-        self._client = _runtime(address, secret, None)
+        self._client = _runtime(address, secret)
 
-    def acquire(self) -> str | None:
-        """Return the token of a task that waits, or None."""
-        return _waiting_task(self._client, TaskType.CLIENT_APP)
-
-    def task(self, token: str) -> "HttpTask":
-        """Return the task of a token."""
-        return HttpTask(_runtime(self._address, self._secret, None, token))
+    def acquire(self) -> "HttpTask | None":
+        """Return a waiting task, or None."""
+        token = _waiting_task(self._client, TaskType.CLIENT_APP)
+        return None if token is None else HttpTask(_runtime(self._address, self._secret, token=token))
 
     def close(self) -> None:
         """Close the connection."""
@@ -104,7 +102,7 @@ class HttpRuntime:
 
 
 class HttpTask:
-    """One task of a SuperNode, with the sign of life that it asks for while the task is worked on."""
+    """One task of a SuperNode, with the heartbeat that it needs until it is closed."""
 
     def __init__(self, client: RuntimeHttpClient) -> None:
         self._client = client
@@ -123,14 +121,13 @@ class HttpTask:
         push_message(self._client, reply, self._context)
 
     def close(self, error: str = "") -> None:
-        """Say that the task is done, or that it failed and why."""
+        """Report that the task is done, or that it failed and why."""
         if self._heartbeat.is_running:
             self._heartbeat.stop()
         push_task_output(self._client, self._context, SubStatus.FAILED if error else SubStatus.COMPLETED, error)
         self._client.close()
 
     def _beat(self) -> bool:
-
         try:
             self._client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
         except httpx.HTTPError:
@@ -147,46 +144,38 @@ class Control:
     """The operator's connection to a SuperLink on this machine, whose gate knows the secret."""
 
     def __init__(self, address: str, secret: str, authority: bytes | None) -> None:
-
-        version_of = RuntimeVersionHttpInterceptor(component_name=_NAME)
-        self._client = ControlHttpClient.from_server_address(address, authority is None, authority, [version_of])
+        interceptors = [RuntimeVersionHttpInterceptor(component_name=_NAME)]
+        self._client = ControlHttpClient.from_server_address(address, authority is None, authority, interceptors)
         knock(self._client, secret)
 
     def register(self, name: str, key: "EllipticCurvePublicKey") -> None:
-        """Let a site in; one that is registered already stays so."""
-        try:
+        """Admit a site."""
+        with named_refusals(f"register {name!r}"):
             self._client.RegisterNode(RegisterNodeRequest(public_key=public_key_to_bytes(key), name=name))
-        except httpx.HTTPStatusError as error:
-            told = FlowerError.from_json(error.response.text)
-            if told is None or told.code != ApiErrorCode.PUBLIC_KEY_ALREADY_IN_USE:
-                raise InputError(f"the SuperLink must register {name!r}, but answered {_answer(error)}.") from None
 
-    def submit(self, app: Path, config: Mapping[str, UserConfigValue]) -> int:
-        """Start a run of the app in this folder; return its number."""
+    def submit(self, app: Path, config: Mapping[str, UserConfigValue]) -> None:
+        """Start a run of the app in this folder."""
         content = build_fab_from_disk(app)
         fab = fab_to_proto(Fab(hashlib.sha256(content).hexdigest(), content, {}))
-        try:
+        with named_refusals("start the run"):
             started = self._client.StartRun(StartRunRequest(fab=fab, override_config=user_config_to_proto(dict(config))))
-        except httpx.HTTPStatusError as error:
-            raise InputError(f"the SuperLink must start the run, but answered {_answer(error)}.") from None
         if not started.HasField("run_id"):
             raise InputError("the SuperLink must start the run, but refused the app.")
-        return int(started.run_id)
-
-    def finished(self, run: int) -> bool:
-        """Return whether a run is over, however it ended."""
-        runs = self._client.ListRuns(ListRunsRequest(run_id=run)).run_dict
-        return run in runs and runs[run].status.status == "finished"
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
 
-def _answer(error: Any) -> str:
-    """Return what a SuperLink answered: the status and, where it says more, that."""
-    told = FlowerError.from_json(error.response.text)
-    return f"{error.response.status_code}{'' if told is None else f': {told.message}'}"
+@contextmanager
+def named_refusals(what: str) -> Iterator[None]:
+    """Raise a refusal of the SuperLink as one line: what it had to do, and its status and message."""
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        stated = FlowerError.from_json(error.response.text)
+        answer = f"{error.response.status_code}{'' if stated is None else f': {stated.message}'}"
+        raise InputError(f"the SuperLink must {what}, but answered {answer}.") from None
 
 
 def run_superlink(gate: Callable[[Any], Any]) -> None:
@@ -208,16 +197,17 @@ def run_supernode(gate: Callable[[Any], Any]) -> None:
     flower_supernode()
 
 
-def run_server_half(address: str, authority: bytes | None, secret: str) -> None:
+def run_server_half(address: str, authority_file: str, secret: str) -> None:
     """Wait for a run at the SuperLink at this address and run its ServerApp in this process. Patch: its grid knows the secret.
 
-    Flower's own executor would pass the task's token on a command line, where every user of the machine can read it, and start a session
-    of its own, which outlives ours.
+    An empty ``authority_file`` means no TLS. Flower's own executor would pass the task's token on a command line, where every user of the
+    machine can read it, and start a session of its own, which outlives ours.
     """
     from flwr.superlink.grid import HttpGrid
     from flwr.superlink.runtime import run_serverapp
 
-    token = _first_token(address, authority, secret)
+    authority = Path(authority_file).read_bytes() if authority_file else None
+    token = _first_token(_runtime(address, secret, authority))
     connect = HttpGrid._connect  # noqa: SLF001 - flwr offers no other way
 
     def connect_and_knock(self: HttpGrid) -> None:
@@ -229,19 +219,14 @@ def run_server_half(address: str, authority: bytes | None, secret: str) -> None:
     run_serverapp(address, Queue(), token, authority is None, authority, runtime_dependency_install=False)
 
 
-def _first_token(address: str, authority: bytes | None, secret: str) -> str:
-    """Return the token of the first task; a SuperLink that is not there yet is waited for."""
-    client = _runtime(address, secret, authority)
-    token = None
-    while not token:
-        try:
-            token = _waiting_task(client, TaskType.SERVER_APP)
-        except httpx.TransportError:
-            token = None
-        if not token:
-            time.sleep(_LOOK)
-    client.close()
-    return token
+def _first_token(client: RuntimeHttpClient) -> str:
+    """Return the token of the first task; wait for it, and for a SuperLink that does not answer yet."""
+    while True:
+        with suppress(httpx.TransportError):
+            if token := _waiting_task(client, TaskType.SERVER_APP):
+                client.close()
+                return token
+        time.sleep(_LOOK)
 
 
 def serve_behind(gate: Callable[[Any], Any]) -> None:
@@ -257,7 +242,7 @@ def serve_behind(gate: Callable[[Any], Any]) -> None:
 
 
 class Naps:
-    """The time module for a SuperNode: short naps after a message, that grow to flwr's own three seconds when nothing happens.
+    """The time module for a SuperNode: short naps after a message, which grow to flwr's own three seconds when nothing happens.
 
     Measured as ``RETRY`` was: 31 s, and 109 s with flwr's own pauses; a second time 52 s and 95 s.
     """
@@ -269,9 +254,7 @@ class Naps:
         return getattr(time, name)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for less than was asked for, the less the shorter ago the last message was."""
-        waits_for_answer = seconds < _IDLE
-        if waits_for_answer:
+        """Sleep at most this long, and less if the last message was a short time ago."""
+        if seconds < _IDLE:  # flwr sleeps this long only while it waits for an answer
             self._busy = time.monotonic()
-        quiet = time.monotonic() - self._busy
-        time.sleep(min(seconds, _NAP + _GROWTH * quiet))
+        time.sleep(min(seconds, _NAP + _GROWTH * (time.monotonic() - self._busy)))

@@ -1,7 +1,7 @@
 """The client's executor: takes a SuperNode's tasks and answers them with the code installed here.
 
-It stands where Flower's own executor would install the app that the server sent, and run it next to the private data. This one never opens
-that app: a message's bytes go to the handler, and the handler's bytes go back.
+Flower's own executor would install the app that the server sent and run it next to the private data. This one never opens that app: the
+bytes of a message go to the handler, and the handler's bytes go back.
 """
 
 import logging
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import httpx
 
 from feddp_kmeans.errors import EmptyMessageError, without_text
-from feddp_kmeans.network.flower.client_app import Handler, answer
+from feddp_kmeans.network.flower.body import Handler, answer
 from feddp_kmeans.network.flower.compat import HttpRuntime, HttpTask, failed_reply
 
 logger = logging.getLogger(__name__)
@@ -27,9 +27,8 @@ def execute(runtime: HttpRuntime, handle: Handler, stop: threading.Event, *, pol
     """Answer tasks one after the other until ``stop`` is set. A SuperNode that is away for a while is asked again."""
     while not stop.is_set():
         try:
-            token = runtime.acquire()
-            if token:
-                _answer_one(runtime.task(token), handle)
+            if task := runtime.acquire():
+                _answer_one(task, handle)
                 continue
         except httpx.TransportError:
             pass
@@ -41,7 +40,7 @@ def execute(runtime: HttpRuntime, handle: Handler, stop: threading.Event, *, pol
 
 
 def _answer_one(task: HttpTask, handle: Handler) -> None:
-    """Answer a task. What goes wrong is in this site's log; the server learns only that it went wrong."""
+    """Answer a task. The reason of a failure stays in this site's log; the server learns only that there was one."""
     failed = _NOT_ANSWERED
     try:
         message = task.pull()
