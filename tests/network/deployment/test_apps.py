@@ -13,7 +13,6 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from feddp_kmeans import FedDPError
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.network.deployment import serve
 from feddp_kmeans.network.deployment.apps import client_app, make_client_app, server_app
 from feddp_kmeans.network.deployment.run_request import RunRequest, opened
 from feddp_kmeans.network.flower.body import body_of, request
@@ -50,17 +49,8 @@ def test_a_node_or_a_run_without_its_file_says_how_to_name_one():
         server_app()(SimpleNamespace(), SimpleNamespace(run_config={"job": ""}))
 
 
-def test_the_log_of_the_server_half_goes_to_the_progress_file_and_from_there_to_the_operators_log(tmp_path, caplog):
-    caplog.set_level(logging.INFO, logger="feddp_kmeans")
+def test_the_server_half_carries_out_the_run_in_its_file(tmp_path, capsys):
     opened(RunRequest("run1", Settings(3, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=2, wait=0.0))
-    server_app()(SimpleNamespace(get_node_ids=list), SimpleNamespace(run_config={"job": str(tmp_path / "run" / "job.json")}))
-    lines = (tmp_path / "run" / "progress.log").read_text().splitlines()
-    assert lines == ["INFO 0 of 2 sites are connected"]
-    (tmp_path / "run" / "progress.log").write_text("INFO 0 of 2 sites are connected\nWARNING a is missing\n")
-    caplog.clear()
     with pytest.raises(FedDPError, match="sites must be at least 2 within 0 s, got 0"):
-        serve._follow([], tmp_path / "run")
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("INFO", "0 of 2 sites are connected"),
-        ("WARNING", "a is missing"),
-    ]
+        server_app()(SimpleNamespace(get_node_ids=list), SimpleNamespace(run_config={"job": str(tmp_path / "run" / "job.json")}))
+    assert capsys.readouterr().err == "0 of 2 sites are connected\n"

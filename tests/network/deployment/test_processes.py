@@ -51,7 +51,7 @@ def test_a_private_folder_is_for_its_owner_alone_and_goes_away():
 def test_a_superlink_serves_this_machine_over_tls_and_is_gone_afterwards(tmp_path):
     federation = make_federation(tmp_path / "federation", ["127.0.0.1"], free_port())
     kit = federation.kit
-    with superlink(kit.port, federation) as (children, _):
+    with superlink(kit.port, federation) as (server, _):
         assert is_healthy(kit.port, kit.authority)
         assert not is_healthy(kit.port)
         other = make_federation(tmp_path / "other", ["127.0.0.1"], kit.port).kit
@@ -60,7 +60,7 @@ def test_a_superlink_serves_this_machine_over_tls_and_is_gone_afterwards(tmp_pat
         Connection(kit.address, kit.authority, tmp_path).check_certificate()
         with pytest.raises(FedDPError, match=f"something listens on {kit.port} already"), superlink(kit.port):
             pass
-    assert not any(child.running for child in children)
+    assert not server.running
     assert not is_taken(kit.port)
     Connection(kit.address, kit.authority, tmp_path).check_certificate()  # Nobody there yet: that is for the SuperNode to wait for.
 

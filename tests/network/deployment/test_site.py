@@ -15,7 +15,7 @@ pytest.importorskip("Crypto")
 from feddp_kmeans import FedDPError
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.network.deployment import site as site_module
-from feddp_kmeans.network.deployment.run_request import RunRequest, opened, read_request, run_and_report
+from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened, read_request
 from feddp_kmeans.network.deployment.site import Site, read_site
 from feddp_kmeans.network.remote import RemoteAdder
 from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
@@ -136,8 +136,7 @@ def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method, server_lo
     asked = RunRequest(
         "run1", Settings(2, 10.0, method=method), str(tmp_path / "run"), "feddp serve", str(tmp_path / "public.npy"), min_sites=3
     )
-    run_and_report(LocalNodes(*(site.participant() for site in sites(tmp_path, 3))), opened(asked))
-    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
+    carry_out(LocalNodes(*(site.participant() for site in sites(tmp_path, 3))), opened(asked))
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert {row["mechanism"] for row in result["ledger"]} == {"gaussian"}
     assert sorted(round(center[0], 1) for center in result["centers"]) == [0.2, 0.8]
@@ -155,10 +154,10 @@ def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(RemoteAdder, "_finished", killed)
         with pytest.raises(KeyboardInterrupt):
-            run_and_report(nodes, opened(job))
+            carry_out(nodes, opened(job))
     assert (tmp_path / "run" / "releases" / "pending").exists()
-    run_and_report(nodes, opened(job))
-    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
+    carry_out(nodes, opened(job))
+    assert (tmp_path / "run" / "result.json").exists()
     assert not (tmp_path / "run" / "releases" / "pending").exists()
 
 
@@ -166,20 +165,21 @@ def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path)
     books = tmp_path / "budget.jsonl"
     asked = RunRequest("run1", Settings(2, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp simulate", odometer=str(books), limit=0.5)
     nodes = LocalNodes(*(site.participant() for site in sites(tmp_path, 2)))
-    run_and_report(nodes, opened(asked))
-    assert "must stay within epsilon 0.5" in json.loads((tmp_path / "run" / "done.json").read_text())["error"]
+    with pytest.raises(FedDPError, match=r"must stay within epsilon 0\.5"):
+        carry_out(nodes, opened(asked))
     assert not books.exists()
-    run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))))
+    carry_out(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))))
     assert [entry.private for entry in Odometer(books).entries()] == [True]
     open_nodes = LocalNodes(*(replace(site, allow_simulation=True).participant() for site in sites(tmp_path, 2)))
     simulated = replace(asked, run="run2", limit=None, seed=1, out=str(tmp_path / "simulated"))
-    run_and_report(open_nodes, opened(simulated))
+    with pytest.raises(FedDPError, match="the plan must have the answers of at least 2 sites"):  # Sites keep their own limits.
+        carry_out(open_nodes, opened(simulated))
     assert [entry.private for entry in Odometer(books).entries()] == [True, False]
 
 
 def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):
-    run_and_report(LocalNodes(), opened(replace(job, wait=0.0)))
-    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": "sites must be at least 2 within 0 s, got 0."}
+    with pytest.raises(FedDPError, match="sites must be at least 2 within 0 s, got 0"):
+        carry_out(LocalNodes(), opened(replace(job, wait=0.0)))
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,10 @@ def test_what_is_patched_is_there_to_be_patched():
         assert inspect.signature(function).parameters["initial_backoff"].kind is inspect.Parameter.KEYWORD_ONLY
     assert http_grid.pull_objects is pull_objects
     assert start_client_internal.pull_objects is pull_objects
-    assert callable(HttpGrid._connect)
-    assert isinstance(HttpGrid._runtime_client, property)
+    grid = HttpGrid("127.0.0.1:1", insecure=True, token="t")
+    assert grid._retry_invoker.max_time is None
+    assert isinstance(grid._runtime_client, compat.RuntimeHttpClient)
+    grid.close()
     assert "time.sleep(3)" in inspect.getsource(start_client_internal)
 
 

@@ -1,4 +1,4 @@
-"""The two halves as a Flower app: what the app folder names, for ``feddp serve`` and for anyone's ``flwr run``."""
+"""The two halves as a Flower app, for anyone's ``flwr run``. ``feddp serve`` submits the same app, but never runs it."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.deployment.run_request import PROGRESS, RunRequest, read_request, run_and_report
+from feddp_kmeans.network.deployment.run_request import carry_out, read_request
 from feddp_kmeans.network.deployment.site import Site, read_site
 from feddp_kmeans.network.flower.body import Handler, answer
 from feddp_kmeans.network.flower.flower_federation import GridTransport
@@ -19,27 +19,21 @@ APP_FOLDER = Path(__file__).parent / "app"
 """The folder that ``flwr run`` takes."""
 
 
-def server_app(request: RunRequest | None = None) -> ServerApp:
-    """Return the ServerApp of a run: the one given, or the one in the file that the run's configuration names.
-
-    The latter has a process of its own, whose log goes to the progress file: ``feddp serve`` reads it.
-    """
+def server_app() -> ServerApp:
+    """Return the ServerApp of the run in the file that the run's configuration names."""
     app = ServerApp()
 
     @app.main()
     def _main(grid: Grid, context: Context) -> None:
-        asked = request
-        if asked is None:
-            asked = read_request(_named_file(context.run_config, "job"))
-            _log_to(logging.FileHandler(Path(asked.out) / PROGRESS, encoding="utf-8"))
-        run_and_report(GridTransport(grid), asked)
+        _show_log()
+        carry_out(GridTransport(grid), read_request(_named_file(context.run_config, "job")))
 
     return app
 
 
 def client_app() -> ClientApp:
-    """Return the ClientApp of a SuperNode whose own configuration names a site file; what the site logs goes to the node's terminal."""
-    _log_to(logging.StreamHandler())
+    """Return the ClientApp of a SuperNode whose own configuration names a site file; its log is shown there."""
+    _show_log()
     return make_client_app(lambda configuration: site_handler(read_site(_named_file(configuration, "site"))))
 
 
@@ -67,14 +61,8 @@ def _named_file(configuration: Mapping[str, object], name: str) -> Path:
     return Path(path)
 
 
-class _OneLine(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return f"{record.levelname} {' '.join(record.getMessage().split())}"
-
-
-def _log_to(handler: logging.Handler) -> None:
-    """Log this package there from now on, one line per record: its level and its message."""
-    handler.setFormatter(_OneLine())
+def _show_log() -> None:
+    """Show the log of this package on the terminal of this process."""
     package = logging.getLogger("feddp_kmeans")
-    package.addHandler(handler)
+    package.addHandler(logging.StreamHandler())
     package.setLevel(logging.INFO)

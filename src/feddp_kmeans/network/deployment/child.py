@@ -96,7 +96,6 @@ class Gate:
 _PROGRAMS: dict[str, Callable[[str], None]] = {
     "superlink": lambda secret: compat.run_superlink(lambda app: Gate(app, secret, HEALTH | FLEET)),
     "supernode": lambda secret: compat.run_supernode(lambda app: Gate(app, secret, HEALTH)),
-    "serverapp": lambda secret: compat.run_server_half(sys.argv[1], sys.argv[2], secret),
 }
 
 

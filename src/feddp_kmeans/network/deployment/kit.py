@@ -59,24 +59,11 @@ class Kit:
 
 @dataclass(frozen=True)
 class FederationFolder:
-    """The server's folder: the kit, and what only the server may read."""
+    """The server's folder: the kit, and the certificate and the private key that only the server may read."""
 
-    folder: Path
-
-    @property
-    def kit(self) -> Kit:
-        """Return the kit that goes to the sites."""
-        return read_kit(self.folder / _PUBLIC)
-
-    @property
-    def certificate(self) -> Path:
-        """Return the server's certificate."""
-        return self.folder / _PRIVATE / "server.crt"
-
-    @property
-    def key(self) -> Path:
-        """Return the server's private key."""
-        return self.folder / _PRIVATE / "server.key"
+    kit: Kit
+    certificate: Path
+    key: Path
 
 
 def make_federation(folder: Path, hosts: Sequence[str], port: int) -> FederationFolder:
@@ -94,17 +81,21 @@ def make_federation(folder: Path, hosts: Sequence[str], port: int) -> Federation
     (private / "ca.crt").rename(public / "ca.crt")
     about = {"protocol": PROTOCOL, "host": hosts[0], "port": port}
     write_whole(public / _ABOUT, (json.dumps(about, indent=2) + "\n").encode())
-    return FederationFolder(folder)
+    return _federation(folder)
 
 
 def open_federation(folder: Path) -> FederationFolder:
     """Return the federation in a folder; refuse a folder that feddp keys did not make."""
-    found = FederationFolder(folder)
+    found = _federation(folder)
     if not (found.key.is_file() and found.certificate.is_file()):
         raise InputError(f"the federation folder must be one that feddp keys made, got {str(folder)!r}.")
     if not found.kit.sites():
         raise InputError(f"{_PUBLIC}/{_SITES} must hold the .pub file of every site, got none in {str(folder)!r}.")
     return found
+
+
+def _federation(folder: Path) -> FederationFolder:
+    return FederationFolder(read_kit(folder / _PUBLIC), folder / _PRIVATE / "server.crt", folder / _PRIVATE / "server.key")
 
 
 def read_kit(folder: Path) -> Kit:

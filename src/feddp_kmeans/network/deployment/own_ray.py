@@ -7,7 +7,6 @@ and known only to the processes that Ray starts. On a busy machine Ray also give
 import logging
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,19 +35,10 @@ import ray  # noqa: E402 - Ray reads these when it is imported
 from flwr.simulation import run_simulation  # noqa: E402 - as above
 from ray._private import services  # noqa: E402 - as above
 
-__all__ = ["FOLDER", "patient", "run_simulation", "running", "short"]
+__all__ = ["FOLDER", "patient", "run_simulation", "running"]
 
-_SOCKET_PATH = 107
-_INSIDE = len("/feddp-12345678/session_2026-01-01_00-00-00_123456_1234567/sockets/plasma_store")
-
-
-def short(folder: str) -> str:
-    """Return this folder for temporary files, or /tmp if its name is too long for the names of Ray's sockets."""
-    return folder if len(folder) + _INSIDE <= _SOCKET_PATH else "/tmp"  # noqa: S108 - a new folder is made in it
-
-
-FOLDER = short(tempfile.gettempdir())
-"""Where Ray's files may be."""
+FOLDER = "/tmp"  # noqa: S108 - a new folder is made in it
+"""Where Ray's files are, as by its own default. The names of its sockets must be short, so TMPDIR is not used."""
 
 
 @contextmanager

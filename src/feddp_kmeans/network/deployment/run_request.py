@@ -13,7 +13,7 @@ from feddp_kmeans._json import read_dataclass
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.settings import NoiseName, Settings
-from feddp_kmeans.errors import FedDPError, InputError, without_text
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.remote import RemoteFederation
@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 FORMAT = 1
 """Of the request in a run folder."""
 
-REQUEST, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "releases"
-"""Files of a run folder: what was asked for, the lines of its log, how it ended, and every release on record."""
+REQUEST, RELEASES = "job.json", "releases"
+"""In a run folder: what was asked for, and every release on record."""
 
 PENDING = "pending"
 """File next to the releases: the sum that sites are being asked to open."""
@@ -100,7 +100,6 @@ def opened(request: RunRequest) -> RunRequest:
         shutil.rmtree(out / RELEASES, ignore_errors=True)
         for name in (REQUEST, "result.json"):
             (out / name).unlink(missing_ok=True)
-    tidy(out)
     if (out / REQUEST).exists():
         before = read_request(out / REQUEST)
         if replace(before, run=request.run, command=request.command) != request:
@@ -112,36 +111,7 @@ def opened(request: RunRequest) -> RunRequest:
     return request
 
 
-def tidy(out: Path) -> None:
-    """Remove what is of use only while a run is under way."""
-    for name in (DONE, PROGRESS):
-        (out / name).unlink(missing_ok=True)
-
-
-def check_ended(out: Path) -> None:
-    """Refuse a run that failed, or that has stopped without saying how it ended."""
-    if not (out / DONE).exists():
-        raise InputError("the run must end with a result, but the server's program stopped before.")
-    if error := json.loads((out / DONE).read_bytes())["error"]:
-        raise InputError(error)
-
-
-def run_and_report(transport: Transport, request: RunRequest) -> None:
-    """Run the request; how it ended goes to a file of the run folder, in one line if it failed."""
-    error = "the server's program ended"
-    try:
-        _carry_out(transport, request)
-        error = ""
-    except FedDPError as refused:
-        error = str(refused)
-    except Exception as failed:
-        error = f"the server's program failed: {without_text(failed)}"
-        raise
-    finally:
-        write_whole(Path(request.out) / DONE, json.dumps({"error": error}).encode())
-
-
-def _carry_out(transport: Transport, request: RunRequest) -> None:
+def carry_out(transport: Transport, request: RunRequest) -> None:
     """Run the request to its end: the result is in the run folder afterwards."""
     out = Path(request.out)
     columns, points, schema = _public_inputs(request)

@@ -4,16 +4,19 @@ import logging
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.deployment.apps import make_client_app, server_app, site_handler
+from feddp_kmeans.network.deployment.apps import make_client_app, site_handler
 from feddp_kmeans.network.deployment.children import private_folder
-from feddp_kmeans.network.deployment.run_request import RunRequest, check_ended, opened, tidy
+from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened
 from feddp_kmeans.network.deployment.site import Site
 from feddp_kmeans.network.flower.body import Handler
+from feddp_kmeans.network.flower.flower_federation import GridTransport
 
 _BACKEND: dict[str, Any] = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
 
@@ -40,11 +43,19 @@ def simulate(request: RunRequest, clients: Sequence[Path], *, columns: tuple[str
         def handler_of(configuration: Mapping[str, object]) -> Handler:
             return site_handler(sites[int(str(configuration["partition-id"]))])
 
-        # An error of the server's half is in the run folder too, in one line.
-        with running(temporary), suppress(RuntimeError):
-            run_simulation(server_app(request), make_client_app(handler_of), len(sites), backend_config=_BACKEND)
-    check_ended(Path(request.out))
-    tidy(Path(request.out))
+        server, failed = ServerApp(), list[Exception]()
+
+        @server.main()
+        def _main(grid: Grid, _context: Context) -> None:
+            try:
+                carry_out(GridTransport(grid), request)
+            except Exception as error:  # noqa: BLE001 - Flower would print its traceback; it is raised below
+                failed.append(error)
+
+        with running(temporary):
+            run_simulation(server, make_client_app(handler_of), len(sites), backend_config=_BACKEND)
+    if failed:
+        raise failed[0]
 
 
 def _site(request: RunRequest, path: Path, folder: Path, **more: Any) -> Site:

@@ -6,20 +6,18 @@ programs take a second or two to import: each is imported by the process that ru
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from queue import Queue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from flwr.app import Context, Error, Message
-from flwr.app.user_config import UserConfigValue
 from flwr.cli.build import build_fab_from_disk
 from flwr.common.constant import ErrorCode, SubStatus
-from flwr.common.serde import fab_to_proto, user_config_to_proto
+from flwr.common.serde import fab_to_proto, run_from_proto
 from flwr.proto.control_pb2 import RegisterNodeRequest, StartRunRequest
-from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
+from flwr.proto.runtime_pb2 import AcquireTaskRequest, PullTaskInputRequest, SendTaskHeartbeatRequest
 from flwr.supercore.constant import TaskType
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.error import FlowerError
@@ -30,15 +28,19 @@ from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVers
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supercore.protobuf.client import ProtobufClient, ProtobufClientInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from feddp_kmeans.errors import InputError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from flwr.serverapp import Grid
 
 _NAME = "feddp"
 _LOOK = 0.2
+_PATIENCE = 120.0
+"""Seconds without an answer after which the server gives its SuperLink up; flwr never does."""
 
 RETRY = 0.05
 """Seconds after which a part of a message that is still on its way is asked for again; flwr's first retry is after 1 s.
@@ -47,6 +49,8 @@ Measured with ``feddp serve`` and three ``feddp join`` on two busy cores (9 rele
 result: 31 s, and 61 s without this patch; a second time 52 s and 71 s."""
 
 _IDLE, _NAP, _GROWTH = 3.0, 0.25, 0.05
+
+Client = TypeVar("Client", bound=ProtobufClient)
 
 
 def knock(client: ProtobufClient, secret: str) -> None:
@@ -67,12 +71,12 @@ def retry_soon() -> None:
         function.__kwdefaults__["initial_backoff"] = RETRY
 
 
-def _runtime(address: str, secret: str, authority: bytes | None = None, token: str | None = None) -> RuntimeHttpClient:
-    """Return a connection to the Runtime API of a server on this machine; with the token of a task, for that task."""
+def _connected(kind: type[Client], address: str, secret: str, authority: bytes | None = None, token: str | None = None) -> Client:
+    """Return a connection to a server on this machine, whose gate knows the secret; with the token of a task, for that task."""
     interceptors: list[ProtobufClientInterceptor] = [RuntimeVersionHttpInterceptor(component_name=_NAME)]
     if token is not None:
         interceptors.append(RuntimeTokenHttpInterceptor(token))
-    client = RuntimeHttpClient.from_server_address(address, authority is None, authority, interceptors)
+    client = kind.from_server_address(address, authority is None, authority, interceptors)
     knock(client, secret)
     return client
 
@@ -83,84 +87,101 @@ def _waiting_task(client: RuntimeHttpClient, kind: TaskType) -> str | None:
     return found.token if found.HasField("task") and found.token else None
 
 
+@contextmanager
+def _alive(client: RuntimeHttpClient) -> Iterator[None]:
+    """Send the heartbeats that a task needs for as long as the block runs."""
+
+    def beat() -> bool:
+        try:
+            client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
+        except httpx.HTTPError:
+            return False
+        return True
+
+    sender = HeartbeatSender(beat)
+    sender.start()
+    try:
+        yield
+    finally:
+        if sender.is_running:
+            sender.stop()
+
+
 class HttpRuntime:
     """The Runtime API of a SuperNode on this machine, whose gate knows the secret."""
 
     def __init__(self, address: str, secret: str) -> None:
         retry_soon()
         self._address, self._secret = address, secret
-        self._client = _runtime(address, secret)
+        self._client = _connected(RuntimeHttpClient, address, secret)
 
-    def acquire(self) -> "HttpTask | None":
-        """Return a waiting task, or None."""
+    def answer_next(self, answer: Callable[[Message], Message]) -> bool:
+        """Answer a waiting task; return whether there was one. The server's app comes along with it and is dropped unread.
+
+        An error of ``answer`` is raised here; the server learns only that there was one.
+        """
         token = _waiting_task(self._client, TaskType.CLIENT_APP)
-        return None if token is None else HttpTask(_runtime(self._address, self._secret, token=token))
+        if token is None:
+            return False
+        context: Context | None = None
+        failed = "the client could not answer"
+        with closing(_connected(RuntimeHttpClient, self._address, self._secret, token=token)) as client, _alive(client):
+            try:
+                message, context, _run, _app = pull_task_input(client)
+                try:
+                    reply = answer(message)
+                except Exception:
+                    push_message(client, Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, failed), reply_to=message), context)
+                    raise
+                push_message(client, reply, context)
+                failed = ""
+            finally:
+                push_task_output(client, context, SubStatus.FAILED if failed else SubStatus.COMPLETED, failed)
+        return True
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
 
-class HttpTask:
-    """One task of a SuperNode, with the heartbeat that it needs until it is closed."""
-
-    def __init__(self, client: RuntimeHttpClient) -> None:
-        self._client = client
-        self._context: Context | None = None
-        self._heartbeat = HeartbeatSender(self._beat)
-        self._heartbeat.start()
-
-    def pull(self) -> Message:
-        """Return the message. The server's app comes along with it and is dropped unread."""
-        message, self._context, _run, _app = pull_task_input(self._client)
-        return message
-
-    def push(self, reply: Message) -> None:
-        """Send the reply."""
-        assert self._context is not None
-        push_message(self._client, reply, self._context)
-
-    def close(self, error: str = "") -> None:
-        """Report that the task is done, or that it failed and why."""
-        if self._heartbeat.is_running:
-            self._heartbeat.stop()
-        push_task_output(self._client, self._context, SubStatus.FAILED if error else SubStatus.COMPLETED, error)
-        self._client.close()
-
-    def _beat(self) -> bool:
-        try:
-            self._client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
-        except httpx.HTTPError:
-            return False
-        return True
-
-
-def failed_reply(message: Message, reason: str) -> Message:
-    """Return the reply that says that a message could not be answered."""
-    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
-
-
 class Control:
     """The operator's connection to a SuperLink on this machine, whose gate knows the secret."""
 
     def __init__(self, address: str, secret: str, authority: bytes | None) -> None:
-        interceptors = [RuntimeVersionHttpInterceptor(component_name=_NAME)]
-        self._client = ControlHttpClient.from_server_address(address, authority is None, authority, interceptors)
-        knock(self._client, secret)
+        self._address, self._secret, self._authority = address, secret, authority
+        self._client = _connected(ControlHttpClient, address, secret, authority)
 
     def register(self, name: str, key: "EllipticCurvePublicKey") -> None:
         """Admit a site."""
         with named_refusals(f"register {name!r}"):
             self._client.RegisterNode(RegisterNodeRequest(public_key=public_key_to_bytes(key), name=name))
 
-    def submit(self, app: Path, config: Mapping[str, UserConfigValue]) -> None:
-        """Start a run of the app in this folder."""
+    @contextmanager
+    def run(self, app: Path) -> Iterator["Grid"]:
+        """Start a run of the app in this folder and yield its grid; this process takes the place of the ServerApp.
+
+        Flower's own executor would pass the task's token on a command line, where every user of the machine can read it, and start a
+        session of its own, which outlives ours.
+        """
+        from flwr.superlink.grid import HttpGrid
+
         content = build_fab_from_disk(app)
         fab = fab_to_proto(Fab(hashlib.sha256(content).hexdigest(), content, {}))
         with named_refusals("start the run"):
-            started = self._client.StartRun(StartRunRequest(fab=fab, override_config=user_config_to_proto(dict(config))))
-        if not started.HasField("run_id"):
-            raise InputError("the SuperLink must start the run, but refused the app.")
+            self._client.StartRun(StartRunRequest(fab=fab))
+        with closing(_connected(RuntimeHttpClient, self._address, self._secret, self._authority)) as client:
+            while not (token := _waiting_task(client, TaskType.SERVER_APP)):
+                time.sleep(_LOOK)
+        retry_soon()
+        grid = HttpGrid(self._address, self._authority is None, self._authority, token=token)
+        grid._retry_invoker.max_time = _PATIENCE  # noqa: SLF001 - flwr offers no other way
+        client = grid._runtime_client  # noqa: SLF001 - as above
+        knock(client, self._secret)
+        with closing(grid), _alive(client):
+            task = client.PullTaskInput(PullTaskInputRequest())
+            TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = task.task_id, task.run.run_id, task.context.node_id
+            grid.set_run(run_from_proto(task.run))
+            yield grid
 
     def close(self) -> None:
         """Close the connection."""
@@ -195,38 +216,6 @@ def run_supernode(gate: Callable[[Any], Any]) -> None:
     retry_soon()
     start_client_internal.time = Naps()  # type: ignore[assignment,attr-defined]
     flower_supernode()
-
-
-def run_server_half(address: str, authority_file: str, secret: str) -> None:
-    """Wait for a run at the SuperLink at this address and run its ServerApp in this process. Patch: its grid knows the secret.
-
-    An empty ``authority_file`` means no TLS. Flower's own executor would pass the task's token on a command line, where every user of the
-    machine can read it, and start a session of its own, which outlives ours.
-    """
-    from flwr.superlink.grid import HttpGrid
-    from flwr.superlink.runtime import run_serverapp
-
-    authority = Path(authority_file).read_bytes() if authority_file else None
-    token = _first_token(_runtime(address, secret, authority))
-    connect = HttpGrid._connect  # noqa: SLF001 - flwr offers no other way
-
-    def connect_and_knock(self: HttpGrid) -> None:
-        connect(self)
-        knock(self._runtime_client, secret)
-
-    HttpGrid._connect = connect_and_knock  # type: ignore[method-assign]  # noqa: SLF001 - as above
-    retry_soon()
-    run_serverapp(address, Queue(), token, authority is None, authority, runtime_dependency_install=False)
-
-
-def _first_token(client: RuntimeHttpClient) -> str:
-    """Return the token of the first task; wait for it, and for a SuperLink that does not answer yet."""
-    while True:
-        with suppress(httpx.TransportError):
-            if token := _waiting_task(client, TaskType.SERVER_APP):
-                client.close()
-                return token
-        time.sleep(_LOOK)
 
 
 def serve_behind(gate: Callable[[Any], Any]) -> None:

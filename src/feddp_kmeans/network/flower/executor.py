@@ -13,22 +13,19 @@ import httpx
 
 from feddp_kmeans.errors import EmptyMessageError, without_text
 from feddp_kmeans.network.flower.body import Handler, answer
-from feddp_kmeans.network.flower.compat import HttpRuntime, HttpTask, failed_reply
+from feddp_kmeans.network.flower.compat import HttpRuntime
 
 logger = logging.getLogger(__name__)
 
 _POLL = 0.2
 """Seconds between two looks for a task."""
 
-_NOT_ANSWERED = "the client could not answer"
-
 
 def execute(runtime: HttpRuntime, handle: Handler, stop: threading.Event, *, poll: float = _POLL) -> None:
     """Answer tasks one after the other until ``stop`` is set. A SuperNode that is away for a while is asked again."""
     while not stop.is_set():
         try:
-            if task := runtime.acquire():
-                _answer_one(task, handle)
+            if runtime.answer_next(lambda message: answer(message, handle)):
                 continue
         except httpx.TransportError:
             pass
@@ -37,22 +34,6 @@ def execute(runtime: HttpRuntime, handle: Handler, stop: threading.Event, *, pol
         except Exception as error:  # noqa: BLE001 - one bad message must not end a site's part in a run
             logger.error("a message was not answered: %s", without_text(error))  # noqa: TRY400 - a traceback may quote the data
         stop.wait(poll)
-
-
-def _answer_one(task: HttpTask, handle: Handler) -> None:
-    """Answer a task. The reason of a failure stays in this site's log; the server learns only that there was one."""
-    failed = _NOT_ANSWERED
-    try:
-        message = task.pull()
-        try:
-            reply = answer(message, handle)
-            failed = ""
-        except Exception:
-            task.push(failed_reply(message, _NOT_ANSWERED))
-            raise
-        task.push(reply)
-    finally:
-        task.close(failed)
 
 
 @contextmanager
