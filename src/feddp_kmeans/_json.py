@@ -119,12 +119,12 @@ def read_object(path: Path, rule: str) -> dict[str, Any]:
 
 
 def read_dataclass(path: Path, rule: str, known: int, make: Callable[[dict[str, Any]], Made]) -> Made:
-    """Return the dataclass that ``make`` fills with the fields of a JSON file; refuse a newer format, and fields of another type."""
+    """Return the dataclass that ``make`` fills with the fields of a JSON file, lists as tuples; refuse other types and newer formats."""
     given = read_object(path, rule)
     check_format(given, known, path.name)
-    given.pop("format", None)
+    stated = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items() if name != "format"}
     try:
-        made = make(given)
+        made = make(stated)
         check_fields(made, path.name)
     except FedDPError as error:
         raise InputError(f"{path.name} must {rule}: {error}") from None

@@ -12,9 +12,7 @@ from feddp_kmeans.errors import InputError
 
 def keys(
     folder: Annotated[Path | None, typer.Argument(help="Federation folder to make, on the server.")] = None,
-    host: Annotated[
-        list[str] | None, typer.Option("--host", help="Name or address by which sites reach the server; may be given again.")
-    ] = None,
+    host: Annotated[list[str] | None, typer.Option("--host", help="Name or address of the server for sites; may be given again.")] = None,
     port: Annotated[int, typer.Option("--port", help="The server's port.")] = options.PORT,
     site: Annotated[str | None, typer.Option("--site", help="Make NAME.key and NAME.pub here, where the site's data are.")] = None,
 ) -> None:

@@ -57,21 +57,9 @@ def serve(
     if insecure == (federation is not None):
         raise InputError("feddp serve must be given either a federation folder or --insecure.")
     opened = None if federation is None else open_federation(federation)
-    request = new_request(
-        settings,
-        folder,
-        server,
-        schema_file,
-        ignore,
-        min_sites=min_sites,
-        trust=trust,
-        threshold=threshold,
-        colluders=colluders,
-        confirmed=confirmed,
-        round_timeout=round_timeout,
-        wait=wait,
-        kit=None if opened is None else str(opened.kit.folder.resolve()),
-    )
+    sums = {"min_sites": min_sites, "trust": trust, "threshold": threshold, "colluders": colluders, "confirmed": confirmed}
+    kit = None if opened is None else str(opened.kit.folder.resolve())
+    request = new_request(settings, folder, server, schema_file, ignore, **sums, round_timeout=round_timeout, wait=wait, kit=kit)
     if insecure:
         log.warning(options.TRIAL)
     with ended_by_signals():

@@ -1,7 +1,6 @@
 """The client's loop against a SuperNode that is made up."""
 
 import re
-import threading
 from collections import deque
 
 import httpx
@@ -9,7 +8,7 @@ import pytest
 from flwr.app import RecordDict
 from flwr.app.message import Message
 
-from feddp_kmeans.network.flower import compat
+from feddp_kmeans.network.flower import compat, executor
 from feddp_kmeans.network.flower.body import body_of, request
 from feddp_kmeans.network.flower.compat import HttpRuntime
 from feddp_kmeans.network.flower.executor import execute
@@ -20,7 +19,7 @@ class FakeSuperNode:
 
     def __init__(self, monkeypatch, *events):
         self.events = deque(events)
-        self.stop = threading.Event()
+        self.stopped = False
         self.log = []
         monkeypatch.setattr(compat, "_waiting_task", lambda *_: self.waiting_task())
         monkeypatch.setattr(compat, "pull_task_input", lambda _: (self.next, "context", None, None))
@@ -30,7 +29,7 @@ class FakeSuperNode:
 
     def waiting_task(self):
         if not self.events:
-            self.stop.set()
+            self.stopped = True
             return None
         event = self.events.popleft()
         if isinstance(event, Exception):
@@ -49,10 +48,12 @@ def ask(body):
 def answered(monkeypatch):
     """Return what runs the loop on these events, and then returns what the SuperNode got: replies and the ends of tasks."""
 
+    monkeypatch.setattr(executor, "_POLL", 0.0)
+
     def run(handle, *events):
         node = FakeSuperNode(monkeypatch, *events)
         runtime = HttpRuntime("127.0.0.1:1", "secret")
-        execute(runtime, handle, node.stop, poll=0.0)
+        execute(runtime, handle, lambda: not node.stopped)
         runtime.close()
         return node.log
 

@@ -9,13 +9,15 @@ import secrets
 import socket
 import ssl
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.children import check_guarded, free_port, is_healthy, last_words, private_folder, started
 from feddp_kmeans.network.flower.body import Handler
-from feddp_kmeans.network.flower.executor import executing
+from feddp_kmeans.network.flower.compat import HttpRuntime
+from feddp_kmeans.network.flower.executor import execute
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +94,6 @@ def _one_life(connection: Connection, handle: Handler) -> tuple[bool, str]:
         if connected:
             check_guarded(port)
             logger.info("connected to %s.", connection.address)
-            with executing(f"127.0.0.1:{port}", secret, handle):
-                node.process.wait()
+            with closing(HttpRuntime(f"127.0.0.1:{port}", secret)) as runtime:
+                execute(runtime, handle, lambda: node.running)
         return connected, node.log()

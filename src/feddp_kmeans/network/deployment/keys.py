@@ -6,6 +6,7 @@ Private keys are written for their owner only (mode 0600). A site's private key 
 import inspect
 import ipaddress
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -79,10 +80,8 @@ def _usage(*purposes: str) -> x509.KeyUsage:
 
 
 def _general_name(host: str) -> x509.GeneralName:
-    try:
+    with suppress(ValueError):
         return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        pass
     try:
         return x509.DNSName(host)
     except ValueError:

@@ -32,10 +32,7 @@ FORMAT = 1
 """Of the request in a run folder."""
 
 REQUEST, RELEASES = "job.json", "releases"
-"""In a run folder: what was asked for, and every release on record."""
-
-PENDING = "pending"
-"""File next to the releases: the sum that sites are being asked to open."""
+"""In a run folder: what was asked for, and every release on record, with the sum that sites are being asked to open."""
 
 _LOOK = 0.5
 _FEWEST = 2
@@ -85,7 +82,7 @@ def read_request(path: Path) -> RunRequest:
 def _request(given: dict[str, Any]) -> RunRequest:
     asked = given["settings"]
     settings = Settings(**asked | {"box": None if asked["box"] is None else tuple(asked["box"])})
-    return RunRequest(**given | {"settings": settings, "ignore": tuple(given["ignore"])})
+    return RunRequest(**given | {"settings": settings})
 
 
 def opened(request: RunRequest) -> RunRequest:
@@ -126,7 +123,7 @@ def carry_out(transport: Transport, request: RunRequest) -> None:
         columns=columns,
         confirmed=request.confirmed,
         roster=roster,
-        journal=out / RELEASES / PENDING,
+        journal=out / RELEASES / "pending",
         timeout=request.round_timeout,
     ).connect()
     if remote.n_clients < needed:

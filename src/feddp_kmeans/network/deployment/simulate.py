@@ -35,10 +35,8 @@ def simulate(request: RunRequest, clients: Sequence[Path], *, columns: tuple[str
     logging.getLogger("flwr").setLevel(logging.ERROR)
     with private_folder(FOLDER) as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        folders = [Path(temporary) / f"site{number}" for number in range(len(clients))]
-        sites = [
-            _site(request, path, folder, columns=columns, skip_broken=skip_broken) for path, folder in zip(clients, folders, strict=True)
-        ]
+        reading = {"columns": columns, "skip_broken": skip_broken}
+        sites = [_site(request, path, Path(temporary) / f"site{number}", **reading) for number, path in enumerate(clients)]
 
         def handler_of(configuration: Mapping[str, object]) -> Handler:
             return site_handler(sites[int(str(configuration["partition-id"]))])

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from feddp_kmeans._json import read_dataclass
 from feddp_kmeans.errors import InputError
@@ -99,8 +98,4 @@ class Site:
 
 def read_site(path: Path) -> Site:
     """Return the site that a file describes; refuse anything else."""
-    return read_dataclass(path, "describe a site", FORMAT, _site)
-
-
-def _site(given: dict[str, Any]) -> Site:
-    return Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})
+    return read_dataclass(path, "describe a site", FORMAT, lambda given: Site(**given))

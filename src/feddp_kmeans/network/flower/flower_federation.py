@@ -22,10 +22,8 @@ _GRACE = 3.0
 class GridTransport:
     """Carries bytes over a grid that Flower hands to a ServerApp."""
 
-    def __init__(self, grid: "Grid", *, poll: float = _POLL, grace: float = _GRACE) -> None:
+    def __init__(self, grid: "Grid") -> None:
         self._grid = grid
-        self._poll = poll
-        self._grace = grace
 
     def nodes(self) -> list[int]:
         """Return who is connected now."""
@@ -45,10 +43,10 @@ class GridTransport:
                     replies[node] = _reply_of(message)
             now = time.monotonic()
             if grace_ends is None and not any(node in patient for node in sent.values()):
-                grace_ends = now + self._grace
+                grace_ends = now + _GRACE
             if not sent or now >= end or (grace_ends is not None and now >= grace_ends):
                 break
-            time.sleep(min(self._poll, max(0.0, end - now)))
+            time.sleep(min(_POLL, max(0.0, end - now)))
         replies |= {node: Lost(f"no reply within {timeout:g} s" if node in patient else "still away") for node in sent.values()}
         return {node: replies[node] for node in requests}
 
