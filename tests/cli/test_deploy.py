@@ -57,7 +57,7 @@ def test_keys_are_made_for_the_server_and_for_a_site(feddp, tmp_path):
         (["serve", "--insecure", "-k", 3, "--epsilon", 1, "--out", "run", "--trust", "me"], "trust must be"),
         (["join", "--data", "x.csv", "--limit", 1], "must be given the federation's kit and --key"),
         (["join", "kit", "--key", "k", "--data", "x.csv", "--limit", 1], "must be in the public/ folder"),
-        (["join", "kit", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", 1], "--insecure must stand without a kit"),
+        (["join", "kit", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", 1], "--insecure must be given without a kit"),
         (["simulate", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"], "clients must be files"),
     ],
 )

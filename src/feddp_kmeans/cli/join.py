@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def join(
-    kit: Annotated[Path | None, typer.Argument(help="The public/ folder of the federation, as the server gave it.")] = None,
+    kit: Annotated[Path | None, typer.Argument(help="The public/ folder of the federation, as received from the server.")] = None,
     *,
     data: Annotated[str, typer.Option("--data", help="This site's table, or a folder or glob of tables.")],
     limit: Annotated[float, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")],
@@ -34,11 +34,9 @@ def join(
     threshold: Annotated[int | None, typer.Option("--threshold", min=1, help=_THRESHOLD)] = None,
     colluders: Annotated[int | None, typer.Option("--colluders", min=0, help=_COLLUDERS)] = None,
     confirmed: options.Confirmed = None,
-    state: Annotated[
-        Path | None, typer.Option("--state", help=f"Folder for the state of runs. (default: {_STATE} next to the data)")
-    ] = None,
+    state: Annotated[Path | None, typer.Option("--state", help=f"Folder for the state of runs. (default: {_STATE} near the data)")] = None,
     odometer: options.OdometerFile = None,
-    name: Annotated[str | None, typer.Option("--name", help="This site's name where there is no key. (default: the data's)")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="This site's name if it has no key. (default: that of its data)")] = None,
     insecure: Annotated[str | None, typer.Option("--insecure", metavar="ADDRESS", help=options.TRIAL)] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -59,7 +57,7 @@ def join(
     known = None
     if insecure is not None:
         if kit is not None or key is not None:
-            raise InputError("--insecure must stand without a kit and a key: neither is used.")
+            raise InputError("--insecure must be given without a kit and a key: neither would be used.")
         called, connection = name or Path(data).stem, joining.Connection(insecure)
         check_site_name(called)
         log.warning(options.TRIAL)

@@ -35,7 +35,7 @@ def serve(
     confirmed: options.Confirmed = None,
     round_timeout: options.RoundTimeout = 300.0,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-sites.")] = 3600.0,
-    port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder states its own.")] = options.PORT,
+    port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder has its own.")] = options.PORT,
     insecure: Annotated[bool, typer.Option("--insecure", help=options.TRIAL)] = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -71,7 +71,7 @@ def serve(
 def new_request(
     settings: "Settings", folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any
 ) -> "RunRequest":
-    """Return a new run with these options, its paths as any process of this machine reads them."""
+    """Return a new run with these options; its paths are absolute, so that any process of this machine can read them."""
     from feddp_kmeans.network.deployment.run_request import RunRequest
 
     return RunRequest(

@@ -32,7 +32,7 @@ def simulate(
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run a federation on Flower's simulation engine: one simulated node a client file, all on this machine.
+    """Run a federation on Flower's simulation engine: one simulated node per client file, all on this machine.
 
     Examples:
       feddp simulate clients/ --server public.csv -k 10 --epsilon 1 --out run/

@@ -50,7 +50,7 @@ def make_client_app(handler_of: Callable[[Mapping[str, object]], Handler]) -> Cl
 
 @cache
 def site_handler(site: Site) -> Handler:
-    """Return what answers for a site, the same one as long as this process lives."""
+    """Return the handler of a site, the same one for the life of this process."""
     return site.participant().handle
 
 

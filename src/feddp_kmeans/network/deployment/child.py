@@ -1,4 +1,4 @@
-"""The main program of a child process: one of Flower's, made to end with its parent and to answer only whom it is for.
+"""The main program of a child process: one of Flower's programs behind a gate, which ends when its parent does.
 
 Run as ``python -P child.py PARENT HOME PROGRAM ARGUMENTS``, with the secret of its gate on standard input. ``HOME`` is removed if the
 parent is gone and cannot do it. Of this package only ``flower.compat`` is imported: it halves the start time and the memory.
@@ -20,7 +20,7 @@ _LOOK = 0.5
 _FORCE = 15.0
 
 HEALTH = frozenset({("GET", "/health"), ("HEAD", "/health")})
-"""What every server answers to everybody: an empty page that says it is there."""
+"""Requests that every server answers to everybody: an empty page that shows that it is there."""
 
 FLEET = frozenset(
     ("POST", f"/v1/fleet/{name}")
@@ -29,7 +29,7 @@ FLEET = frozenset(
         *("pull-messages", "push-messages", "confirm-message-received", "pull-object", "push-object"),
     )
 )
-"""What a SuperLink answers to sites: flwr's Fleet API, where each request is signed by the site's key. What flwr adds later is not open."""
+"""Requests of sites that a SuperLink answers: flwr's Fleet API. Each is signed by the site's key. What flwr adds later is not open."""
 
 _SECRET_LENGTH = 64
 
@@ -88,7 +88,7 @@ class Gate:
         return known and scope.get("raw_path") == scope["path"].encode() and not scope.get("root_path") and not scope.get("query_string")
 
     def _knows(self, scope: Scope) -> bool:
-        """Return whether a request proves that it knows the secret, once."""
+        """Return whether a request has exactly one authorization header, and the secret in it."""
         proofs = [value for name, value in scope["headers"] if name == b"authorization"]
         return len(proofs) == 1 and hmac.compare_digest(proofs[0], self._proof)
 

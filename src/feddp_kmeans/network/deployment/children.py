@@ -1,4 +1,4 @@
-"""Flower's processes as children: started with a log, waited for until they are ready, and ended with us.
+"""Flower's processes as children: started with a log file, waited for until they are ready, and stopped when we end.
 
 Each child watches its parent (``deployment.child``), so none outlives a parent that is killed. What they serve is behind a gate. Its
 secret is new for each start and reaches a child through a pipe, never by a command line, the environment or a file.
@@ -115,7 +115,7 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Return a port of the loopback that nobody uses now."""
+    """Return a port of the loopback interface that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -128,14 +128,14 @@ def is_taken(port: int) -> bool:
 
 
 def is_healthy(port: int, authority: Path | None = None) -> bool:
-    """Return whether a server on this machine answers; with an authority, over TLS and with a certificate of it."""
+    """Return whether a server on this machine answers; with an authority, over TLS with a certificate signed by it."""
     return _status(port, _HEALTH, authority) == http.client.OK
 
 
 def check_guarded(port: int, authority: Path | None = None) -> None:
-    """Refuse a server of Flower's that shows everybody what our gate would not."""
+    """Refuse one of Flower's servers that is not behind our gate."""
     if _status(port, _GUARDED, authority) != http.client.FORBIDDEN:
-        raise InputError(f"the server on port {port} must refuse whoever does not know its secret; it does not.")
+        raise InputError(f"the server on port {port} must refuse requests without its secret, got one that answers them.")
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -145,7 +145,7 @@ def _environment(home: str) -> dict[str, str]:
 
 
 def _status(port: int, path: str, authority: Path | None) -> int | None:
-    """Return the status with which a server on this machine answers a stranger; None for no answer."""
+    """Return the status that a request without the secret gets from a server on this machine; None for no answer."""
     if authority is None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER)
     else:
@@ -160,6 +160,6 @@ def _status(port: int, path: str, authority: Path | None) -> int | None:
 
 
 def last_words(log: str) -> str:
-    """Return the last line of a log that says something, for a message of one line."""
+    """Return the last line of a log that is not empty and not Flower's link to its help."""
     lines = [line.strip() for line in log.splitlines() if line.strip() and "For more information" not in line]
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "no output"

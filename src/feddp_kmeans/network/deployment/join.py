@@ -1,4 +1,4 @@
-"""A site's half of a federation: an official SuperNode for the connection, and our executor in the place of Flower's.
+"""A site's half of a federation: an official SuperNode for the connection, and our executor in place of Flower's.
 
 The SuperNode brings TLS, the proof of the site's key and heartbeats. Messages are answered by the package installed here, within the
 limits stated here; the app that the server sends is never opened.
@@ -34,7 +34,7 @@ _PATIENCE = 90.0
 
 @dataclass(frozen=True)
 class Connection:
-    """Where the server is, and with what we prove who we are; without authority and key for trials on one machine."""
+    """The server's address, and the files for TLS and for the proof of our key; without them for trials on one machine."""
 
     address: str
     authority: Path | None = None

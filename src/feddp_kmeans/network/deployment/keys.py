@@ -1,6 +1,6 @@
 """Keys and certificates: an authority of the federation's own, a certificate for its server, and a key pair for each site.
 
-Private keys are written for their owner only (mode 0600). A site's private key is made where it is used and never leaves that place.
+Private keys are written for their owner only (mode 0600). A site's private key is made on the site's machine and never leaves it.
 """
 
 import inspect
@@ -23,7 +23,7 @@ _DAYS = 825
 """Days for which a certificate is good; some verifiers refuse more."""
 
 _LOOPBACK = ("localhost", "127.0.0.1")
-"""Names that every server has: its own processes reach it by them."""
+"""Names in every server's certificate, for connections from its own machine."""
 
 _AUTHORITY = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "feddp-kmeans federation")])
 _SERVER = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "feddp-kmeans server")])

@@ -21,7 +21,7 @@ _PORTS = range(1, 1 << 16)
 
 @dataclass(frozen=True)
 class Kit:
-    """What a site knows of its federation: where the server is, whom to believe, and who the other sites are."""
+    """What a site knows of its federation: the server's address, the authority of its certificate, and the keys of all sites."""
 
     folder: Path
     host: str
@@ -110,6 +110,6 @@ def read_kit(folder: Path) -> Kit:
 
 
 def check_site_name(name: str) -> None:
-    """Refuse a name that could not be a file, or that two systems could read as different ones."""
+    """Refuse a name that is no safe file name on every system."""
     if not _NAME.fullmatch(name):
-        raise InputError(f"a site's name must be small letters, digits, dots, dashes and underscores, got {name!r}.")
+        raise InputError(f"a site's name must be lower-case letters, digits, dots, dashes and underscores, got {name!r}.")

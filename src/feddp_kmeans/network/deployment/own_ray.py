@@ -1,4 +1,4 @@
-"""Ray for our own processes: importing this imports Ray behind a secret, and with patience.
+"""Ray for our own processes: importing this imports Ray with a secret and with longer time limits.
 
 Ray listens on every address of the machine, and runs the code of whoever connects. Here each request needs a token that is new each time
 and known only to the processes that Ray starts. On a busy machine Ray also gives up on its processes after seconds; here after minutes.
@@ -38,7 +38,7 @@ from ray._private import services  # noqa: E402 - as above
 __all__ = ["FOLDER", "patient", "run_simulation", "running"]
 
 FOLDER = "/tmp"  # noqa: S108 - a new folder is made in it
-"""Where Ray's files are, as by its own default. The names of its sockets must be short, so TMPDIR is not used."""
+"""Parent of the folder with Ray's files, as by Ray's default. TMPDIR is not used: the names of sockets must be short."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A run as the server's operator asks for it, and its course: wait for sites, plan, ask, write the result."""
+"""A run as the server's operator requests it, and its steps: wait for sites, plan, ask, write the result."""
 
 import json
 import logging
@@ -86,7 +86,7 @@ def _request(given: dict[str, Any]) -> RunRequest:
 
 
 def opened(request: RunRequest) -> RunRequest:
-    """Write the request into its folder and return it, under the name of an unfinished run there: no release is paid for twice.
+    """Write the request into its folder and return it, with the id of an unfinished run there: no release is paid for twice.
 
     Public data that cannot be read are refused here. A finished run in the folder, which may be replaced, is removed first.
     """

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 def serve(request: RunRequest, port: int, federation: FederationFolder | None) -> None:
     """Make a run on a SuperLink of our own, from start to end; the result is in its folder afterwards.
 
-    Sites of the federation may take part; without one everybody on this machine may.
+    Only sites of the federation may take part; without a federation, everybody on this machine may.
     """
     request = opened(request)
     logging.getLogger("flwr").setLevel(logging.ERROR)
@@ -56,7 +56,7 @@ def superlink(port: int, federation: FederationFolder | None = None) -> Iterator
 
 
 def options(federation: FederationFolder | None) -> list[str]:
-    """Return the options by which a SuperLink listens where sites reach it, with TLS and node authentication."""
+    """Return the SuperLink's options for its address, TLS and node authentication."""
     if federation is None:
         return ["--host", "127.0.0.1", "--insecure"]
     return [
@@ -69,7 +69,7 @@ def options(federation: FederationFolder | None) -> list[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches a host of this name."""
+    """Return whether a host name means this machine only."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -57,7 +57,7 @@ def simulate(request: RunRequest, clients: Sequence[Path], *, columns: tuple[str
 
 
 def _site(request: RunRequest, path: Path, folder: Path, **more: Any) -> Site:
-    """Return a client file as a site that agrees to everything: what is spent is booked once, for all files together."""
+    """Return a client file as a site without limits: the run is booked once, for all files together."""
     return Site(
         name=path.stem,
         data=str(path.resolve()),

@@ -1,4 +1,4 @@
-"""A site as its holder describes it: which data, which limits, which key. It is the site's own, and nothing a server sends changes it."""
+"""A site as its data holder describes it: data, limits and key. Nothing that a server sends changes it."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -32,7 +32,7 @@ class Site:
     limit: float
     """Largest epsilon that all runs on these data may spend together."""
     state: str
-    """Folder for what must be remembered between two messages."""
+    """Folder for the state of runs between two messages."""
     odometer: str
     delta: float = LIMIT_DELTA
     unit: str = "point"
@@ -49,9 +49,9 @@ class Site:
     threshold: int | None = None
     """Fewest sites that a sum must be made of; None: the least that is safe for the number of sites."""
     colluders: int | None = None
-    """How many other sites the noise must not rely on, at the least; None: a tenth of the sites, and at least one."""
+    """Fewest other sites that a run must assume to side with the server; None: a tenth of the sites, and at least one."""
     confirmed: bool | None = None
-    """Whether lists of survivors must be confirmed; None: wherever there are keys to confirm them with."""
+    """Whether lists of survivors must be confirmed; None: if there are keys to confirm them with."""
     key: str | None = None
     """The site's private key; with it, the kit says who the others are."""
     kit: str | None = None
@@ -77,7 +77,7 @@ class Site:
 
     @property
     def policy(self) -> Policy:
-        """Return what this site insists on."""
+        """Return the conditions under which this site takes part in a run."""
         return Policy(
             PrivacyUnit.parse(self.unit),
             self.limit,
@@ -91,7 +91,7 @@ class Site:
         )
 
     def read(self) -> Silo:
-        """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered."""
+        """Return the points. Every file is read once here: one that is broken or of the wrong kind is refused before any answer."""
         schema = None if self.schema is None else Schema.read(Path(self.schema)).without(self.ignore)
         return SourceSilo(open_clients(self.data, schema, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken))
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _NAME = "feddp"
 _LOOK = 0.2
 _PATIENCE = 120.0
-"""Seconds without an answer after which the server gives its SuperLink up; flwr never does."""
+"""Seconds without an answer after which the server gives up on its SuperLink; flwr never does."""
 
 RETRY = 0.05
 """Seconds after which a part of a message that is still on its way is asked for again; flwr's first retry is after 1 s.
@@ -219,7 +219,7 @@ def run_supernode(gate: Callable[[Any], Any]) -> None:
 
 
 def serve_behind(gate: Callable[[Any], Any]) -> None:
-    """Patch uvicorn: whatever this process serves is behind the gate, and believes nothing that a client says about itself."""
+    """Patch uvicorn: whatever this process serves is behind the gate, and no header of a proxy is believed."""
     import uvicorn
 
     plain = uvicorn.Config.__init__
