@@ -64,6 +64,12 @@ def test_the_ledger_adds_up_and_each_part_has_its_quarter():
     assert all(a.noise_multiplier < b.noise_multiplier for a, b in zip(tight.releases, plan.releases, strict=True))
 
 
+def test_the_noise_of_counts_is_not_a_choice():
+    _, _, _, server = separated_mixture(0, n=1000)
+    with pytest.raises(FedDPError, match="noise must be 'auto' for the theory's algorithm"):
+        theory_plan(Settings(3, noise="gaussian"), MixtureFacts(1000, 0.2, 1.0), server)
+
+
 def test_what_was_released_is_never_more_than_the_plan():
     points, _, _, server = separated_mixture(0, n=1000)
     found = cluster(InMemoryFederation([points]), Settings(4, 1.0), server, facts=MixtureFacts(1000, 0.2, 1.0), seed=0)
