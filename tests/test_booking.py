@@ -19,7 +19,7 @@ from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.batched import SourceSilo
 from tests.cli.command import feddp
-from tests.network.deployment.test_site import LocalNodes
+from tests.network.loopback import Loopback
 
 RNG = np.random.default_rng(0)
 POINTS = [RNG.standard_normal((40, 2)) + 4 * (index % 2) for index in range(4)]
@@ -120,7 +120,7 @@ class Simulation(World):
         site = _site(job, self.folder / "clients" / "0.npy", self.folder / f"site{next(self.numbers)}")
         self.error = ""
         try:
-            carry_out(LocalNodes(site.participant()), job)
+            carry_out(Loopback([site.participant()]), job)
         except FedDPError as error:
             self.error = str(error)
         return not self.error
