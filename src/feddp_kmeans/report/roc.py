@@ -1,9 +1,10 @@
 """The picture of an audit: what an attacker achieved, and what the claim allows. Hand-written SVG, a panel for each attack."""
 
 import math
+from html import escape
 from typing import Any
 
-from feddp_kmeans.report.text import number, words
+from feddp_kmeans.report.text import number
 
 _PANEL, _GAP, _HEAD, _FOOT = 250, 44, 62, 40
 _PER_ROW = 3
@@ -34,11 +35,11 @@ def roc_chart(audit: dict[str, Any]) -> str:
     )
     key = "".join(
         f'<line class="{kind}" x1="{_GAP}" x2="{_GAP + 34}" y1="{height - 22 * (len(_KEY) - i)}" y2="{height - 22 * (len(_KEY) - i)}"/>'
-        f'<text x="{_GAP + 44}" y="{height - 22 * (len(_KEY) - i) + 4}">{words(said)}</text>'
+        f'<text x="{_GAP + 44}" y="{height - 22 * (len(_KEY) - i) + 4}">{escape(said)}</text>'
         for i, (kind, said) in enumerate(_KEY)
     )
     said = "; ".join(
-        f"{words(name)}: epsilon at least {number(v['epsilon_if_gaussian'])}, claimed {number(v['epsilon_claimed'])}"
+        f"{escape(name)}: epsilon at least {number(v['epsilon_if_gaussian'])}, claimed {number(v['epsilon_claimed'])}"
         for name, v in verdicts.items()
     )
     return (
@@ -57,7 +58,7 @@ def _panel(name: str, verdict: dict[str, Any]) -> str:
     told = f"epsilon at least {verdict['epsilon_if_gaussian']:.2f}, claimed {epsilon:.2f}; {verdict['runs']} runs of each kind"
     word = '<tspan class="bad">refuted</tspan>' if verdict["refuted"] else "not refuted"
     return (
-        f'<text class="name" y="-28">{words(name)}: {word}</text><text class="small" y="-10">{told}</text>'
+        f'<text class="name" y="-28">{escape(name)}: {word}</text><text class="small" y="-10">{told}</text>'
         f'<rect class="frame" width="{_PANEL}" height="{_PANEL}"/><polygon class="allowed" points="{allowed}"/>'
         f'<line class="guess" x1="0" y1="{_PANEL}" x2="{_PANEL}" y2="0"/><polyline class="pair" points="{pair}"/>'
         f'<polyline class="measured" points="{" ".join(_place(x, y) for x, y in measured)}"/>'

@@ -6,20 +6,9 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
-from feddp_kmeans.report.charts import map_chart
 
 MOST_POINTS = 1500
 """Server points on a map; of more, every n-th is taken."""
-
-_CENTERS = "The numbered circles are the cluster centers."
-_POINTS = (
-    "The grey dots are public server points, larger where more client data lie near them by the noisy counts; no client's point is shown."
-)
-_NO_POINTS = "There is no server point to show, and no client's point is ever shown."
-_AXES = (
-    "The axes are the first two directions of the subspace that the run found privately, or the one there is; both have the same scale. "
-    "Clusters that lie apart in other directions may overlap here."
-)
 
 
 def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict[str, Any] | None:
@@ -37,16 +26,6 @@ def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict
         weights = weights if len(weights) == len(server_points) else np.ones(len(server_points))
         rows = _short(np.column_stack([_flat(server_points[chosen], axes), weights[chosen]]))
     return {"points": rows, "centers": _short(_flat(clustering.centers, axes))}
-
-
-def map_section(result: dict[str, Any]) -> str:
-    """Return the section with the map; nothing where the result has none."""
-    found = result.get("server_map")
-    if not found or not found.get("centers"):
-        return ""
-    told = f"{_CENTERS} {_POINTS if found.get('points') else _NO_POINTS} {_AXES}"
-    return f"""<section aria-labelledby="map"><h2 id="map">Map</h2>
-<figure class="map">{map_chart(found)}<figcaption>{told}</figcaption></figure></section>"""
 
 
 def _flat(points: FloatArray, axes: FloatArray) -> FloatArray:
