@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feddp_kmeans import plugins
-from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.settings import FEDDP, Box, Settings
@@ -181,7 +181,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             The fitted estimator.
 
         """
-        settings = self._settings()
+        settings = Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
         seed = self._seed()
         federation = self._federation(X, groups)
         limit = None if self.limit is None else Limit(self.limit, self.limit_delta)
@@ -190,15 +190,10 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         elif limit is not None:
             raise InputError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
         found = self._cluster(federation, settings, server_data, seed)
-        self.cluster_centers_: FloatArray = found.centers
-        self.cluster_counts_: FloatArray = found.counts
-        self.center_stddev_: FloatArray = found.center_stddev
-        self.count_stddev_: float | None = found.count_stddev
-        self.n_clusters_ = len(found.centers)
-        self.plan_ = found.plan
-        self.privacy_ = found.privacy
-        self.clustering_ = found
-        self._n_features_out = self.n_clusters_
+        self.clustering_, self.plan_, self.privacy_ = found, found.plan, found.privacy
+        self.cluster_centers_, self.center_stddev_ = found.centers, found.center_stddev
+        self.cluster_counts_, self.count_stddev_ = found.counts, found.count_stddev
+        self.n_clusters_ = self._n_features_out = len(found.centers)
         return self
 
     def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> clustering.Clustering:
@@ -221,15 +216,12 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def predict(self, X: Any) -> IntArray:
         """Return the index of the nearest center for each row; -1 for a row with a NaN or an infinity."""
-        points, finite = self._check(X)
-        labels = np.full(len(finite), -1, dtype=np.int64)
-        if finite.any():
-            labels[finite] = pairwise_distances_argmin(points[finite], self.cluster_centers_)
-        return labels
+        return nearest_centers(self._checked(X), self.cluster_centers_)
 
     def transform(self, X: Any) -> FloatArray:
         """Return the distance of each row to each center; NaN for a row with a NaN or an infinity."""
-        points, finite = self._check(X)
+        points = self._checked(X)
+        finite = finite_rows(points)
         distances = np.full((len(finite), len(self.cluster_centers_)), np.nan)
         if finite.any():
             distances[finite] = euclidean_distances(points[finite], self.cluster_centers_)
@@ -247,10 +239,6 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         tags.input_tags.sparse = True
         return tags
 
-    def _settings(self) -> Settings:
-        names = Settings.__dataclass_fields__
-        return Settings(**{name: getattr(self, name) for name in names})
-
     def _seed(self) -> int | None:
         seed = self.random_state
         if seed is not None and not isinstance(seed, Integral):
@@ -258,26 +246,30 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return None if seed is None else int(seed)
 
     def _federation(self, X: Any, groups: Any) -> Federation:
-        if isinstance(X, Federation):
-            self.n_features_in_ = X.dimension
-            return X
-        if _is_list_of_tables(X):
-            federation = InMemoryFederation(X)
+        if isinstance(X, Federation) or _is_list_of_tables(X):
+            federation = X if isinstance(X, Federation) else InMemoryFederation(X)
             self.n_features_in_ = federation.dimension
             return federation
         table = self._validated(X, dtype="numeric", ensure_min_samples=0)
         owners = np.zeros(table.shape[0], dtype=np.int8) if groups is None else groups
         return InMemoryFederation.from_groups(table, owners) if table.shape[0] else InMemoryFederation([table])
 
-    def _check(self, X: Any) -> tuple[Any, BoolArray]:
-        """Return the points, and which of them are finite."""
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        points = self._validated(X, dtype=np.float64, reset=False)
-        return points, finite_rows(points)
+        return self._validated(X, dtype=np.float64, reset=False)
 
     def _validated(self, X: Any, **how: Any) -> Any:
         refuse_words(X, "X")
         return validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, **how)
+
+
+def nearest_centers(points: Any, centers: FloatArray) -> IntArray:
+    """Return the index of the nearest center for each row of points, which may be sparse; -1 for a row with a NaN or an infinity."""
+    finite = finite_rows(points)
+    labels = np.full(len(finite), -1, dtype=np.int64)
+    if finite.any():
+        labels[finite] = pairwise_distances_argmin(points[finite], centers)
+    return labels
 
 
 def _is_list_of_tables(X: Any) -> bool:

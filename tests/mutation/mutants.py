@@ -51,8 +51,8 @@ MUTANTS = [
         ("the same noise for a label asked again", 'f"{label}/{count}"', 'f"{label}"'),
         (
             "one noise for all labels",
-            'self._material = f"feddp-kmeans/{seed}/{label}".encode()',
-            'self._material = f"feddp-kmeans/{seed}".encode()',
+            'f"feddp-kmeans/{seed}/{label}/{next(keys)}"',
+            'f"feddp-kmeans/{seed}/{next(keys)}"',
         ),
         ("no tail", "running = running[_bernoulli_exp(stream, np.ones(len(running)))]", "running = running[:0]"),
         ("a sampler without error", "SAMPLER_LOG_ERROR = 2.0**-41", "SAMPLER_LOG_ERROR = 0.0"),

@@ -1,12 +1,8 @@
-"""From noise to epsilon and back, for a list of releases that are composed.
+"""From noise to epsilon and back, for releases that are composed.
 
-All Gaussian: the closed form of Gaussian differential privacy, exact. Anything else: dp-accounting's privacy loss
-distributions, which bound from above. Knows nothing of k-means.
-
-The closed form is written out here although ``dp_accounting.gaussian_mechanism`` has it too. A test compares the two: they agree to a
-relative 1e-10, but for the 1e-9 by which ours stays on the private side of a budget, and theirs ends on either side. Theirs would change
-the last digits of every plan, states no delta, warns of a division by zero where mu is 1e-5, and takes a second to import, for which
-every site would wait before its first answer.
+Gaussian noise has an exact closed form; for all other noise, dp-accounting's privacy loss distributions bound epsilon from above. The
+closed form is written out although ``dp_accounting.gaussian_mechanism`` has it. A test shows that both agree to a relative 1e-10, but
+theirs may end on the wrong side of a budget, states no delta, warns where mu is 1e-5, and takes a second to import, at every site.
 """
 
 import math
@@ -78,9 +74,9 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 def composed_epsilon(releases: Sequence[Release], delta: float, sampling_rate: float = 1.0, coarseness: float = 1.0) -> float:
     """Return the epsilon of all the releases together, each ``times`` times.
 
-    With ``sampling_rate`` below 1 every release, and each of its times, sees a fresh Poisson cohort of privacy units; so the
-    composition is one of independently sampled mechanisms. (Two releases of one cohort would be *one* sampled mechanism, and
-    pretending otherwise understates epsilon by up to 27 %.) A coarser grid of privacy losses is faster and bounds less tightly.
+    With ``sampling_rate`` below 1 every release, and each of its times, sees a fresh Poisson cohort of privacy units: independently sampled
+    mechanisms are composed. (Two releases of one cohort are *one* sampled mechanism; counting them as two understates epsilon by up to
+    27 %.) A coarser grid of privacy losses is faster and bounds less tightly.
     """
     return runs_epsilon([(releases, sampling_rate)], delta, coarseness)
 
@@ -122,17 +118,13 @@ def filter_epsilon(releases: Sequence[Release], delta: float) -> float:
     Gaussian DP composes without loss for adaptively chosen budgets too (Smith and Thakurta 2022; Koskela et al. 2023): a sum of squared
     mu. A Laplace release enters with the mu of its pure epsilon, a sampled one as if it were not.
     """
-    gaussian = Mechanism.GAUSSIAN
-    mus = [(1 / r.noise_multiplier if r.mechanism is gaussian else pure_mu(1 / r.noise_multiplier), r.times) for r in releases]
-    mu = math.sqrt(sum(times * one**2 for one, times in mus))
+    costs = [(1 / r.noise_multiplier, r) for r in releases]
+    mu = math.sqrt(sum(r.times * (cost if r.mechanism is Mechanism.GAUSSIAN else pure_mu(cost)) ** 2 for cost, r in costs))
     return gaussian_epsilon(mu, delta) if mu else 0.0
 
 
 def accounting_work(releases: Sequence[Release], *, sampled: bool) -> float:
-    """Return about how large the privacy losses of noisy releases become together: time and memory of the accountant grow with it.
-
-    Zero where there is a closed form: all noise is Gaussian, and no release is of a sample.
-    """
+    """Return roughly the privacy loss of all releases, with which the accountant's time and memory grow; 0 where a closed form holds."""
     gaussian = [r for r in releases if r.mechanism is Mechanism.GAUSSIAN]
     if len(gaussian) == len(releases) and not sampled:
         return 0.0

@@ -1,8 +1,8 @@
-"""Marks beside an odometer: for each run that can be stopped and go on, which of its states is the latest.
+"""Marks next to an odometer: for each run that can be stopped and go on, which of its states is the latest.
 
-They can only refuse, so a step does not wait for them to be on disk: it would take three times as long for each mark (13 ms, not 5). A
-power cut may set a mark back, which refuses a run that could have gone on; it lets nothing through unless an old copy of the state comes
-back too. The state itself, and the line of the odometer, are on disk before anything is shown.
+A step does not wait for its mark to be on disk (5 ms, not 13). A power cut may set a mark back, which refuses a run that could have gone
+on; it lets nothing through unless an old copy of the state comes back too. The state itself, and the odometer's line, are on disk before
+anything is shown.
 """
 
 import json
@@ -52,9 +52,7 @@ class Marks:
         try:
             given = parse_json(self._path.read_bytes())
         except FedDPError as error:
-            raise InputError(
-                f"{self._path.name} must hold the marks of runs: {error} Without it no run that was stopped goes on."
-            ) from None
+            raise InputError(f"{self._path.name} must hold the marks of runs: {error} Without it no stopped run goes on.") from None
         rows: dict[str, Any] = field_of(given, "runs", dict, self._path.name)
         check_format(given, FORMAT, self._path.name)
         return rows

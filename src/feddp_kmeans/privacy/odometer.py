@@ -1,7 +1,7 @@
 """The odometer: what all runs on the same data have spent together. Written before a run's first release, so it never counts too little.
 
-Every run has an id. A run that can be stopped and go on has a state too, such as its record of releases; marks beside the odometer say
-which state is the latest, so that a run never goes on from a copy, a backup or nothing.
+A run that can be stopped and go on has a state, such as its record of releases; marks next to the odometer say which state is the latest,
+so that a run never goes on from a copy, a backup or nothing.
 """
 
 import json
@@ -100,8 +100,7 @@ class Odometer:
         """Return the entry of a run. Only lines that name it are parsed: a step must not take longer for every run there was."""
         sought = json.dumps(run).encode()
         lines = enumerate(self._content().split(b"\n"), 1) if run else ()
-        named = (self._entry(number, line) for number, line in lines if sought in line)
-        return next((entry for entry in named if entry.run == run), None)
+        return next((entry for number, line in lines if sought in line and (entry := self._entry(number, line)).run == run), None)
 
     def _entry(self, number: int, line: bytes) -> Entry:
         try:
@@ -121,9 +120,10 @@ class Odometer:
             raise InputError(
                 f"{self.path.name} must be a file of one name; under its other names, which are hard links, runs would be missed."
             )
-        before = self._content()
+        before, line = self._content(), json.dumps(entry.to_dict()).encode() + b"\n"
         between = b"" if before.endswith(b"\n") or not before else b"\n"
-        write_whole(self.path.resolve(), before + between + json.dumps(entry.to_dict()).encode() + b"\n", mode=self._mode())
+        mode = self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644
+        write_whole(self.path.resolve(), before + between + line, mode=mode)
 
     def check_limit(self, entry: Entry, limit: Limit | None) -> None:
         """Refuse a run that is booked already, and one beyond the limit, which is a filter: budgets may follow earlier results.
@@ -135,9 +135,9 @@ class Odometer:
             raise BudgetError(f"a run must be booked once, got run {entry.run!r:.80} again.")
         if limit is None:
             return
-        total = filter_for(entry.unit, [*before, entry], limit.delta)
+        total = filter_for(entry.plan.unit, [*before, entry], limit.delta)
         if not (before or total.within(limit)):
-            total = total_for(entry.unit, [entry], limit.delta)
+            total = total_for(entry.plan.unit, [entry], limit.delta)
         if not total.within(limit):
             raise BudgetError(f"the budget of this data set must stay within epsilon {limit.epsilon:g}; with this run it is {total}.")
 
@@ -148,9 +148,6 @@ class Odometer:
             return b""
         except OSError as error:
             raise InputError(f"the odometer must be a file that can be read, got {error}.") from None
-
-    def _mode(self) -> int:
-        return self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644
 
 
 def _check_state(run: str, state: str, mark: Mark | None) -> None:

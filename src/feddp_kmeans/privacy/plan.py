@@ -109,11 +109,8 @@ def calibrated_plan(
     as the budget allows. Under ``paper-naive`` they are taken as they are. At infinite epsilon all are zero.
     """
     check_budget(epsilon, delta)
-    if math.isinf(epsilon):
-        factor = 0.0
-    elif composition is Composition.PAPER_NAIVE:
-        factor = 1.0
-    else:
+    factor = 0.0 if math.isinf(epsilon) else 1.0
+    if factor and composition is Composition.TIGHT:
         factor = _tight_factor(requests, epsilon, delta, sampling_rate)
     releases = tuple(replace(r, noise_multiplier=r.noise_multiplier * factor) for r in requests)
     return Plan(unit, epsilon, delta, releases, composition, sampling_rate, dict(facts or {}), tuple(reasons))

@@ -35,9 +35,9 @@ class PrivacyUnit(StrEnum):
     @property
     def hidden(self) -> str:
         """Return what the released numbers hide, in words."""
-        return (
-            "any one data point" if self is PrivacyUnit.POINT else "all the data of any one client, which stays as a client without data,"
-        )
+        if self is PrivacyUnit.POINT:
+            return "any one data point"
+        return "all the data of any one client, which stays as a client without data,"
 
     @classmethod
     def parse(cls, value: str) -> "PrivacyUnit":

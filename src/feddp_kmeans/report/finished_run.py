@@ -1,25 +1,23 @@
 """A finished run, read back from its folder."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import pairwise_distances_argmin
 
 from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.estimator import nearest_centers
+from feddp_kmeans.report.text import finite
 from feddp_kmeans.tables.client_files import open_columns, open_table
 from feddp_kmeans.tables.point_files import PointFile
 from feddp_kmeans.tables.schema import Schema
 
-_NEEDED = (
-    *("version", "method", "n_clusters", "centers", "noisy_counts", "epsilon", "delta", "privacy_unit", "guarantee", "secure", "ledger"),
-    "plan",
-)
+_PRIVACY = ("epsilon", "delta", "privacy_unit", "guarantee", "secure", "ledger", "plan")
+_NEEDED = ("version", "method", "n_clusters", "centers", "noisy_counts", *_PRIVACY)
 """What a page and a budget are made of; older results may lack the rest."""
 
 
@@ -37,11 +35,7 @@ class FinishedRun:
 
     def labels(self, points: FloatArray) -> IntArray:
         """Return the nearest center of each point; -1 for a point with a NaN or an infinity."""
-        finite = np.isfinite(points).all(axis=1)
-        labels = np.full(len(points), -1, dtype=np.int64)
-        if finite.any():
-            labels[finite] = pairwise_distances_argmin(points[finite], self.centers)
-        return labels
+        return nearest_centers(points, self.centers)
 
 
 def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
@@ -76,11 +70,4 @@ def read_run(where: Path) -> FinishedRun:
 
 
 def _is_center(center: Any, dimension: int) -> bool:
-    return isinstance(center, list) and len(center) == dimension and all(_is_finite(x) for x in center)
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:
-        return False
+    return isinstance(center, list) and len(center) == dimension and all(finite(x) is not None for x in center)

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -18,8 +18,6 @@ from feddp_kmeans._json import RESULT_FORMAT
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.privacy.ledger import PrivacyReport
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.report.page import render_page
 from feddp_kmeans.report.server_map import server_map
 from feddp_kmeans.tables.columns import Described
@@ -45,11 +43,12 @@ def result_dict(
     """
     from feddp_kmeans import __version__
 
+    plan, privacy = clustering.plan, clustering.privacy
     made: dict[str, Any] = _finite(
         {
             "format": RESULT_FORMAT,
             "version": __version__,
-            "method": clustering.plan.facts["method"],
+            "method": plan.facts["method"],
             "n_clusters": len(clustering.centers),
             "centers": clustering.centers.tolist(),
             "noisy_counts": clustering.counts.tolist(),
@@ -60,7 +59,18 @@ def result_dict(
             "columns": list(columns),
             "schema": None if schema is None else schema.to_dict(),
             "profiles": _profiles(clustering, columns, schema),
-            **_privacy_fields(clustering.plan, clustering.privacy, seed),
+            "epsilon": plan.epsilon,
+            "delta": plan.delta,
+            "privacy_unit": plan.unit.value,
+            "relation": privacy.relation,
+            "guarantee": privacy.sentence(),
+            "caveat": privacy.caveat,
+            "secure": privacy.secure,
+            "trust": privacy.trust,
+            "seed": seed,
+            "ledger": list(privacy.ledger),
+            "not_made": privacy.not_made,
+            "plan": plan.to_dict(),
             "server_map": server_map(clustering, server_points),
             "command": command,
             "versions": {"python": platform.python_version()} | {name: metadata.version(name) for name in _LIBRARIES},
@@ -69,34 +79,17 @@ def result_dict(
     return made
 
 
-def _privacy_fields(plan: Plan, privacy: PrivacyReport, seed: int | None) -> dict[str, Any]:
-    return {
-        "epsilon": plan.epsilon,
-        "delta": plan.delta,
-        "privacy_unit": plan.unit.value,
-        "relation": privacy.relation,
-        "guarantee": privacy.sentence(),
-        "caveat": privacy.caveat,
-        "secure": privacy.secure,
-        "trust": privacy.trust,
-        "seed": seed,
-        "ledger": [dict(row) for row in privacy.ledger],
-        "not_made": dict(privacy.not_made),
-        "plan": plan.to_dict(),
-    }
-
-
 def _profiles(clustering: Clustering, columns: Sequence[str], schema: Schema | None) -> list[list[dict[str, Any]]]:
-    """Return for each cluster what it is like, column by column; plain numbers are told as they are."""
-    told = []
-    for center, stddev in zip(clustering.centers, clustering.center_stddev, strict=True):
-        if schema is None:
-            error = float(stddev) if math.isfinite(stddev) else None
-            profile = [Described(name, "number", float(value), error) for name, value in zip(columns, center, strict=True)]
-        else:
-            profile = schema.describe(center, float(stddev))
-        told.append([described.to_dict() for described in profile])
-    return told
+    """Return what each cluster is like, column by column; without a schema, the numbers of its center."""
+
+    def profile(center: FloatArray, stddev: float) -> Iterable[Described]:
+        if schema is not None:
+            return schema.describe(center, stddev)
+        error = stddev if math.isfinite(stddev) else None
+        return [Described(name, "number", float(value), error) for name, value in zip(columns, center, strict=True)]
+
+    pairs = zip(clustering.centers, clustering.center_stddev, strict=True)
+    return [[described.to_dict() for described in profile(center, float(stddev))] for center, stddev in pairs]
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
@@ -137,8 +130,6 @@ def _finite(value: Any) -> Any:
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    if isinstance(value, float) and math.isnan(value):
-        return None
     if isinstance(value, float) and not math.isfinite(value):
-        return "inf" if value > 0 else "-inf"
+        return None if math.isnan(value) else str(value)
     return value
