@@ -5,33 +5,25 @@ Its words are in page.html, a Jinja template that escapes every value. This modu
 
 from typing import Any
 
-from jinja2 import ChainableUndefined, Environment, PackageLoader
-
 from feddp_kmeans.privacy import meaning
-from feddp_kmeans.report import charts, text
+from feddp_kmeans.report import charts
 from feddp_kmeans.report.profiles import SHOWN, cluster_traits, size_weights
+from feddp_kmeans.report.templates import rendered
 from feddp_kmeans.report.text import finite
 
 _UNITS = {"point": "one data point", "client": "all the data of one client"}
-_FILTERS = (
-    *(text.finite, text.short, text.number, text.chance, text.rounded, text.whole),
-    *(text.percent, text.at_most_percent, text.one_in, text.factor),
-)
 
 
 def render_page(result: dict[str, Any]) -> str:
     """Return the page for a result; older results may lack fields."""
-    pages = Environment(
-        loader=PackageLoader("feddp_kmeans.report", ""), autoescape=True, undefined=ChainableUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    pages.filters |= {one.__name__: one for one in _FILTERS}
     counts = [finite(count) for count in result["noisy_counts"]]
     weights = size_weights(counts, len(counts))
     traits = [row[:SHOWN] for row in cluster_traits(result)]
     limits: dict[str, float] = {}
     for trait in (trait for row in traits for trait in row):
         limits[trait.scale] = max(limits.get(trait.scale, 0.0), abs(trait.difference) + 2 * (trait.error or 0.0))
-    return pages.get_template("page.html").render(
+    return rendered(
+        "page.html",
         result=result,
         private=is_private(result),
         unit=_UNITS.get(str(result.get("privacy_unit")), str(result.get("privacy_unit"))),
