@@ -230,5 +230,5 @@ def test_a_simulated_fit_is_booked_as_one(rng, tmp_path):
 
 
 def test_a_limit_needs_an_odometer(rng):
-    with pytest.raises(FedDPError, match="odometer must be given for a limit"):
+    with pytest.raises(FedDPError, match="odometer must be given together with a limit"):
         FedDPKMeans(2, limit=1.0).fit(rng.standard_normal((50, 2)))

@@ -22,14 +22,14 @@ class FederatedData:
     """One array or CSR matrix per client."""
     server_points: FloatArray
     means: FloatArray | None = None
-    """Means of the components, where the data are made up."""
+    """Means of the components, if the data are made up."""
     name: str = "data"
     unit: PrivacyUnit = PrivacyUnit.POINT
-    """What the paper protects in data of this kind: a hint, not a setting."""
+    """What the paper protects in such data: a hint, not a setting."""
 
     @property
     def pooled(self) -> Points:
-        """Return all clients' points in one array or CSR matrix: what no federation ever does."""
+        """Return all clients' points in one array or CSR matrix, which no federation ever does."""
         if any(sparse.issparse(points) for points in self.clients):
             return sparse.vstack(self.clients, format="csr")
         return np.concatenate(self.clients)

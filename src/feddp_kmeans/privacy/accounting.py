@@ -15,18 +15,18 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
 _LARGEST_EPSILON = 1e3
-"""Budgets beyond are no privacy, and more than an accountant can add up."""
+"""Larger budgets give no privacy, and an accountant cannot add them up."""
 
 _TOLERANCE = 1e-5
 """Relative tolerance of a calibrated epsilon; the search ends on the private side."""
 
 _COARSE, _COARSE_TOLERANCE = 16.0, 1e-4
 _STEPS, _STEEPEST = 8, 8.0
-"""The search: how much coarser its first part is, how many steps the second takes at most, and the slopes it believes."""
+"""The search: coarseness and tolerance of its first part; most steps and steepest slope of its second part."""
 
 
 def check_budget(epsilon: float, delta: float) -> None:
-    """Refuse a budget that is not one: epsilon > 0 (infinity: no noise), 0 < delta < 1."""
+    """Refuse a budget outside its range: epsilon > 0 (infinity: no noise), 0 < delta < 1."""
     if not (isinstance(epsilon, int | float) and epsilon > 0):
         raise InputError(f"epsilon must be positive, got {epsilon!r}.")
     if _LARGEST_EPSILON < epsilon < math.inf:
@@ -93,7 +93,7 @@ def runs_epsilon(runs: Sequence[tuple[Sequence[Release], float]], delta: float, 
     mu = math.sqrt(sum(times / multiplier**2 for _, multiplier, times, _ in plain))
     if not others:
         return gaussian_epsilon(mu, delta)
-    # Gaussians of everybody's data are together one Gaussian, exactly; and equal mechanisms are one, made several times.
+    # Gaussians without sampling compose to one Gaussian, exactly. Equal mechanisms are one mechanism, composed several times.
     numbers = Counter({(Mechanism.GAUSSIAN, 1 / mu, 1.0): 1} if plain else {})
     for mechanism, multiplier, times, rate in others:
         numbers[mechanism, multiplier, rate] += times
@@ -116,7 +116,7 @@ def filter_epsilon(releases: Sequence[Release], delta: float) -> float:
     """Return the epsilon of releases whose noise may have been chosen after looking at those before.
 
     Gaussian DP composes without loss for adaptively chosen budgets too (Smith and Thakurta 2022; Koskela et al. 2023): a sum of squared
-    mu. A Laplace release enters with the mu of its pure epsilon, a sampled one as if it were not.
+    mu. A Laplace release counts with the mu of its pure epsilon, a sampled release as if it were not sampled.
     """
     costs = [(1 / r.noise_multiplier, r) for r in releases]
     mu = math.sqrt(sum(r.times * (cost if r.mechanism is Mechanism.GAUSSIAN else pure_mu(cost)) ** 2 for cost, r in costs))
@@ -148,7 +148,7 @@ def _pld_epsilon(rows: tuple[tuple[tuple[Mechanism, float, float], int], ...], d
             one = make(multiplier, value_discretization_interval=interval, sampling_prob=rate)
             many = one.self_compose(times) if times > 1 else one
             total = many if total is None else total.compose(many)
-    except (ValueError, MemoryError):  # Losses of thousands, at which dp-accounting's own arithmetic ends: no bound is known.
+    except (ValueError, MemoryError):  # Losses of thousands are too much for dp-accounting's arithmetic: no bound is known.
         return math.inf
     return float(total.get_epsilon_for_delta(delta))
 

@@ -1,4 +1,4 @@
-"""Booking a run: the one way onto an odometer, for a run of this process and for a site that agrees to one."""
+"""Booking a run on an odometer: for a run of this process, and for a site that agrees to one."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from feddp_kmeans.privacy.plan import Plan
 
 @dataclass(frozen=True)
 class Books:
-    """Where the runs on some data are written down, how much they may spend together, and what a run is called there."""
+    """The odometer of some data, how much the runs on it may spend together, and the name of a run there."""
 
     odometer: Odometer
     limit: Limit | None = None

@@ -1,4 +1,4 @@
-"""What was released, booked before it is released, and the report that a person reads."""
+"""The ledger, in which every release is booked before it is made, and the report that a person reads."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
@@ -28,7 +28,7 @@ class Ledger:
         self._booked[release] += 1
 
     def not_made(self) -> dict[str, int]:
-        """Return which releases of the plan were not made, and how many times each: they are paid for all the same."""
+        """Return the releases of the plan that were not made, and how many times each was left out: they count as spent."""
         left = {release.name: release.times - self._booked[release] for release in self.plan.releases}
         return {name: times for name, times in left.items() if times}
 
@@ -39,7 +39,7 @@ class Ledger:
         return composed_epsilon(made, self.plan.delta, self.plan.sampling_rate)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return what was released so far, a row a release."""
+        """Return what was released so far, one row per release."""
         return [release.to_dict() | {"times": count} for release, count in self._booked.items()]
 
 
@@ -56,9 +56,9 @@ class PrivacyReport:
     ledger: tuple[dict[str, Any], ...] = field(repr=False)
     relation: str = RELATION
     not_made: dict[str, int] = field(default_factory=dict, repr=False)
-    """Releases that were planned and not made, and how many times each: they are paid for all the same."""
+    """Releases that were planned and not made, and how many times each was left out: they count as spent."""
     caveat: str = ""
-    """Said in place of the guarantee where the run was made outside plan and ledger."""
+    """Shown instead of the guarantee if the run was made without plan and ledger."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""

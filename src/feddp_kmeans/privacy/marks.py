@@ -30,7 +30,7 @@ class Mark:
 
 
 class Marks:
-    """The marks of all runs on one odometer, in one file, as they are while somebody holds the odometer's lock."""
+    """The marks of all runs on one odometer, in one file. Used only while the odometer's lock is held."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,7 +41,7 @@ class Marks:
         return None if row is None else Mark(field_of(row, "done", str, name), field_of(row, "begun", str, name))
 
     def set(self, run: str, mark: Mark) -> None:
-        """Mark a run: whoever reads the marks from now on sees it, also after a kill."""
+        """Mark a run. The mark survives a kill of this process."""
         self._rows[run] = asdict(mark)
         write_whole(self._path, json.dumps({"format": FORMAT, "runs": self._rows}).encode(), lasting=mark == Mark())
 

@@ -13,13 +13,13 @@ from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.noise import SAMPLER_LOG_ERROR, RandomStream, discrete_gaussian, rounded_laplace
 
 _FINEST_SCALE = 2.0**27
-"""Noise scale, in integer steps, from which a discrete Gaussian is a rounded one to within 2**-51 a draw."""
+"""Noise scale, in integer steps, from which a discrete Gaussian is a rounded one to within 2**-51 per draw."""
 
 _MOST_TIMES, _MOST_VALUES, _MOST_MULTIPLIER = 1_000_000, 1 << 53, 1e15
-"""The largest numbers of a release that was read; beyond them no accountant could add it up."""
+"""The largest numbers accepted in a release that is read; no accountant could add up larger ones."""
 
 _FINEST_SHARE = 2.0**10
-"""Least noise scale of one share, in integer steps: from 4 on the sum of shares is as good as one draw."""
+"""Least noise scale of one share, in integer steps; 4 would be enough for the sum of shares to be as good as one draw."""
 
 
 class Mechanism(StrEnum):
@@ -161,7 +161,7 @@ class Release:
     def from_dict(cls, row: Any) -> "Release":
         """Return the release that a ledger row states, on an odometer, in a result or from the network; refuse anything else.
 
-        Rows that a client is to answer state their ``integer_sensitivity`` too. Without it a release can be added up, and not be made.
+        Rows that a client must answer also state their ``integer_sensitivity``. Without it a release can be added up, but not made.
         """
         name = field_of(row, "release", str, "a release")
         what = f"release {name!r:.80}"

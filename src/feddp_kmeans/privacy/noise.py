@@ -95,7 +95,7 @@ class StreamFactory:
         return self._seed is None
 
     def stream(self, label: str) -> RandomStream:
-        """Return a new stream; the same label asked for again gives another stream."""
+        """Return a new stream; asking for the same label again gives another stream."""
         if self._seed is None:
             return SystemStream()
         self._made[label] += 1
@@ -173,10 +173,7 @@ def _bernoulli_exp(stream: RandomStream, exponent: FloatArray) -> BoolArray:
 
 
 def _below(stream: RandomStream, probability: FloatArray) -> BoolArray:
-    """Return whether a uniform number is below each probability, exactly: 64 bits are compared at a time.
-
-    Where they tie, the next 64 are, until the float64 has no more. So a small probability is met as exactly as a large one.
-    """
+    """Return whether a uniform number is below each probability, exactly: 64 bits are compared, and where they are equal, the next 64."""
     scaled = probability * 2.0**64
     whole = np.floor(scaled)
     threshold = whole.astype(np.uint64)
@@ -211,7 +208,7 @@ def _geometric(stream: RandomStream, t: int, size: int) -> IntArray:
 
 
 def _geometric_unit(stream: RandomStream, size: int) -> IntArray:
-    """Return v >= 0 with probability proportional to ``exp(-v)``: how often a coin of 1/e shows true in a row."""
+    """Return v >= 0 with probability proportional to ``exp(-v)``: the number of times in a row that a coin of chance 1/e shows true."""
     v = np.zeros(size, dtype=np.int64)
     running = np.arange(size)
     while len(running):

@@ -15,15 +15,15 @@ from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 LIMIT_DELTA = 1e-6
-"""The delta at which runs are added up, unless another is asked for."""
+"""The default delta at which runs are added up."""
 
 _MOST_WORK = 1e4
-"""Privacy losses beyond which runs are not added up: they guarantee nothing, and an accountant would be at it for hours."""
+"""Runs with a larger total privacy loss are not added up: they guarantee nothing, and an accountant would take hours."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that all runs on the same data may spend together: one epsilon, at one delta, whatever the deltas of the runs are."""
+    """The most that all runs on the same data may spend together: one epsilon at one delta, whatever the deltas of the runs."""
 
     epsilon: float
     delta: float = LIMIT_DELTA
@@ -64,8 +64,8 @@ def totals(entries: Sequence[Entry], delta: float) -> list[Total]:
 def total_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Total:
     """Return what the runs guarantee together to one kind of unit, if their budgets were fixed without seeing each other's results.
 
-    A client is more than any of its points, so a run that protects clients protects points as well as it protects clients, and all
-    runs count for points. A run that protects points bounds nothing for clients.
+    A client's data include its points, so a run that protects clients protects points equally well: all runs count for points. A run that
+    protects points guarantees nothing to clients.
     """
     runs = [(e.plan.releases, e.plan.sampling_rate) for e in entries]
     why = _unbounded(unit, entries)
@@ -84,7 +84,7 @@ def filter_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Tot
 
 
 def _unbounded(unit: PrivacyUnit, entries: Sequence[Entry]) -> str:
-    """Return why nothing bounds what the runs tell of this unit; empty if something does."""
+    """Return why the runs guarantee nothing to this unit; empty if they do."""
     if open_runs := [e for e in entries if not e.private]:
         return f"{len(open_runs)} of {len(entries)} runs had no noise or a known seed"
     narrower = [e for e in entries if unit is PrivacyUnit.CLIENT and e.plan.unit is PrivacyUnit.POINT]

@@ -18,7 +18,7 @@ from feddp_kmeans.tables.schema import Schema
 
 _PRIVACY = ("epsilon", "delta", "privacy_unit", "guarantee", "secure", "ledger", "plan")
 _NEEDED = ("version", "method", "n_clusters", "centers", "noisy_counts", *_PRIVACY)
-"""What a page and a budget are made of; older results may lack the rest."""
+"""Fields that a page and a budget need; older results may lack the others."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class FinishedRun:
     schema: Schema | None
 
     def open(self, path: Path) -> PointFile:
-        """Return a table as points in the coordinates of the centers; columns that the run does not know are left alone."""
+        """Return a table as points in the coordinates of the centers; columns that the run does not know are ignored."""
         return open_columns(path, self.columns) if self.schema is None else open_table(path, self.schema)
 
     def labels(self, points: FloatArray) -> IntArray:
@@ -56,13 +56,13 @@ def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
 
 
 def read_run(where: Path) -> FinishedRun:
-    """Return the run in a folder, or in a result.json; anything else is refused in one line."""
+    """Return the run in a folder or in a result.json; refuse anything else in one line."""
     data, name = read_result(where, ("centers", "columns")), "result.json"
     columns, centers = data["columns"], data["centers"]
     if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
         raise InputError(f"columns of {name} must be a list of names, got {columns!r:.80}.")
     if not isinstance(centers, list) or not centers or not all(_is_center(center, len(columns)) for center in centers):
-        raise InputError(f"centers of {name} must be rows of {len(columns)} finite numbers, got something else.")
+        raise InputError(f"centers of {name} must be rows of {len(columns)} finite numbers, got other rows.")
     schema = None if data.get("schema") is None else Schema.from_dict(data["schema"])
     if schema is not None and schema.columns != tuple(columns):
         raise InputError(f"columns of {name} must be those of its schema, got {columns!r:.80}.")

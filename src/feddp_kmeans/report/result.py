@@ -1,4 +1,4 @@
-"""The result of a run as plain data and as files that are either whole or absent."""
+"""The result of a run, as plain data and as files."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from feddp_kmeans.tables.columns import Described
 from feddp_kmeans.tables.schema import Schema
 
 _LIBRARIES = ("cryptography", "dp-accounting", "numpy", "scikit-learn", "scipy")
-"""What the numbers depend on."""
+"""Libraries on which the numbers depend."""
 
 
 def result_dict(
@@ -38,8 +38,8 @@ def result_dict(
 ) -> dict[str, Any]:
     """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised.
 
-    ``server_points`` are the public ones of the run, for the map; ``command`` is the one that made the result. Centers are in
-    the coordinates of ``columns``; profiles tell them in the user's own words.
+    ``server_points`` are public and drawn on the map; ``command`` is the command that made the result. Centers are in the coordinates of
+    ``columns``; profiles show them in the original units of each column.
     """
     from feddp_kmeans import __version__
 
@@ -93,10 +93,10 @@ def _profiles(clustering: Clustering, columns: Sequence[str], schema: Schema | N
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that cannot be written, or holds a result already, unless it may be replaced: before anything is spent."""
+    """Refuse, before anything is spent, a folder that cannot be written or that holds a result which may not be replaced."""
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(place))
     if not there.is_dir():
-        raise InputError(f"--out must be a folder, got {str(folder)!r}, where {str(there)!r} is none.")
+        raise InputError(f"--out must be a folder, got {str(folder)!r}, where {str(there)!r} is not a folder.")
     if not os.access(there, os.W_OK | os.X_OK):
         raise InputError(f"--out must be a folder that can be written, got {str(folder)!r}.")
     if (folder / "result.json").exists() and not force:
@@ -106,7 +106,7 @@ def check_folder(folder: Path, *, force: bool) -> None:
 def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
     """Write centers.parquet, report.html and, last, result.json, with the time of writing; return their paths.
 
-    A result that was there is taken away first: whoever is interrupted leaves files of one run, or no result.
+    An earlier result is removed first: an interruption leaves files of one run only, or no result.
     """
     folder.mkdir(parents=True, exist_ok=True)
     result = result | {"written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}

@@ -1,4 +1,4 @@
-"""The map: centers and public server points in the first two directions of the private subspace. Never a client's point."""
+"""The map: centers and public server points in the first two directions of the private subspace; never a client's point."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
 
 MOST_POINTS = 1500
-"""Server points on a map; of more, every n-th is taken."""
+"""Most server points on a map; of more, every n-th is shown."""
 
 
 def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict[str, Any] | None:
@@ -29,7 +29,7 @@ def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict
 
 
 def _flat(points: FloatArray, axes: FloatArray) -> FloatArray:
-    """Return the points' first two coordinates in the subspace; the second is zero where there is one only."""
+    """Return the points' first two coordinates in the subspace; the second is zero if the subspace has one dimension."""
     placed = np.zeros((len(points), 2))
     placed[:, : axes.shape[1]] = points @ axes
     return placed

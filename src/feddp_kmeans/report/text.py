@@ -1,4 +1,4 @@
-"""Numbers as they stand on the page: never more exact than they are. The page escapes them."""
+"""Numbers as the page shows them: never more exact than they are. The page escapes them."""
 
 import math
 import sys
@@ -42,7 +42,7 @@ def chance(value: Any) -> str:
 
 
 def rounded(value: float, stddev: float | None) -> str:
-    """Return a value with as many digits as noise of this standard deviation leaves meaning to."""
+    """Return a value with only those digits that are meaningful under noise of this standard deviation."""
     if not stddev:
         return number(value)
     digits = max(0, 1 - math.floor(math.log10(2 * stddev)))
