@@ -168,7 +168,10 @@ def tasks_draw_one_cohort_for_each_name(patch):
 
 @planted("federation: kept on record")
 def a_record_books_without_its_times(patch):
-    changed(patch, booking.Entry, "of", lambda made, *_: replace(made, releases=tuple(replace(r, times=1) for r in made.releases)))
+    def once(plan):
+        return replace(plan, releases=tuple(replace(r, times=1) for r in plan.releases))
+
+    changed(patch, booking.Entry, "of", lambda made, *_: replace(made, plan=once(made.plan)))
 
 
 @planted("federation: files")
