@@ -11,7 +11,7 @@ from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
-from feddp_kmeans.statistics.gate import Argument, Rule, parse
+from feddp_kmeans.statistics.gate import Argument, parse
 from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS, OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Query, check_query
 from feddp_kmeans.statistics.residual_sums import CLIENT_RESIDUALS
@@ -25,7 +25,7 @@ PAIR = {"p": Argument(("d", "p"), optional=True), "x": Argument(("k", "p"))}
 
 
 def accepted(arguments, dimension=3, **public):
-    return parse(arguments, (), public, dimension)[0]
+    return parse(arguments, lambda **_: None, public, dimension)[0]
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 2.0, np.float64(1.5), 5e-324])
@@ -99,8 +99,6 @@ def test_names_are_all_given_and_no_others():
         accepted(ONE)
     with pytest.raises(FedDPError, match=r"public arguments must be \['x'\], got 'y'"):
         accepted(ONE, x=1.0, y=1.0)
-    with pytest.raises(FedDPError, match=r"x must be at least y, got x 1.0, y 2.0"):
-        parse(ONE | {"y": Argument()}, (Rule("x must be at least y", lambda *, x, y, **_: x >= y),), {"x": 1.0, "y": 2.0}, 3)
 
 
 def test_what_came_through_cannot_be_changed_any_more():

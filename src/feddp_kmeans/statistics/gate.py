@@ -1,4 +1,4 @@
-"""The gate for public arguments: what a statistic accepts, stated as data, and the one function that parses what came.
+"""The gate for public arguments: the range of each, stated as data, and the one function that parses what came.
 
 Whoever asks may be curious, so arguments are taken only in the types, shapes, orders and ranges for which the proofs of exactness and of
 sensitivity hold (docs/proofs.md). No rule looks at a point, or at how many there are.
@@ -14,7 +14,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION
+from feddp_kmeans.statistics.fixed_point import LEAST_RADIUS, MAX_DIMENSION
 
 LARGEST = sys.float_info.max
 """The largest finite number."""
@@ -29,7 +29,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Argument:
-    """One public argument: a number, or an array whose ``shape`` names its sizes. Names stand for one size throughout a query.
+    """One public argument: a number, or an array whose ``shape`` names its sizes. A name stands for one size throughout a query.
 
     ``d`` is the dimension of the points. Where an optional projection is not given, its number of columns is d. All numbers are finite
     and from ``low`` to ``high``; ``row_norm`` and ``column_norm`` bound the Euclidean length of every row or column.
@@ -45,18 +45,48 @@ class Argument:
     optional: bool = False
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A rule on several arguments at once, and the sentence that states it."""
+FARTHEST = 2.0**24
+"""Farthest center or origin, in steps: scores stay below 2**50, far within 2**53. The ball itself has 2**16."""
 
-    sentence: str
-    holds: Callable[..., bool]
+_UNIT_COLUMNS = 1 + 5e-7
+"""Longest column of a projection: 1, and what rounding may add to an orthonormal one."""
+
+BALL = {"center": Argument(("d",)), "radius": Argument(low=LEAST_RADIUS)}
+"""Center and radius of the ball that points are clipped to, in the data's units."""
+
+CLUSTERS = BALL | {
+    "projection": Argument(("d", "p"), column_norm=_UNIT_COLUMNS, optional=True),
+    "centers": Argument(("k", "p"), row_norm=FARTHEST),
+}
+"""Centers that points are assigned to, in integer steps: of the ball, or of the subspace where a projection is given."""
+
+RESIDUALS = CLUSTERS | {
+    "residual_projection": Argument(("d", "q"), column_norm=_UNIT_COLUMNS, optional=True),
+    "origins": Argument(("k", "q"), row_norm=FARTHEST),
+    "count_weight": Argument(low=0.0, high=2.0**32),
+}
+"""What is subtracted from the points of each cluster, and the weight of a count relative to a residual, in integer steps."""
+
+BOUND = {"bound": Argument(low=0.0)}
+"""Bound on a client's contribution in the data's units. Limited by the rule that a query's sensitivity is from 1 to 2**56 steps."""
+
+RESIDUAL_BOUND = {"bound": Argument(low=0.5, high=2.0**60)}
+"""Bound on a vector of residuals and counts, in integer steps. From half a step: no factor is then above 2**31."""
+
+MOMENT_BOUND = {"bound": Argument(low=1.0, high=2.0**100)}
+"""Bound on a second moment, in integer steps."""
+
+EDGES = {"edges": Argument(("e",), ascending=True)}
+"""Edges of classes."""
 
 
 def parse(
-    arguments: Mapping[str, Argument], rules: tuple[Rule, ...], public: Mapping[str, Any], dimension: int
+    arguments: Mapping[str, Argument], check: Callable[..., None], public: Mapping[str, Any], dimension: int
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the arguments as floats, new float64 arrays and None, and the sizes that they have; refuse anything else by name."""
+    """Return the arguments as floats, new float64 arrays and None, and the sizes that they have; refuse anything else by name.
+
+    ``check`` refuses arguments that do not go together.
+    """
     if not 1 <= dimension <= MAX_DIMENSION:
         raise InputError(f"dimension must be from 1 to {MAX_DIMENSION}, got {dimension}.")
     for name in public:
@@ -73,10 +103,7 @@ def parse(
             parsed[name] = None
         else:
             parsed[name] = _array(name, argument, given, sizes) if argument.shape else _number(name, argument, given)
-    with np.errstate(over="ignore"):
-        for rule in rules:
-            if not rule.holds(**parsed, **sizes):
-                raise InputError(f"{rule.sentence}, got {_values(parsed)}.")
+    check(**parsed)
     return parsed, sizes
 
 
@@ -130,10 +157,6 @@ def _range(argument: Argument) -> str:
 
 def _listed(names: Mapping[str, Any]) -> str:
     return _short(sorted(map(str, names))) if names else "none"
-
-
-def _values(parsed: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {_short(value)}" for name, value in parsed.items() if value is not None)
 
 
 def _described(given: Any) -> str:

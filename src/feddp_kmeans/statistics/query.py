@@ -14,10 +14,10 @@ from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.noise import MAX_SCALE
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.batch import ClientBatch
-from feddp_kmeans.statistics.gate import Argument, Rule, parse
+from feddp_kmeans.statistics.gate import Argument, parse
 
 MOST_VALUES = 1 << 28
-"""Numbers of a release: so many squares add up to within 2**-25 of their sum in any order, for which scaling leaves room."""
+"""Most numbers of a release: this many squares add up to within 2**-25 of their sum in any order, for which scaling leaves room."""
 
 _TOLERANCE = 1e-12
 """Part by which two ways to compute the same sensitivity may differ in floating point."""
@@ -27,9 +27,10 @@ _TOLERANCE = 1e-12
 class Statistic:
     """What clients compute of their own points: a named function to integers that add up over clients.
 
-    ``unit`` is whose contribution the function bounds, and ``sensitivity`` that bound as a function of the public arguments: whoever is
-    asked for the statistic can tell whether the noise it is asked under is enough. ``arguments`` and ``rules`` say which public arguments
-    it takes: those for which the bound is proved. ``values`` is how many numbers it gives, from the arguments and their sizes.
+    ``unit`` is whose contribution the function bounds: a statistic of points is one of clients that hold one point each. ``sensitivity``
+    is that bound as a function of the public arguments, so that whoever is asked can tell whether the noise is enough. ``arguments`` and
+    ``check`` say which public arguments it takes: those for which the bound is proved. ``values`` is the number of integers that come
+    out, from the arguments and their sizes.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Statistic:
     sensitivity: Callable[..., Sensitivity] = field(repr=False)
     arguments: Mapping[str, Argument] = field(repr=False)
     values: Callable[..., int] = field(repr=False)
-    rules: tuple[Rule, ...] = field(default=(), repr=False)
+    check: Callable[..., None] = field(default=lambda **_: None, repr=False)
 
     @property
     def whole_clients(self) -> bool:
@@ -52,10 +53,7 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Query:
-    """A statistic of points of some dimension with public arguments that it accepts: whoever makes one has passed the gate.
-
-    Only a query computes, so nothing is computed with arguments that were not parsed.
-    """
+    """A statistic with public arguments that have passed the gate. Only a query computes, so nothing is computed with other arguments."""
 
     statistic: Statistic
     public: Mapping[str, Any] = field(repr=False)
@@ -65,7 +63,7 @@ class Query:
 
     def __post_init__(self) -> None:
         statistic = self.statistic
-        parsed, sizes = parse(statistic.arguments, statistic.rules, self.public, self.dimension)
+        parsed, sizes = parse(statistic.arguments, statistic.check, self.public, self.dimension)
         size = statistic.values(**parsed, **sizes)
         if size > MOST_VALUES:
             raise InputError(f"statistic {statistic.name!r} must have at most {MOST_VALUES} values, got {size}.")
@@ -83,7 +81,7 @@ class Query:
         """Return the sum of the bounded contributions of this batch, without noise."""
         if batch.points.shape[1] != self.dimension:
             raise InputError(f"points must have {self.dimension} coordinates, got {batch.points.shape[1]}.")
-        return self.statistic.compute(batch, **self.public)
+        return self.statistic.compute(batch if self.statistic.whole_clients else batch.single_points, **self.public)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -113,11 +111,7 @@ def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:
 
 def constant(sensitivity: Sensitivity) -> Callable[..., Sensitivity]:
     """Return a sensitivity that is the same whatever the public arguments are."""
-
-    def same(**_: Any) -> Sensitivity:
-        return sensitivity
-
-    return same
+    return lambda **_: sensitivity
 
 
 def check_query(query: Query, release: Release, unit: PrivacyUnit) -> None:

@@ -131,7 +131,6 @@ def encode_sparse(ball: Ball, points: sparse.csr_matrix) -> FloatArray | SparseP
     up to whole numbers below 2**53, and which rows are outside is decided exactly. Those are made dense, a few at a time, and shortened;
     where they are many, all rows.
     """
-    ball.check_columns(points)
     rows = without_duplicates(points.astype(np.float64, copy=False))
     n, scale = rows.shape[0], RESOLUTION / ball.radius
     with np.errstate(over="ignore"):

@@ -13,11 +13,9 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.gpu import lloyd
 from feddp_kmeans.silos.gpu.chunks import chunk_rows
 from feddp_kmeans.statistics import residual_sums
-from feddp_kmeans.statistics.clipping import LARGEST
-from feddp_kmeans.statistics.fixed_point import RESOLUTION, spare_bits
+from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
+from feddp_kmeans.statistics.fixed_point import LARGEST, RESOLUTION, spare_bits
 from feddp_kmeans.statistics.query import Query
-
-_PROJECTION_STEPS = 2.0**20
 
 
 def total_of(query: Query, points: Any) -> Any:
@@ -59,7 +57,7 @@ def _shortened(rows: Any) -> Any:
 def _project(encoded: Any, projection: Any) -> Any:
     if projection is None:
         return encoded
-    return ((encoded @ (projection * _PROJECTION_STEPS).round()) / _PROJECTION_STEPS).round()
+    return ((encoded @ (projection * PROJECTION_STEPS).round()) / PROJECTION_STEPS).round()
 
 
 def _assign(coordinates: Any, centers: Any) -> Any:
