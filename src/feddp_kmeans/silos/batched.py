@@ -68,25 +68,20 @@ class PointSource(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the coordinates."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Return the number of coordinates of a point."""
-        ...
 
     @property
     def size(self) -> int:
         """Return about how many numbers and rows there are."""
-        ...
 
     def read(self) -> Any:
         """Return all points at once, as an array or a CSR matrix."""
-        ...
 
     def pieces(self, rows: int) -> Iterator[Points]:
         """Yield the points as float64 or float32 arrays, or CSR matrices, of at most ``rows`` rows."""
-        ...
 
 
 class SourceSilo(BatchedSilo):

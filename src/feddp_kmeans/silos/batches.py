@@ -52,9 +52,7 @@ def finite_batch(points: Points, sizes: IntArray) -> ClientBatch:
     owners = np.repeat(np.arange(len(sizes)), sizes)
     sizes = np.bincount(owners[finite], minlength=len(sizes))
     copied = points[np.flatnonzero(finite)]
-    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return ClientBatch(points if finite.all() else copied, starts)
+    return ClientBatch(points if finite.all() else copied, np.concatenate([[0], np.cumsum(sizes)]))
 
 
 def finite_rows(points: Points) -> BoolArray:

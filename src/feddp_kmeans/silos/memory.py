@@ -76,15 +76,13 @@ class TableSilo(BatchedSilo):
         table = as_points(points, "X")
         labels = _distinguished(np.asarray(groups))
         if labels.shape != (table.shape[0],):
-            raise InputError(f"groups must hold one value a row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
+            raise InputError(f"groups must hold one value per row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
         order = None
         if not _ascends(labels):
-            order = np.argsort(labels, kind="stable")
-            labels = labels[order]
-        changes = labels[1:] != labels[:-1]
-        if labels.dtype.kind in "fcmM":
-            changes &= ~(np.isnan(labels[1:]) & np.isnan(labels[:-1]))
-        inner = np.flatnonzero(changes) + 1
+            numbers = np.unique(labels, return_inverse=True)[1]
+            order = np.argsort(numbers, kind="stable")
+            labels = numbers[order]
+        inner = np.flatnonzero(labels[1:] != labels[:-1]) + 1
         starts = np.concatenate([[0], inner, [len(labels)] * bool(len(labels))])
         return cls(table, starts.astype(np.int64), order)
 
@@ -94,7 +92,7 @@ class TableSilo(BatchedSilo):
         table = as_points(points, "X")
         starts = np.asarray(offsets)
         if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
-            raise InputError(f"offsets must be whole numbers, one a client and one more, got {starts.dtype} of shape {starts.shape}.")
+            raise InputError(f"offsets must be whole numbers, one per client and one more, got {starts.dtype} of shape {starts.shape}.")
         starts = starts.astype(np.int64, copy=False)
         if starts[0] != 0 or starts[-1] != table.shape[0] or (np.diff(starts) < 0).any():
             raise InputError(f"offsets must ascend from 0 to the {table.shape[0]} rows of X, got {starts[0]} to {starts[-1]}.")
@@ -160,11 +158,13 @@ def _ascends(labels: Any) -> bool:
 
 def as_points(points: Any, name: str) -> Any:
     """Return a two-dimensional numeric array or CSR matrix of these points; refuse anything else."""
-    array = _as_csr(points, name) if sparse.issparse(points) else _as_table(points, name)
+    array = _as_table(points, name)
     if array.shape[1] == 0:
         raise InputError(f"{name} must have at least one column, got shape {array.shape}.")
     if array.dtype.kind in "biuf":
         return array
+    if sparse.issparse(array):
+        raise InputError(f"{name} must hold numbers only, got values of type {array.dtype}.")
     return np.column_stack([_as_floats(array[:, index], name, column) for index, column in enumerate(_names(points, array))])
 
 
@@ -180,21 +180,9 @@ def refuse_words(points: Any, name: str) -> None:
                 _as_floats(array[:, index], name, column, (ValueError, OverflowError))
 
 
-def _as_csr(points: Any, name: str) -> Any:
-    rows = points.tocsr()
-    if rows.ndim != 2:
-        raise InputError(f"{name} must have two dimensions (points, coordinates), got shape {rows.shape}.")
-    if rows.dtype.kind in "biuf":
-        return rows
-    try:
-        return rows.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must hold numbers only, got values of type {rows.dtype}.") from None
-
-
 def _as_table(points: Any, name: str) -> Any:
     try:
-        array = np.asarray(points)
+        array = points.tocsr() if sparse.issparse(points) else np.asarray(points)
     except ValueError:
         raise InputError(f"{name} must be a table of numbers, got rows of different lengths.") from None
     if array.ndim != 2:

@@ -12,7 +12,7 @@ from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import compiled
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, Ball, row_norms
-from feddp_kmeans.statistics.nearest import is_narrow, kernel_arguments, nearest
+from feddp_kmeans.statistics.nearest import kernel_arguments, nearest, uses_kernel
 
 if TYPE_CHECKING:
     from feddp_kmeans.statistics.sparse_points import SparsePoints
@@ -100,7 +100,7 @@ def nearest_sums(
     """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can and nothing is encoded yet."""
     targets = np.rint(centers)
     fresh = projection is None and not batch.is_sparse and not batch.remembers
-    if fresh and not is_narrow(targets) and compiled():
+    if fresh and uses_kernel(targets):
         from feddp_kmeans.statistics import kernels
 
         return kernels.nearest_sums(*Ball(center, float(radius)).kernel_arguments(batch.points), *kernel_arguments(targets))

@@ -102,25 +102,20 @@ def parse(
             sizes |= dict.fromkeys(set(argument.shape) - set(sizes), dimension)
             parsed[name] = None
         else:
-            parsed[name] = _array(name, argument, given, sizes) if argument.shape else _number(name, argument, given)
+            parsed[name] = _checked(name, argument, given, sizes)
     check(**parsed)
     return parsed, sizes
 
 
-def _number(name: str, argument: Argument, given: Any) -> float:
-    if not isinstance(given, float):
-        raise InputError(f"{name} must be a float, got {_described(given)}.")
-    if not argument.low <= given <= argument.high:
-        raise InputError(f"{name} must be {_range(argument)}, got {float(given)!r}.")
-    return float(given)
-
-
-def _array(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> FloatArray:
-    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
-        raise InputError(f"{name} must be an array of float64, got {_described(given)}.")
-    _check_shape(name, argument, given.shape, sizes)
-    array: FloatArray = np.array(given, order="C")  # its own: nobody can change it after it was looked at
-    _refuse(name, f"hold numbers {_range(argument)}", array[~((array >= argument.low) & (array <= argument.high))])
+def _checked(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> float | FloatArray:
+    """Return the float, or a copy of the array that nobody can change after it was checked."""
+    if not (isinstance(given, np.ndarray) and given.dtype == np.float64 if argument.shape else isinstance(given, float)):
+        raise InputError(f"{name} must be {'an array of float64' if argument.shape else 'a float'}, got {_described(given)}.")
+    _check_shape(name, argument, np.shape(given), sizes)
+    array: FloatArray = np.array(given, order="C")
+    low, high = argument.low, argument.high
+    rule = "be finite" if (low, high) == (-LARGEST, LARGEST) else f"be from {low:g} to {high:g}"
+    _refuse(name, rule, array[~((array >= low) & (array <= high))])
     if argument.whole:
         _refuse(name, "hold whole numbers", array[array != np.rint(array)])
     if argument.ascending:
@@ -129,7 +124,7 @@ def _array(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> 
         rows, columns = (np.square(array).sum(axis=axis) if array.ndim == 2 else np.zeros(0) for axis in (1, 0))
     _refuse(name, f"have rows of norm at most {argument.row_norm:g}", np.sqrt(rows[~(rows <= argument.row_norm**2)]))
     _refuse(name, f"have columns of norm at most {argument.column_norm:g}", np.sqrt(columns[~(columns <= argument.column_norm**2)]))
-    return array
+    return array if argument.shape else float(given)
 
 
 def _refuse(name: str, rule: str, culprits: FloatArray) -> None:
@@ -149,12 +144,6 @@ def _check_shape(name: str, argument: Argument, shape: tuple[int, ...], sizes: d
         raise InputError(f"{name} must have shape ({', '.join(map(str, wanted))}){free}, got {shape}.")
 
 
-def _range(argument: Argument) -> str:
-    if (argument.low, argument.high) == (-LARGEST, LARGEST):
-        return "that are finite" if argument.shape else "finite"
-    return f"from {argument.low:g} to {argument.high:g}"
-
-
 def _listed(names: Mapping[str, Any]) -> str:
     return _short(sorted(map(str, names))) if names else "none"
 
@@ -166,5 +155,5 @@ def _described(given: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    shown = repr(value.ravel()[:_SHOWN].tolist() if isinstance(value, np.ndarray) else value)
+    shown = repr(value)
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."

@@ -8,15 +8,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.arithmetic import (
-    dense,
-    encoded_and_labels,
-    encoded_points,
-    gram,
-    joint_sums,
-    nearest_sums,
-    outer_product_norms,
-)
+from feddp_kmeans.statistics import arithmetic
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, row_norms
 from feddp_kmeans.statistics.gate import BALL, BOUND, CLUSTERS
@@ -38,24 +30,12 @@ _RADIUS = constant(Sensitivity(l1=None, l2=float(RESOLUTION)))
 _RADIUS_SQUARED = constant(Sensitivity(l1=None, l2=float(RESOLUTION) ** 2))
 
 
-def _pairs(*, d: int, **_: Any) -> int:
-    return d * (d + 1) // 2
-
-
-def _centers(*, k: int, **_: Any) -> int:
-    return k
-
-
-def _coordinates(*, k: int, d: int, **_: Any) -> int:
-    return k * d
-
-
 def _outer_product(batch: ClientBatch, *, center: FloatArray, radius: float) -> IntArray:
-    product = gram(encoded_points(batch, center, radius))
+    product = arithmetic.gram(arithmetic.encoded_points(batch, center, radius))
     return product[np.triu_indices(len(product))]
 
 
-OUTER_PRODUCT = Statistic("outer-product", _outer_product, PrivacyUnit.POINT, _RADIUS_SQUARED, BALL, _pairs)
+OUTER_PRODUCT = Statistic("outer-product", _outer_product, PrivacyUnit.POINT, _RADIUS_SQUARED, BALL, lambda *, d, **_: d * (d + 1) // 2)
 """Upper triangle of ``sum z z^T``. One point changes it by at most ``R**2`` in L2 norm (``radius**2`` in the data's units).
 
 Proof. The upper triangle of ``z z^T`` has squared norm ``(|z|**4 + sum z_i**4) / 2 <= |z|**4 <= R**4``, reached by z on an axis.
@@ -63,31 +43,31 @@ Proof. The upper triangle of ``z z^T`` has squared norm ``(|z|**4 + sum z_i**4) 
 
 
 def _cluster_counts(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> IntArray:
-    _, labels = encoded_and_labels(batch, centers=centers, **where)
+    _, labels = arithmetic.encoded_and_labels(batch, centers=centers, **where)
     return np.bincount(labels, minlength=len(centers)).astype(np.int64)
 
 
-CLUSTER_COUNTS = Statistic("cluster-counts", _cluster_counts, PrivacyUnit.POINT, ONE, CLUSTERS, _centers)
+CLUSTER_COUNTS = Statistic("cluster-counts", _cluster_counts, PrivacyUnit.POINT, ONE, CLUSTERS, lambda *, k, **_: k)
 """How many points are nearest to each center. One point changes it by 1 in L1 and in L2 norm: it has one nearest center."""
 
 
 def _cluster_sums(batch: ClientBatch, **where: Any) -> IntArray:
-    return nearest_sums(batch, **where).astype(np.int64).ravel()
+    return arithmetic.nearest_sums(batch, **where).astype(np.int64).ravel()
 
 
-CLUSTER_SUMS = Statistic("cluster-sums", _cluster_sums, PrivacyUnit.POINT, _RADIUS, CLUSTERS, _coordinates)
+CLUSTER_SUMS = Statistic("cluster-sums", _cluster_sums, PrivacyUnit.POINT, _RADIUS, CLUSTERS, lambda *, k, d, **_: k * d)
 """Sum of the points nearest to each center. One point changes one block, by ``|z| <= R`` (``radius``)."""
 
 
 def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
-    encoded = dense(encoded_points(batch, center, radius))
-    norms = outer_product_norms(encoded, batch)
+    encoded = arithmetic.dense(arithmetic.encoded_points(batch, center, radius))
+    norms = arithmetic.outer_product_norms(encoded, batch)
     limit = bound / (radius / RESOLUTION) ** 2
     rounding = np.sqrt(batch.sizes * encoded.shape[1]) / 2 + 1
     with np.errstate(divide="ignore", invalid="ignore"):
         shrink = np.maximum(0.0, np.sqrt(limit) * SLACK - rounding) / np.sqrt(norms)
     factors = np.where(norms <= limit * SLACK, 1.0, np.minimum(shrink, 1.0))
-    product = gram(np.rint(encoded * np.repeat(factors, batch.sizes)[:, None]))
+    product = arithmetic.gram(np.rint(encoded * np.repeat(factors, batch.sizes)[:, None]))
     return product[np.triu_indices(len(product))]
 
 
@@ -97,7 +77,7 @@ CLIENT_OUTER_PRODUCT = Statistic(
     PrivacyUnit.CLIENT,
     lambda *, radius, bound, **_: Sensitivity(l1=None, l2=bound * (radius / RESOLUTION) ** -2),
     BALL | BOUND,
-    _pairs,
+    lambda *, d, **_: d * (d + 1) // 2,
 )
 """Outer products, each client's scaled to ``|Z^T Z|_F <= bound`` by scaling its points by a: the paper's clipping, since the outer product
 is quadratic in the points. A client within the bound is left as it is.
@@ -110,7 +90,7 @@ of so many points that a would be negative adds zero. The 1 is for the rounding 
 
 def _counts_by_client(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> FloatArray:
     """Return the (clients, k) numbers of points nearest to each center."""
-    _, labels = encoded_and_labels(batch, centers=centers, **where)
+    _, labels = arithmetic.encoded_and_labels(batch, centers=centers, **where)
     cells = np.bincount(batch.owners * len(centers) + labels, minlength=batch.n_clients * len(centers))
     return cells.reshape(batch.n_clients, len(centers)).astype(np.float64)
 
@@ -136,7 +116,7 @@ CLIENT_CLUSTER_COUNTS = Statistic(
     PrivacyUnit.CLIENT,
     lambda *, bound, **_: Sensitivity(l1=bound * COUNT_STEPS, l2=bound * COUNT_STEPS),
     CLUSTERS | BOUND,
-    _centers,
+    lambda *, k, **_: k,
 )
 """Counts per center, each client's scaled to L1 norm at most ``bound``, in steps of 1/COUNT_STEPS."""
 
@@ -151,7 +131,7 @@ CLIENT_PRESENCE = Statistic(
     PrivacyUnit.CLIENT,
     lambda *, bound, **_: Sensitivity(l1=bound * COUNT_STEPS, l2=min(bound, math.sqrt(bound)) * COUNT_STEPS),
     CLUSTERS | BOUND,
-    _centers,
+    lambda *, k, **_: k,
 )
 """In how many clients each cluster is not empty (c_r of the paper), each client's vector scaled to L1 norm at most ``bound``.
 
@@ -161,8 +141,8 @@ Its L2 norm is at most ``sqrt(bound)`` too: m ones have ``sqrt(m)`` while m is w
 
 def _sums_by_client(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> FloatArray:
     """Return the (clients, k, d) sums of the integer points nearest to each center."""
-    encoded, labels = encoded_and_labels(batch, centers=centers, **where)
-    units, clusters, values = joint_sums(batch, dense(encoded), labels, len(centers), 1.0)
+    encoded, labels = arithmetic.encoded_and_labels(batch, centers=centers, **where)
+    units, clusters, values = arithmetic.joint_sums(batch, arithmetic.dense(encoded), labels, len(centers), 1.0)
     sums = np.zeros((batch.n_clients, len(centers), encoded.shape[1]))
     sums[units, clusters] = values[:, :-1]
     return sums
@@ -189,7 +169,7 @@ def _client_cluster_sums(batch: ClientBatch, *, radius: float, bound: float, **w
 
 
 CLIENT_CLUSTER_SUMS = Statistic(
-    "client-cluster-sums", _client_cluster_sums, PrivacyUnit.CLIENT, _bounded_sums, CLUSTERS | BOUND, _coordinates
+    "client-cluster-sums", _client_cluster_sums, PrivacyUnit.CLIENT, _bounded_sums, CLUSTERS | BOUND, lambda *, k, d, **_: k * d
 )
 """Sums per cluster, each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""
 
@@ -201,6 +181,6 @@ def _client_cluster_means(batch: ClientBatch, *, radius: float, bound: float, **
 
 
 CLIENT_CLUSTER_MEANS = Statistic(
-    "client-cluster-means", _client_cluster_means, PrivacyUnit.CLIENT, _bounded_sums, CLUSTERS | BOUND, _coordinates
+    "client-cluster-means", _client_cluster_means, PrivacyUnit.CLIENT, _bounded_sums, CLUSTERS | BOUND, lambda *, k, d, **_: k * d
 )
 """Means per cluster (u_r of the paper), each client's k x d array scaled to L2 norm at most ``bound``, in steps of grid/MEAN_STEPS."""

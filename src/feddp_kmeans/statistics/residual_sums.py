@@ -8,22 +8,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.arithmetic import (
-    dense,
-    encoded_and_labels,
-    encoded_points,
-    gram,
-    in_blocks,
-    joint_sums,
-    outer_product_norms,
-    products_with,
-    projected_points,
-    scaled_points,
-    squared_norms,
-    sums_by,
-    sums_of_runs,
-    weighted_sums,
-)
+from feddp_kmeans.statistics import arithmetic
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.gate import BALL, MOMENT_BOUND, RESIDUAL_BOUND, RESIDUALS
 from feddp_kmeans.statistics.paper_sums import ONE, SLACK
@@ -77,16 +62,16 @@ CLIENT_SIZES = Statistic("client-sizes", _sizes, PrivacyUnit.CLIENT, ONE, {}, la
 
 
 def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
-    encoded = encoded_points(batch, center, radius)
-    scaled = scaled_points(encoded, point_scales(squared_norms(encoded), encoded.shape[1], bound))
-    diagonal = in_blocks(len(scaled), lambda some: _diagonal_sum(np.square(dense(scaled[some]))), _DENSE_ROWS)
+    encoded = arithmetic.encoded_points(batch, center, radius)
+    scaled = arithmetic.scaled_points(encoded, point_scales(arithmetic.squared_norms(encoded), encoded.shape[1], bound))
+    diagonal = arithmetic.in_blocks(len(scaled), lambda some: _diagonal_sum(np.square(arithmetic.dense(scaled[some]))), _DENSE_ROWS)
     return np.concatenate([_above_diagonal(scaled), diagonal])
 
 
 def _client_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
-    encoded = dense(encoded_points(batch, center, radius))
-    scaled = scaled_points(encoded, np.repeat(_client_scales(encoded, batch, bound), batch.sizes))
-    return np.concatenate([_above_diagonal(scaled), _diagonal_sum(sums_of_runs(np.square(scaled), batch))])
+    encoded = arithmetic.dense(arithmetic.encoded_points(batch, center, radius))
+    scaled = arithmetic.scaled_points(encoded, np.repeat(_client_scales(encoded, batch, bound), batch.sizes))
+    return np.concatenate([_above_diagonal(scaled), _diagonal_sum(arithmetic.sums_of_runs(np.square(scaled), batch))])
 
 
 POINT_SECOND_MOMENT = Statistic("point-second-moment", _point_second_moment, PrivacyUnit.POINT, _MOMENT, BALL | MOMENT_BOUND, _moments)
@@ -102,7 +87,7 @@ stand for 1 (bound).
 
 
 def _above_diagonal(scaled: Any) -> IntArray:
-    return 2 * gram(scaled)[np.triu_indices(scaled.shape[1], 1)]
+    return 2 * arithmetic.gram(scaled)[np.triu_indices(scaled.shape[1], 1)]
 
 
 def _diagonal_sum(diagonals: FloatArray) -> IntArray:
@@ -117,8 +102,8 @@ def _diagonal_sum(diagonals: FloatArray) -> IntArray:
 
 def second_moment_norms(encoded: FloatArray, batch: ClientBatch) -> tuple[FloatArray, FloatArray]:
     """Return each unit's ``sqrt(|S|_F^2 - (1 - w^2) tr^2 / d)``, and ``|S|_F``."""
-    frobenius = outer_product_norms(encoded, batch)
-    traces = sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True).astype(np.int64), batch)[:, 0].astype(np.float64)
+    frobenius = arithmetic.outer_product_norms(encoded, batch)
+    traces = arithmetic.sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True).astype(np.int64), batch)[:, 0].astype(np.float64)
     squared = np.square(frobenius) - (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]
     return np.sqrt(np.maximum(squared, 0.0)), frobenius
 
@@ -174,9 +159,9 @@ def residual_vectors(
     batch: ClientBatch, *, origins: FloatArray, count_weight: float, residual_projection: FloatArray | None = None, **where: Any
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
-    _, labels = encoded_and_labels(batch, **where)
-    coordinates = dense(projected_points(batch, where["center"], where["radius"], residual_projection))
-    units, clusters, values = joint_sums(batch, coordinates - np.rint(origins)[labels], labels, len(origins), count_weight)
+    _, labels = arithmetic.encoded_and_labels(batch, **where)
+    coordinates = arithmetic.dense(arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection))
+    units, clusters, values = arithmetic.joint_sums(batch, coordinates - np.rint(origins)[labels], labels, len(origins), count_weight)
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
     return units, clusters, values, norms
 
@@ -185,7 +170,8 @@ def _client_residuals(batch: ClientBatch, *, bound: float, **where: Any) -> IntA
     units, clusters, values, norms = residual_vectors(batch, **where)
     factors = BOUNDED_STEPS * SLACK / np.maximum(bound, norms)
     bounded = np.trunc(values * factors[units, None])
-    return in_blocks(len(bounded), lambda some: sums_by(bounded[some], clusters[some], len(where["origins"]))).ravel()
+    k = len(where["origins"])
+    return arithmetic.in_blocks(len(bounded), lambda some: arithmetic.sums_by(bounded[some], clusters[some], k)).ravel()
 
 
 CLIENT_RESIDUALS = Statistic("client-residuals", _client_residuals, PrivacyUnit.CLIENT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
@@ -208,21 +194,22 @@ def _point_residuals(
     **where: Any,
 ) -> IntArray:
     k, starts = len(origins), np.rint(origins)
-    _, labels = encoded_and_labels(batch, **where)
-    coordinates = projected_points(batch, where["center"], where["radius"], residual_projection)
-    squares = squared_norms(coordinates) - 2 * products_with(coordinates, starts, labels) + np.square(starts).sum(axis=1)[labels]
+    _, labels = arithmetic.encoded_and_labels(batch, **where)
+    coordinates = arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection)
+    products = arithmetic.products_with(coordinates, starts, labels)
+    squares = arithmetic.squared_norms(coordinates) - 2 * products + arithmetic.squared_norms(starts)[labels]
     lengths = np.sqrt(squares + count_weight**2)
     factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))
     # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.
     rows = max(1, int(2.0**53 / (max(float(factors.max(initial=0.0)), 1.0) * 2.0**17)))
 
     def part(some: slice) -> IntArray:
-        summed = weighted_sums(coordinates[some], factors[some], labels[some], k).astype(np.int64)
+        summed = arithmetic.weighted_sums(coordinates[some], factors[some], labels[some], k).astype(np.int64)
         counted = np.bincount(labels[some], factors[some], minlength=k).astype(np.int64)
         weighted = np.bincount(labels[some], np.trunc(factors[some] * count_weight), minlength=k).astype(np.int64)
         return np.column_stack([summed - counted[:, None] * starts.astype(np.int64), weighted])
 
-    return in_blocks(len(labels), part, rows).ravel()
+    return arithmetic.in_blocks(len(labels), part, rows).ravel()
 
 
 POINT_RESIDUALS = Statistic("point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)

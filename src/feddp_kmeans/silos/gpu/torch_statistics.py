@@ -76,40 +76,29 @@ def _weighted_sums(coordinates: Any, weights: Any, labels: Any, k: int) -> Any:
 def _outer_product(points: Any, *, center: Any, radius: float) -> Any:
     encoded = encode(points, center, radius)
     upper = torch.triu_indices(encoded.shape[1], encoded.shape[1], device=encoded.device)
-    return _gram(encoded)[upper[0], upper[1]].to(torch.int64)
+    return (encoded.T @ encoded)[upper[0], upper[1]].to(torch.int64)
 
 
-def _gram(encoded: Any) -> Any:
-    return encoded.T @ encoded
-
-
-def _cluster_counts(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> Any:
-    labels = _assign(_project(encode(points, center, radius), projection), centers)
-    return torch.bincount(labels, minlength=len(centers)).to(torch.int64)
-
-
-def _cluster_sums(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> Any:
+def _encoded_and_labels(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> tuple[Any, Any]:
     encoded = encode(points, center, radius)
-    labels = _assign(_project(encoded, projection), centers)
+    return encoded, _assign(_project(encoded, projection), centers)
+
+
+def _cluster_counts(points: Any, **where: Any) -> Any:
+    _, labels = _encoded_and_labels(points, **where)
+    return torch.bincount(labels, minlength=len(where["centers"])).to(torch.int64)
+
+
+def _cluster_sums(points: Any, **where: Any) -> Any:
+    encoded, labels = _encoded_and_labels(points, **where)
     ones = torch.ones(len(labels), dtype=torch.float64, device=encoded.device)
-    return _weighted_sums(encoded, ones, labels, len(centers)).to(torch.int64).ravel()
+    return _weighted_sums(encoded, ones, labels, len(where["centers"])).to(torch.int64).ravel()
 
 
-def _point_residuals(
-    points: Any,
-    *,
-    center: Any,
-    radius: float,
-    centers: Any,
-    origins: Any,
-    bound: float,
-    count_weight: float,
-    projection: Any = None,
-    residual_projection: Any = None,
-) -> Any:
-    encoded, starts, k = encode(points, center, radius), origins.round(), len(centers)
+def _point_residuals(points: Any, *, origins: Any, bound: float, count_weight: float, residual_projection: Any = None, **where: Any) -> Any:
+    encoded, labels = _encoded_and_labels(points, **where)
+    starts, k = origins.round(), len(origins)
     coordinates = _project(encoded, residual_projection)
-    labels = _assign(_project(encoded, projection), centers)
     residuals = coordinates - starts[labels]
     lengths = (residuals.square().sum(dim=1) + count_weight**2).sqrt()
     factors = (residual_sums.BOUNDED_STEPS * (1 - 2.0**-32) / lengths.clamp(min=bound)).floor()
@@ -128,7 +117,7 @@ def _point_second_moment(points: Any, *, center: Any, radius: float, bound: floa
     traces = single.sum(dim=1, keepdim=True)
     traceless = (math.sqrt(2) * (single - traces / dimension)).trunc().sum(dim=0)
     trace = (math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT * traces).trunc().sum(dim=0)
-    return torch.cat([2 * _gram(scaled)[upper[0], upper[1]], traceless, trace]).to(torch.int64)
+    return torch.cat([2 * (scaled.T @ scaled)[upper[0], upper[1]], traceless, trace]).to(torch.int64)
 
 
 def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
