@@ -48,7 +48,7 @@ class DaskSilo(Silo):
         return cls(list(parts.ravel()), numbered_columns(collection.shape[1]) if names is None else tuple(map(str, names)))
 
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
-        """Return the sum of a statistic over the cohort's clients, all where it is None, without noise: never for release.
+        """Return the sum of a statistic over the clients of the cohort (None: all), without noise: never for release.
 
         A statistic of clients must see all points of a client in one place.
         """
