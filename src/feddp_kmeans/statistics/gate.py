@@ -1,7 +1,7 @@
-"""The gate for public arguments: the range of each, stated as data, and the one function that parses what came.
+"""The gate for public arguments: the range of each, stated as data, and the one function that parses what arrives.
 
-Whoever asks may be curious, so arguments are taken only in the types, shapes, orders and ranges for which the proofs of exactness and of
-sensitivity hold (docs/proofs.md). No rule looks at a point, or at how many there are.
+The server may be curious, so arguments are accepted only in the types, shapes, orders and ranges for which the proofs of exactness and of
+sensitivity hold (docs/proofs.md). No rule looks at a point, or at the number of points.
 """
 
 import math
@@ -20,11 +20,11 @@ LARGEST = sys.float_info.max
 """The largest finite number."""
 
 _SIZES = {"d": (1, MAX_DIMENSION), "k": (1, 1 << 20), "p": (1, 1 << 16), "q": (0, 1 << 16), "e": (1, 1 << 16), "a": (1, 1 << 20)}
-"""Least and largest of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges,
-anchors. With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
+"""Range of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges, anchors.
+With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
 
 _SHOWN = 60
-"""Characters of a value that a message quotes."""
+"""Most characters of a value that a message quotes."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class Argument:
 
 
 FARTHEST = 2.0**24
-"""Farthest center or origin, in steps: scores stay below 2**50, far within 2**53. The ball itself has 2**16."""
+"""Largest norm of a center or an origin, in steps: scores stay below 2**50, far within 2**53. The ball has 2**16."""
 
 _UNIT_COLUMNS = 1 + 5e-7
-"""Longest column of a projection: 1, and what rounding may add to an orthonormal one."""
+"""Largest norm of a projection's column: 1, and what rounding may add to an orthonormal one."""
 
 BALL = {"center": Argument(("d",)), "radius": Argument(low=LEAST_RADIUS)}
 """Center and radius of the ball that points are clipped to, in the data's units."""

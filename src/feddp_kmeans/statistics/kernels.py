@@ -1,7 +1,7 @@
 """Compiled forms of encoding, of the nearest center, and of products and sums by label. Importing this starts numba.
 
 Scores ``z c - |c|**2 / 2`` are computed in float32 first. Centers whose score is within twice the error bound of the best are candidates;
-a candidate that is alone is the nearest center, and among several the float64 scores decide, which are exact. See ``nearest``.
+a single candidate is the nearest center, and among several the float64 scores decide, which are exact. See ``nearest.py``.
 """
 
 import math
@@ -12,10 +12,10 @@ from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics.engine import any_order, as_written
 
 CENTERS_AT_ONCE = 5
-"""Centers that ``nearest`` takes together: with two points that makes ten sums, which the processor's registers hold."""
+"""Centers that ``nearest`` multiplies together: with two points that makes ten sums, which fit the processor's registers."""
 
 _TILE_POINTS = 32
-"""Points in a tile: small enough to stay in the nearest cache with the scores, large enough for long loops."""
+"""Points in a tile: few enough to stay in the fastest cache with their scores, enough for long loops."""
 
 _SWEEP_VALUES = 1 << 15
 """Numbers of the encoded points that ``nearest_sums`` holds at once: 256 KiB."""
@@ -91,7 +91,7 @@ def nearest_sums(
     halves: Array,
     error: float,
 ) -> FloatArray:
-    """Return the sum of the encoded points nearest to each target: a sweep in which encoded points never leave the cache."""
+    """Return the sum of the encoded points nearest to each target, in one sweep in which encoded points never leave the cache."""
     sums = np.zeros(targets.shape)
     step = max(1, _SWEEP_VALUES // points.shape[1])
     for start in range(0, len(points), step):

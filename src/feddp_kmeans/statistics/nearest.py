@@ -1,7 +1,7 @@
 """The nearest center of integer points, in exact arithmetic at the speed of float32.
 
-Scores ``z c - |c|**2 / 2`` in float32 tell the nearest center wherever the best is ahead by more than rounding can do; the few other
-points are scored in float64, which is exact for whole numbers. So labels are the exact ones whoever adds up, and in whatever order.
+Scores ``z c - |c|**2 / 2`` in float32 show the nearest center wherever the best is ahead by more than rounding can explain; the few other
+points are scored in float64, which is exact for whole numbers. So labels are exact, whatever computes them and in whatever order.
 
 The bound: a float32 sum of d products and one more term, in any order, with or without fused operations, differs from its value by at
 most ``g (|z| |c| + |c|**2 / 2)``, ``g = (d + 5) u / (1 - (d + 5) u)``, u = 2**-24 (Higham, Accuracy and Stability, section 3.1; the five
@@ -14,7 +14,7 @@ from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics.engine import compiled
 
 _SCORES = 1 << 18
-"""Scores held at once without compiled kernels: 1 MiB, which stay in cache."""
+"""Scores held at once without compiled kernels: 1 MiB, which stays in cache."""
 
 _UNIT_ROUNDOFF = 2.0**-24
 _TO_SPARE = 1.01
@@ -28,7 +28,7 @@ _UNREACHABLE = 3e38
 
 
 def nearest(points: FloatArray, targets: FloatArray) -> IntArray:
-    """Return ``argmin_r |z - c_r|**2`` for every point z, of whole numbers all; the first where several tie."""
+    """Return ``argmin_r |z - c_r|**2`` for every point z, all whole numbers; the first of several that tie."""
     if uses_kernel(targets):
         from feddp_kmeans.statistics import kernels
 

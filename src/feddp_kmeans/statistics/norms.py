@@ -1,4 +1,4 @@
-"""How long the contributions of units are, as histograms over classes of lengths, from which later bounds are read. Also counts on a grid.
+"""Histograms of how long the contributions of units are, from which later bounds are read. Also counts on a grid.
 
 A unit's class is found by comparing its own length with public edges, so no other unit can move it.
 """
@@ -45,7 +45,7 @@ def _distances(batch: ClientBatch, *, center: FloatArray, edges: FloatArray) -> 
 
 POINT_DISTANCES = Statistic("point-distances", _distances, PrivacyUnit.POINT, _SHARES, _DISTANCES, _all_classes)
 CLIENT_DISTANCES = Statistic("client-distances", _distances, PrivacyUnit.CLIENT, _SHARES, _DISTANCES, _all_classes)
-"""How many points lie at which distance from a public center, in classes; a unit's points share one count between them.
+"""Histogram of the distances of points from a public center; a unit's points share one count.
 
 Sensitivity: a unit adds non-negative numbers that add up to at most SHARE_STEPS, hence a vector of norm at most SHARE_STEPS, which
 stand for 1.
@@ -64,7 +64,7 @@ def _residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> I
 
 POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", _residual_norms, PrivacyUnit.POINT, ONE, RESIDUALS | EDGES, _all_classes)
 CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _residual_norms, PrivacyUnit.CLIENT, ONE, RESIDUALS | EDGES, _all_classes)
-"""How many units would send a vector of residuals and counts of which length. A unit is in one class, so it changes this by 1."""
+"""Histogram of the lengths of the units' vectors of residuals and counts. A unit is in one class, so it changes this by 1."""
 
 
 def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edges: FloatArray) -> IntArray:
@@ -74,7 +74,7 @@ def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edge
 
 POINT_MOMENT_NORMS = Statistic("point-moment-norms", _moment_norms, PrivacyUnit.POINT, ONE, BALL | EDGES, _all_classes)
 CLIENT_MOMENT_NORMS = Statistic("client-moment-norms", _moment_norms, PrivacyUnit.CLIENT, ONE, BALL | EDGES, _all_classes)
-"""How many units would send a second moment of which length. A unit is in one class, so it changes this by 1."""
+"""Histogram of the lengths of the units' second moments. A unit is in one class, so it changes this by 1."""
 
 
 def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells: FloatArray) -> IntArray:

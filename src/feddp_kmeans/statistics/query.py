@@ -1,4 +1,4 @@
-"""A statistic and a query: what clients are asked to compute, and how far one unit can move the answer."""
+"""Statistic and query: what clients are asked to compute, and how far one unit can move the answer."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ MOST_VALUES = 1 << 28
 """Most numbers of a release: this many squares add up to within 2**-25 of their sum in any order, for which scaling leaves room."""
 
 _TOLERANCE = 1e-12
-"""Part by which two ways to compute the same sensitivity may differ in floating point."""
+"""Relative difference that two ways to compute the same sensitivity may have in floating point."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Statistic:
 
     @property
     def whole_clients(self) -> bool:
-        """Return whether the function must see all points of a client at once; else they may come in pieces."""
+        """Return whether the function must see all points of a client at once; otherwise they may come in pieces."""
         return self.unit is PrivacyUnit.CLIENT
 
     def __call__(self, batch: ClientBatch, **public: Any) -> IntArray:
@@ -74,7 +74,7 @@ class Query:
             raise InputError(f"bound must give {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated}.")
 
     def nothing(self) -> IntArray:
-        """Return the sum over no points, for others to be added to."""
+        """Return the sum over no points."""
         return np.zeros(self.size, dtype=np.int64)
 
     def __call__(self, batch: ClientBatch) -> IntArray:
@@ -89,7 +89,7 @@ class Query:
         return self.statistic.sensitivity(**self.public)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how a copy is made elsewhere: by passing the gate there."""
+        """Return how a copy is made in another process: by passing the gate there."""
         return Query, (self.statistic, dict(self.public), self.dimension)
 
     @property
@@ -99,7 +99,7 @@ class Query:
 
 
 def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:
-    """Return a digest of what clients are asked: the statistic's name and the public arguments, their types included, bit by bit."""
+    """Return a digest of what clients are asked: the statistic's name and the public arguments with their types, bit by bit."""
     parts = [statistic.name.encode()]
     for name in sorted(public):
         value = public[name]
@@ -115,7 +115,7 @@ def constant(sensitivity: Sensitivity) -> Callable[..., Sensitivity]:
 
 
 def check_query(query: Query, release: Release, unit: PrivacyUnit) -> None:
-    """Refuse a statistic of another unit than the plan protects, or one that is more sensitive than the release's noise is made for."""
+    """Refuse a statistic of another unit than the plan protects, or one more sensitive than the release's noise allows for."""
     statistic = query.statistic
     if statistic.unit is not unit:
         raise BudgetError(f"privacy unit must be {statistic.unit.value!r} for statistic {statistic.name!r}, got {unit.value!r}.")
