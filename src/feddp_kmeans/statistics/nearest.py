@@ -66,7 +66,9 @@ def _error(dimension: int) -> float:
 
 def _nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     offsets = np.square(targets).sum(axis=1)
-    scores = points.astype(np.float32) @ targets.astype(np.float32).T - (offsets / 2).astype(np.float32)
+    # One more coordinate subtracts half the square within the product.
+    wider = np.concatenate([points, np.ones((len(points), 1))], axis=1, dtype=np.float32)
+    scores = wider @ np.concatenate([targets, -offsets[:, None] / 2], axis=1, dtype=np.float32).T
     labels: IntArray = scores.argmax(axis=1)
     rows = np.arange(len(points))
     best = scores[rows, labels].astype(np.float64)
