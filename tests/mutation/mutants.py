@@ -485,7 +485,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "torch_statistics.py",
+        "torch_silo.py",
         ("tests/silos/gpu",),
         (
             "torch: a larger ball",
