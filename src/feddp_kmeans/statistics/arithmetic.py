@@ -103,7 +103,8 @@ def nearest_sums(
     if fresh and uses_kernel(targets):
         from feddp_kmeans.statistics import kernels
 
-        return kernels.nearest_sums(*Ball(center, float(radius)).kernel_arguments(batch.points), *kernel_arguments(targets))
+        points, *ball = Ball(center, float(radius)).kernel_arguments(batch.points)
+        return kernels.nearest_sums(points, tuple(ball), kernel_arguments(targets))
     encoded, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
     return sums_by(encoded, labels, len(centers))
 

@@ -5,6 +5,7 @@ a single candidate is the nearest center, and among several the float64 scores d
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -78,25 +79,13 @@ def _add(sums: FloatArray, label: int, encoded: FloatArray, i: int, weight: floa
 
 
 @any_order
-def nearest_sums(
-    points: Array,
-    center: FloatArray,
-    scale: float,
-    largest: float,
-    bits: int,
-    resolution: float,
-    targets: FloatArray,
-    offsets: FloatArray,
-    coarse: Array,
-    halves: Array,
-    error: float,
-) -> FloatArray:
+def nearest_sums(points: Array, ball: tuple[Any, ...], targets: tuple[Any, ...]) -> FloatArray:
     """Return the sum of the encoded points nearest to each target, in one sweep in which encoded points never leave the cache."""
-    sums = np.zeros(targets.shape)
+    sums = np.zeros(targets[0].shape)
     step = max(1, _SWEEP_VALUES // points.shape[1])
     for start in range(0, len(points), step):
-        encoded = encode(points[start : start + step], center, scale, largest, bits, resolution)
-        labels = nearest(encoded, targets, offsets, coarse, halves, error)
+        encoded = encode(points[start : start + step], *ball)
+        labels = nearest(encoded, *targets)
         for i in range(len(encoded)):
             _add(sums, labels[i], encoded, i, 1.0)
     return sums
