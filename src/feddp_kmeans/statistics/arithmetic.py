@@ -111,7 +111,10 @@ def nearest_sums(
 
 def scaled_points(encoded: Encoded, scales: FloatArray) -> Any:
     """Return the points, each times its scale and rounded."""
-    return np.rint(encoded * scales[:, None]) if isinstance(encoded, np.ndarray) else encoded.scaled(scales)
+    if not isinstance(encoded, np.ndarray):
+        return encoded.scaled(scales)
+    scaled: FloatArray = encoded * scales[:, None]
+    return np.rint(scaled, out=scaled)
 
 
 def squared_norms(encoded: Encoded) -> FloatArray:

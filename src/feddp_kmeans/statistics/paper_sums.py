@@ -67,7 +67,7 @@ def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: flo
     with np.errstate(divide="ignore", invalid="ignore"):
         shrink = np.maximum(0.0, np.sqrt(limit) * SLACK - rounding) / np.sqrt(norms)
     factors = np.where(norms <= limit * SLACK, 1.0, np.minimum(shrink, 1.0))
-    product = arithmetic.gram(np.rint(encoded * np.repeat(factors, batch.sizes)[:, None]))
+    product = arithmetic.gram(arithmetic.scaled_points(encoded, np.repeat(factors, batch.sizes)))
     return product[np.triu_indices(len(product))]
 
 

@@ -96,8 +96,7 @@ def _diagonal_sum(diagonals: FloatArray) -> IntArray:
     traces = diagonals.sum(axis=1, keepdims=True)
     traceless = np.sqrt(2) * (diagonals - traces / dimension)
     weighted = np.sqrt(2 / dimension) * TRACE_WEIGHT * traces
-    total: IntArray = np.trunc(np.concatenate([traceless, weighted], axis=1)).astype(np.int64).sum(axis=0)
-    return total
+    return np.concatenate([np.trunc(part).astype(np.int64).sum(axis=0) for part in (traceless, weighted)])
 
 
 def second_moment_norms(encoded: FloatArray, batch: ClientBatch) -> tuple[FloatArray, FloatArray]:
