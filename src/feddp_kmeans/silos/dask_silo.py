@@ -87,5 +87,7 @@ def _delayed() -> Any:
 
 def _partition_sum(query: Query, part: Any, n_parts: int) -> IntArray:
     points = as_points(part, "a partition")
+    if points.shape[1] != query.dimension:  # also where it has no rows: no error may depend on their number
+        raise InputError(f"a partition must have {query.dimension} columns, got {points.shape[1]}.")
     with using(engine_for(points.size * n_parts)):  # all partitions are taken to be as large as this one
         return ArraySilo([points]).exact_sum(query)
