@@ -105,7 +105,7 @@ def test_the_terms_of_a_run_cannot_be_changed_once_agreed(tmp_path):
         ({"release": "sums"}, "integer_sensitivity of release 'sums' must be at least 4294967296"),
         (
             {PUBLIC + "radius": math.pi * 1e300, PUBLIC + "center": np.array([0, np.nan, 0])},
-            "center must hold numbers that are finite, got nan",
+            "center must be finite, got nan",
         ),
         ({PUBLIC + "radius": -1.0}, "radius must be from 1e-140 to 1.79769e+308, got -1.0"),
         ({"run": "r9"}, "a plan must be agreed to"),
