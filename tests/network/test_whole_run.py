@@ -172,4 +172,4 @@ def test_names_of_releases_cannot_fool_a_site_s_terminal(tmp_path, label):
 
     liar = Liar(tmp_path, 3)
     meeting = liar.meet(terms(Plan(PrivacyUnit.POINT, 50.0, 1e-6, (release(label),)), threshold=3), liar.names[:1])
-    assert "the terms of a run must state a plan" in meeting.refusals[0]
+    assert "the plan of a run must state names that can be printed" in meeting.refusals[0]

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 from feddp_kmeans.network.terms import Terms
 from feddp_kmeans.network.wire import Envelope, pack
@@ -16,6 +15,11 @@ PUBLIC = "public."
 def session_terms(terms: Terms, session: bytes, rounds: int) -> SessionTerms:
     """Return the terms of a session of a run: they are good for runs on these very terms only."""
     return SessionTerms(session, rounds, terms.threshold, terms.colluders, terms.confirmed, terms.digest)
+
+
+def label_of(query: Mapping[str, Any]) -> str:
+    """Return what identifies the release that is asked for in its run."""
+    return f"{query['release']} {query['number']}"
 
 
 def query_bytes(fields: Mapping[str, Any]) -> bytes:
@@ -32,16 +36,3 @@ def place_of(message: Envelope) -> dict[str, Any]:
 def presence(nonce: bytes, name: str) -> bytes:
     """Return what a client signs to show that it is who it says."""
     return b"feddp-kmeans presence\0" + len(nonce).to_bytes(2, "big") + nonce + name.encode()
-
-
-def sealed_to(sealed: Mapping[str, bytes]) -> dict[str, str]:
-    """Return bytes by name as they travel."""
-    return {name: content.hex() for name, content in sealed.items()}
-
-
-def sealed_from(given: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return bytes by name as they came; refuse anything else."""
-    try:
-        return {name: bytes.fromhex(content) for name, content in given.items()}
-    except (TypeError, ValueError):
-        raise InputError("sealed messages must be hexadecimal digits, got something else.") from None

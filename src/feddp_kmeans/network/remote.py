@@ -15,10 +15,10 @@ from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.network.journal import Journal, Pending
-from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, sealed_to, session_terms
+from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, session_terms
 from feddp_kmeans.network.replies import Session, advert_of, shares_of, unmasked_of, vector_of
 from feddp_kmeans.network.secure_sum import fields
-from feddp_kmeans.network.secure_sum.aggregator import Aggregator, masked_sum
+from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity
 from feddp_kmeans.network.secure_sum.session_terms import SESSION_BYTES
 from feddp_kmeans.network.sites import Sites
@@ -206,14 +206,14 @@ class RemoteAdder(Adder):
         for name in aggregator.sharers:
             first = {}
             if name not in session.received:
-                first = {"sharers": list(aggregator.sharers), "shares": sealed_to(aggregator.ciphertexts_for(name))}
+                first = {"sharers": list(aggregator.sharers), "shares": fields.plain(aggregator.ciphertexts_for(name))}
             requests[name] = pack("mask", **turn, **query, **first)
         masked = self._sites.read(
             self._sites.ask(requests, "masked", session.place), lambda _, reply: vector_of(reply, length, np.dtype(np.uint64))
         )
         session.received |= masked.keys()
         self._sites.check_enough(self._named(query), masked, needed=self._terms.threshold)
-        survivors = list(aggregator.survivors(masked))
+        survivors = sorted(masked)
         about = {"round": number, "survivors": survivors}
         confirmations: dict[str, bytes] = {}
         if self._terms.confirmed:
@@ -221,8 +221,8 @@ class RemoteAdder(Adder):
             replies = self._sites.ask(dict.fromkeys(survivors, request), "confirmed", session.place)
             confirmations = self._sites.read(replies, lambda _, reply: reply.get("signature", bytes))
             self._sites.check_enough(self._named(query), confirmations, needed=self._terms.threshold, of=len(survivors))
-        request = pack("unmask", **session.next_turn(), **about, confirmations=sealed_to(confirmations))
-        pending = Pending(aggregator.without_messages(), masked_sum(masked.values()), request)
+        request = pack("unmask", **session.next_turn(), **about, confirmations=fields.plain(confirmations))
+        pending = Pending(aggregator.without_messages(), np.add.reduce(list(masked.values())), request)
         self._journal.write(query, pending)
         return self._finished(pending, query)
 
@@ -269,18 +269,14 @@ class RemoteAdder(Adder):
         return parties
 
     def _exchange_keys(self, session: Session, agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
-        terms = session_terms(self._terms, session.key, rounds)
-        aggregator = Aggregator(terms)
         adverts = self._sites.read(agreed, advert_of)
         self._sites.check_enough("the keys", adverts, needed=self._terms.threshold)
-        ordered = aggregator.take_adverts(adverts.values())
+        ordered = tuple(adverts[name] for name in sorted(adverts))
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
         replies = self._sites.ask(dict.fromkeys(sorted(adverts), request), "shared", session.place)
-        graph = terms.graph(tuple(sorted(adverts)))
-        shared = self._sites.read(replies, lambda name, reply: shares_of(reply, graph.neighbours(name)))
+        shared = self._sites.read(replies, lambda name, reply: shares_of(name, reply, adverts))
         self._sites.check_enough("the shares of keys", shared, needed=self._terms.threshold)
-        aggregator.take_shares(shared)
-        return aggregator
+        return Aggregator(session_terms(self._terms, session.key, rounds), ordered, shared)
 
     def _named(self, query: Mapping[str, Any]) -> str:
         """Return the name of a release; with its number, if it is made more than once."""

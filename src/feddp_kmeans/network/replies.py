@@ -7,8 +7,9 @@ import numpy as np
 
 from feddp_kmeans._typing import Array
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.protocol import place_of, sealed_from
+from feddp_kmeans.network.protocol import place_of
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
+from feddp_kmeans.network.secure_sum.fields import parsed
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.network.transport import Lost
 from feddp_kmeans.network.wire import Envelope, unpack
@@ -51,11 +52,11 @@ def unmasked_of(reply: Envelope) -> UnmaskReply:
     return UnmaskReply.from_dict({name: value for name, value in reply.fields.items() if name not in place_of(reply)})
 
 
-def shares_of(reply: Envelope, neighbours: Iterable[str]) -> dict[str, bytes]:
-    """Return a site's messages to all its neighbours."""
-    shares = sealed_from(reply.get("shares", dict))
-    if set(shares) != set(neighbours):
-        raise InputError("did not share with each of its neighbours")
+def shares_of(name: str, reply: Envelope, parties: Iterable[str]) -> dict[str, bytes]:
+    """Return a site's messages to all other parties."""
+    shares: dict[str, bytes] = parsed(dict[str, bytes], reply.get("shares", dict), "shares")
+    if set(shares) != set(parties) - {name}:
+        raise InputError("did not share with each other party")
     return shares
 
 

@@ -1,24 +1,29 @@
 """What a client remembers of a run, on its own disk: it may be stopped and started between any two messages.
 
-Its odometer marks which state is the latest: one that was set back, copied or emptied answers nothing.
+Its odometer marks which state is the latest: one that was set back, copied, changed or emptied answers nothing.
 """
 
 import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from feddp_kmeans._files import locked, write_whole
-from feddp_kmeans._json import check_fields, parse_json
-from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans._json import check_format, parse_json
+from feddp_kmeans.errors import BudgetError, FedDPError, InputError
+from feddp_kmeans.network.secure_sum.fields import Plain, parsed
+from feddp_kmeans.network.secure_sum.party import Party
 from feddp_kmeans.privacy.odometer import Odometer
+
+FORMAT = 2
+"""Of a state's file. Format 1, without a number, did not always say who the parties of a run are: such a run cannot go on."""
 
 
 @dataclass
-class RunState:
+class RunState(Plain):
     """One run that this client agreed to."""
 
     terms: dict[str, Any]
@@ -38,10 +43,17 @@ class RunState:
     """Who was there when this client first shared its keys: later sessions of the run may have fewer of them and no others."""
     rounds: dict[str, str] = field(default_factory=dict)
     """For each round of the session, the release that it is for."""
-    party: dict[str, Any] | None = None
+    party: Party | None = None
     """The secrets of the session's secure sum."""
     received: bool = False
     """Whether the other parties' shares have come."""
+
+    @property
+    def own_party(self) -> Party:
+        """Return this client's part in the session's secure sum."""
+        if self.party is None:
+            raise BudgetError("a session must be open before anything is asked for.")
+        return self.party
 
 
 class RunStates:
@@ -65,14 +77,11 @@ class RunStates:
             return None
         try:
             content = path.read_bytes()
-            state = RunState(**parse_json(content))
+            state = _read(content, path.name)
         except OSError as error:
             raise InputError(f"{path.name} must hold the state of a run, got {error.strerror}.") from None
         except FedDPError as error:
             raise InputError(f"{path.name} must hold the state of a run: {error}") from None
-        except TypeError:
-            raise InputError(f"{path.name} must hold the state of a run, got other fields.") from None
-        check_fields(state, path.name)
         self._odometer.check(run, _digest(content))
         return state
 
@@ -81,7 +90,7 @@ class RunStates:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._path(run)
         before = _digest(path.read_bytes()) if path.exists() else ""
-        content = json.dumps({f.name: getattr(state, f.name) for f in fields(state)}).encode()
+        content = json.dumps({"format": FORMAT} | state.to_dict()).encode()
         with self._odometer.step(run, before, _digest(content)):
             write_whole(path, content, mode=0o600)
 
@@ -89,6 +98,14 @@ class RunStates:
         if not (0 < len(run) <= 64 and run.isalnum()):
             raise InputError(f"run must be a name of letters and digits, got {run!r:.80}.")
         return self._folder / f"{run}.json"
+
+
+def _read(content: bytes, name: str) -> RunState:
+    given = parsed(dict[str, Any], parse_json(content), name)
+    check_format(given, FORMAT, name)
+    if (stated := given.pop("format", 1)) < FORMAT:
+        raise InputError(f"format of {name} must be {FORMAT}, got {stated}: an older feddp began this run, and it cannot go on.")
+    return RunState.from_dict(given)
 
 
 def _digest(content: bytes) -> str:

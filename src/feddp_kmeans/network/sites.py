@@ -12,7 +12,7 @@ from feddp_kmeans.network.replies import opened_reply
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity, verify
 from feddp_kmeans.network.transport import Lost, Transport
-from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack
+from feddp_kmeans.network.wire import Envelope, pack
 
 logger = logging.getLogger(__name__)
 
@@ -104,8 +104,6 @@ class Sites:
     def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
         """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
         name = fields.name(told.get("name", str), "the name of a site")
-        if told.get("protocol", int) != PROTOCOL:
-            raise InputError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
         if self._roster is not None and name not in self._roster:
             raise InputError(f"{name!r} must be one of the federation's sites.")
         if self._roster is not None and not verify(self._roster[name], told.get("signature", bytes), presence(nonce, name)):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from feddp_kmeans.errors import BudgetError, FedDPError, InputError
+from feddp_kmeans._json import field_of
+from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.accounting import accounting_work
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism
@@ -17,6 +18,7 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _MOST_RELEASES, _MOST_TIMES, _MOST_VALUES = 100, 10_000, 1 << 28
 _LONGEST_NAME = 200
+_MOST_SITES = 1 << 31
 _LEAST_MULTIPLIER = 0.01
 """Noise beneath which no accountant needs to be asked: the release is as good as open."""
 _MOST_WORK = 1000.0
@@ -72,7 +74,7 @@ class Terms:
     """Whether clients sign the list of who is in a sum before they open it: against a server that tells each of them another list."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.colluders < self.threshold:
+        if not 0 <= self.colluders < self.threshold <= _MOST_SITES:
             raise InputError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
         if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
             raise InputError(
@@ -122,20 +124,9 @@ class Terms:
     @classmethod
     def from_dict(cls, given: Any) -> "Terms":
         """Return the terms that this plain data states; refuse anything else. It comes from the network."""
-        try:
-            return cls(
-                _checked(given["run"], isinstance(given["run"], str) and 0 < len(given["run"]) <= 64 and given["run"].isalnum()),
-                _plan(given),
-                Trust.parse(given["trust"]),
-                given["secure"] is True,
-                _checked(given["threshold"], type(given["threshold"]) is int),
-                _checked(given["colluders"], type(given["colluders"]) is int),
-                _checked(given["confirmed"], type(given["confirmed"]) is bool),
-            )
-        except FedDPError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(f"the terms of a run must state a plan, got {type(error).__name__}: {error}.") from None
+        kinds = {"run": str, "trust": Trust, "secure": bool, "threshold": int, "colluders": int, "confirmed": bool}
+        stated = {name: field_of(given, name, kind, "the terms of a run") for name, kind in kinds.items()}
+        return cls(plan=_plan(given), **stated)
 
 
 @dataclass(frozen=True)
@@ -221,20 +212,18 @@ class Policy:
 def _plan(given: Any) -> Plan:
     """Return the plan of the terms; refuse one that only wastes a client's time and memory."""
     plan = Plan.from_dict(given)
-    _checked("releases without integer_sensitivity", all("integer_sensitivity" in row for row in given["releases"]))
-    _checked(len(plan.releases), 0 < len(plan.releases) <= _MOST_RELEASES and len({r.name for r in plan.releases}) == len(plan.releases))
+    _require("integer_sensitivity of each release", all("integer_sensitivity" in row for row in given["releases"]))
+    _require(f"1 to {_MOST_RELEASES} releases", 0 < len(plan.releases) <= _MOST_RELEASES)
+    _require("a name of its own for each release", len({release.name for release in plan.releases}) == len(plan.releases))
     for release in plan.releases:
-        _checked(release.name, 0 < len(release.name) <= _LONGEST_NAME and release.name.isprintable())
-        _checked(release.noise_multiplier, release.noise_multiplier == 0 or release.noise_multiplier >= _LEAST_MULTIPLIER)
-        _checked((release.values, release.times), release.values <= _MOST_VALUES and release.times <= _MOST_TIMES)
-    noisy = [release for release in plan.releases if release.noise_multiplier]
-    work = accounting_work(noisy, sampled=plan.sampling_rate < 1)
-    _checked("too little noise to add up", work <= _MOST_WORK * math.sqrt(plan.sampling_rate))
+        _require("names that can be printed", 0 < len(release.name) <= _LONGEST_NAME and release.name.isprintable())
+        _require("releases of a size that can be made", release.values <= _MOST_VALUES and release.times <= _MOST_TIMES)
+        _require("enough noise to add up", release.noise_multiplier == 0 or release.noise_multiplier >= _LEAST_MULTIPLIER)
+    work = accounting_work([release for release in plan.releases if release.noise_multiplier], sampled=plan.sampling_rate < 1)
+    _require("enough noise to add up", work <= _MOST_WORK * math.sqrt(plan.sampling_rate))
     return plan
 
 
-def _checked(value: Any, holds: bool) -> Any:
-    """Return the value; refuse it where its rule does not hold."""
+def _require(what: str, holds: bool) -> None:
     if not holds:
-        raise ValueError(repr(value)[:80])
-    return value
+        raise InputError(f"the plan of a run must state {what}; this one does not.")

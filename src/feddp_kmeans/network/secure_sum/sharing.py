@@ -5,8 +5,7 @@ meant to learn; most of its cost is the weights of the interpolation, which are 
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
-from itertools import accumulate
+from functools import lru_cache, reduce
 from typing import Any
 
 from feddp_kmeans.errors import InputError
@@ -31,32 +30,21 @@ def join(shares: Mapping[int, bytes]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _weights(places: tuple[int, ...]) -> list[int]:
-    """Return what each share is multiplied with: Lagrange's polynomials at 0, the product of all x over x_j times all x_j + x_m."""
+    """Return what each share is multiplied with: Lagrange's polynomials at 0, the product over all other x of x / (x + x_j)."""
     points = [place + 1 for place in places]
-    everything = list(accumulate(points, _times))[-1]
-    below = []
+    weights = []
     for x in points:
-        product = x
-        for other in points:
-            if other != x:
-                product = _times(product, x ^ other)
-        below.append(product)
-    return [_times(everything, inverse) for inverse in _inverses(below)]
+        others = [other for other in points if other != x]
+        weights.append(_times(reduce(_times, others, 1), _inverse(reduce(_times, [x ^ other for other in others], 1))))
+    return weights
 
 
-def _inverses(elements: list[int]) -> list[int]:
-    """Return the inverse of each element at the cost of one inversion."""
-    products = list(accumulate(elements, _times))
+def _inverse(element: int) -> int:
+    """Return the inverse of an element of the field: its power 2**128 - 2."""
     inverse = 1
     for _ in range(_BITS - 1):
-        inverse = _times(_times(inverse, inverse), products[-1])
-    inverse = _times(inverse, inverse)
-    found = [0] * len(elements)
-    for place in range(len(elements) - 1, 0, -1):
-        found[place] = _times(inverse, products[place - 1])
-        inverse = _times(inverse, elements[place])
-    found[0] = inverse
-    return found
+        inverse = _times(_times(inverse, inverse), element)
+    return _times(inverse, inverse)
 
 
 def _times(one: int, other: int) -> int:
