@@ -126,6 +126,7 @@ def test_a_state_is_kept_before_anything_is_answered(tmp_path, wrong, monkeypatc
 
 def test_what_is_saved_is_loaded(tmp_path):
     states = RunStates(tmp_path / "state", odometer := Odometer(tmp_path / "odometer.jsonl"))
+    (tmp_path / "state").mkdir()
     assert states.load("r1") is None
     with pytest.raises(BudgetError, match="must go on from its latest state"):
         states.save("r1", RunState({}, ""))  # a run that nobody booked

@@ -41,9 +41,9 @@ class Journal:
         if self._path is None:
             return
         about = {"run": self._run, "label": label_of(query), "query": query_bytes(query)}
-        content = {"aggregator": pending.aggregator.to_dict(), "masked": pending.masked, "request": pending.request}
+        content = pack("pending", **about, aggregator=pending.aggregator.to_dict(), masked=pending.masked, request=pending.request)
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self._path, pack("pending", **about, **content), mode=0o600)
+        write_whole(self._path, content, mode=0o600)
 
     def read(self, query: Mapping[str, Any]) -> Pending | None:
         """Return the sum that is pending for this query; None where none is."""

@@ -96,7 +96,7 @@ class Participant:
             return pack("refused", reason=str(error))
         except Exception as error:  # noqa: BLE001
             # What an error says may quote the data: its kind and its place are kept here, and the server gets a fixed sentence.
-            logger.error("failed at %s: %s", kind, where_of(error))  # noqa: TRY400 - a traceback may quote the data
+            logger.error("failed at %s: %s", kind, kind_and_place(error.__cause__ or error))  # noqa: TRY400 - a traceback may quote the data
             return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
 
     def _describe(self, asked: Envelope) -> bytes:
@@ -250,11 +250,8 @@ def _opening(asked: Envelope) -> list[Any]:
 
 def _summary(terms: Terms) -> str:
     plan = terms.plan
-    releases = ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
-    return (
-        f"{terms.run}: epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}; "
-        f"releases: {releases}"
-    )
+    promise = f"epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}"
+    return f"{terms.run}: {promise}; releases: " + ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
 
 
 class DataError(Exception):
@@ -268,10 +265,3 @@ def touching_data() -> Iterator[None]:
         yield
     except Exception as error:
         raise DataError from error
-
-
-def where_of(error: BaseException) -> str:
-    """Return the kind and the place of what went wrong; of its cause, if the data were touched."""
-    while isinstance(error, DataError) and error.__cause__ is not None:
-        error = error.__cause__
-    return kind_and_place(error)

@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.network.journal import Journal, Pending
 from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, session_terms
-from feddp_kmeans.network.replies import Session, advert_of, shares_of, unmasked_of, vector_of
+from feddp_kmeans.network.replies import Session, advert_of, parties_of, shares_of, unmasked_of, vector_of
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity
@@ -25,8 +25,6 @@ from feddp_kmeans.network.sites import Sites
 from feddp_kmeans.network.terms import Terms, Trust, assumed_colluders, default_threshold
 from feddp_kmeans.network.transport import Transport
 from feddp_kmeans.network.wire import Envelope, pack, unpack
-from feddp_kmeans.privacy.mechanism import Release, Sensitivity
-from feddp_kmeans.statistics.query import Query
 
 logger = logging.getLogger(__name__)
 
@@ -139,60 +137,46 @@ class RemoteAdder(Adder):
         query, release = asked.query, asked.release
         question = {"release": release.name, "number": asked.number, "statistic": query.statistic.name}
         question |= {PUBLIC + name: value for name, value in query.public.items()}
-        pending = self._journal.read(question)
-        if pending is not None:
-            return self._logged(release.from_steps(self._finished(pending, question)))
-        if self._session is None:
-            self._session = self._open()
-        if self._terms.trust is Trust.AGGREGATOR:
-            values = release.noisy(self._plain_sum(self._session, query, release, question, asked.cohort), asked.stream)
+        if (pending := self._journal.read(question)) is not None:
+            values = release.from_steps(self._finished(pending, question))
         else:
-            values = release.from_steps(self._secure_sum(self._session, question, query.size))
-        return self._logged(values)
-
-    def kept(self, label: str) -> None:
-        """Forget how the release was opened."""
-        self._journal.forget(label)
-
-    def _logged(self, values: FloatArray) -> FloatArray:
-        """Return a release; log what was spent so far."""
+            self._session = self._session or self._open()
+            if self._terms.trust is Trust.AGGREGATOR:
+                values = release.noisy(self._plain_sum(self._session, asked, question), asked.stream)
+            else:
+                values = release.from_steps(self._secure_sum(self._session, question, query.size))
         ledger = self._run.ledger
         made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
         logger.info("%d of %d releases made: epsilon %.3g of %g", made, planned, ledger.epsilon_so_far, ledger.plan.epsilon)
         return values
 
-    def _plain_sum(
-        self,
-        session: Session,
-        query: Query,
-        release: Release,
-        question: dict[str, Any],
-        cohort: BoolArray | None,
-    ) -> IntArray:
+    def kept(self, label: str) -> None:
+        """Forget how the release was opened."""
+        self._journal.forget(label)
+
+    def _plain_sum(self, session: Session, asked: Asked, question: dict[str, Any]) -> IntArray:
         """Return the sum of what the clients sent.
 
         A client that lies can only do what the data it claims to have could: where clients are protected, its answer has the norm that
         one client may have; where points are, a client may have any number of them, and only answers that would wrap the sum around
         are no honest client's. Under secure-sum nothing of this can be seen: a masked answer looks like any other.
         """
-        chosen = session.names if cohort is None else [n for n, taken in zip(self._sites.names, cohort, strict=True) if taken]
-        asked = [name for name in chosen if name in session.names]
+        query, names = asked.query, session.names
+        if asked.cohort is not None:
+            names = [name for name, taken in zip(self._sites.names, asked.cohort, strict=True) if taken and name in names]
         request = pack("sum", **session.next_turn(), **question)
-        replies = self._sites.ask(dict.fromkeys(asked, request), "summed", session.place)
-        bound = query.sensitivity if query.statistic.whole_clients else None
-        parts = self._sites.read(replies, lambda _, reply: self._part_of(reply, query.size, release, bound))
-        self._sites.check_enough(self._named(question), parts, needed=self._terms.threshold if cohort is None else 0)
-        total = np.zeros(query.size, dtype=np.int64)
-        for part in parts.values():
-            total += part
-        return total
+        parts = self._sites.ask(dict.fromkeys(names, request), "summed", session.place, lambda _, reply: self._part_of(reply, asked))
+        self._sites.check_enough(self._named(question), parts, needed=self._terms.threshold if asked.cohort is None else 0)
+        return sum(parts.values(), start=np.zeros(query.size, dtype=np.int64))
 
-    def _part_of(self, reply: Envelope, length: int, release: Release, bound: Sensitivity | None) -> Array:
-        part = vector_of(reply, length, np.dtype(np.int64))
+    def _part_of(self, reply: Envelope, asked: Asked) -> Array:
+        query = asked.query
+        part = vector_of(reply, query.size, np.dtype(np.int64))
         sizes = np.abs(part.astype(np.float64))
-        if sizes.max(initial=0.0) * len(self._sites.names) >= release.largest_total:
+        if sizes.max(initial=0.0) * len(self._sites.names) >= asked.release.largest_total:
             raise InputError("sent more than a sum can hold")
-        if bound is not None:
+        if query.statistic.whole_clients:
+            bound = query.sensitivity
             l1 = math.inf if bound.l1 is None else bound.l1
             if np.linalg.norm(sizes) > bound.l2 * _TO_SPARE or sizes.sum() > l1 * _TO_SPARE:
                 raise InputError("sent more than one client may")
@@ -208,9 +192,7 @@ class RemoteAdder(Adder):
             if name not in session.received:
                 first = {"sharers": list(aggregator.sharers), "shares": fields.plain(aggregator.ciphertexts_for(name))}
             requests[name] = pack("mask", **turn, **query, **first)
-        masked = self._sites.read(
-            self._sites.ask(requests, "masked", session.place), lambda _, reply: vector_of(reply, length, np.dtype(np.uint64))
-        )
+        masked = self._sites.ask(requests, "masked", session.place, lambda _, reply: vector_of(reply, length, np.dtype(np.uint64)))
         session.received |= masked.keys()
         self._sites.check_enough(self._named(query), masked, needed=self._terms.threshold)
         survivors = sorted(masked)
@@ -218,11 +200,11 @@ class RemoteAdder(Adder):
         confirmations: dict[str, bytes] = {}
         if self._terms.confirmed:
             request = pack("confirm", **session.next_turn(), **about)
-            replies = self._sites.ask(dict.fromkeys(survivors, request), "confirmed", session.place)
-            confirmations = self._sites.read(replies, lambda _, reply: reply.get("signature", bytes))
+            requests = dict.fromkeys(survivors, request)
+            confirmations = self._sites.ask(requests, "confirmed", session.place, lambda _, reply: reply.get("signature", bytes))
             self._sites.check_enough(self._named(query), confirmations, needed=self._terms.threshold, of=len(survivors))
         request = pack("unmask", **session.next_turn(), **about, confirmations=fields.plain(confirmations))
-        pending = Pending(aggregator.without_messages(), np.add.reduce(list(masked.values())), request)
+        pending = Pending(aggregator.without_messages(), sum(masked.values(), start=np.zeros(length, dtype=np.uint64)), request)
         self._journal.write(query, pending)
         return self._finished(pending, query)
 
@@ -234,7 +216,7 @@ class RemoteAdder(Adder):
         if len(present) < self._terms.threshold:
             absent, needed = ", ".join(name for name in survivors if name not in present), self._terms.threshold
             raise InputError(f"{query['release']} must be opened with at least {needed} sites of its sum; wait for {absent}.")
-        opened = self._sites.read(self._sites.ask(present, "unmasked", place_of(asked)), lambda _, reply: unmasked_of(reply))
+        opened = self._sites.ask(present, "unmasked", place_of(asked), lambda _, reply: unmasked_of(reply))
         self._sites.check_enough(self._named(query), opened, needed=self._terms.threshold, of=len(survivors))
         number = asked.fields["round"]
         total: IntArray = pending.aggregator.unmasked(number, survivors, pending.masked, opened, query_bytes(query)).view(np.int64)
@@ -246,35 +228,28 @@ class RemoteAdder(Adder):
         rounds = sum(release.times for release in self._run.ledger.plan.releases) - booked + 1
         session = Session(self._run.id, os.urandom(SESSION_BYTES))
         request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
-        agreed = self._sites.ask(dict.fromkeys(self._sites.names, request), "agreed")
+        agreed = self._sites.ask(dict.fromkeys(self._sites.names, request), "agreed", None, lambda _, reply: reply)
         self._sites.check_enough("the plan", agreed, needed=self._terms.threshold)
         session.names = sorted(agreed)
         if self._terms.trust is Trust.SECURE_SUM:
-            agreed = self._same_parties(agreed)
-            session.aggregator = self._exchange_keys(session, agreed, rounds)
+            session.aggregator = self._exchange_keys(session, self._same_parties(agreed), rounds)
         return session
 
     def _same_parties(self, agreed: Mapping[str, Envelope]) -> dict[str, Envelope]:
         """Return the answers of those that were in the run's first session, as the sites remember it: they share keys with nobody else."""
-        remembered = self._sites.read(agreed, lambda _, reply: self._parties_of(reply))
+        remembered = self._sites.read(agreed, lambda _, reply: parties_of(reply, self._terms.threshold))
         names = set(remembered).intersection(*(parties for parties in remembered.values() if parties))
         for name in sorted(set(remembered) - names):
             self._sites.missing[name] = "it was not in the first session of this run"
         return {name: agreed[name] for name in sorted(names)}
-
-    def _parties_of(self, reply: Envelope) -> tuple[str, ...]:
-        parties = fields.names(reply.get("parties", list), "the parties of a run")
-        if parties and len(parties) < self._terms.threshold:
-            raise InputError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
-        return parties
 
     def _exchange_keys(self, session: Session, agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
         adverts = self._sites.read(agreed, advert_of)
         self._sites.check_enough("the keys", adverts, needed=self._terms.threshold)
         ordered = tuple(adverts[name] for name in sorted(adverts))
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
-        replies = self._sites.ask(dict.fromkeys(sorted(adverts), request), "shared", session.place)
-        shared = self._sites.read(replies, lambda name, reply: shares_of(name, reply, adverts))
+        requests = dict.fromkeys(sorted(adverts), request)
+        shared = self._sites.ask(requests, "shared", session.place, lambda name, reply: shares_of(name, reply, adverts))
         self._sites.check_enough("the shares of keys", shared, needed=self._terms.threshold)
         return Aggregator(session_terms(self._terms, session.key, rounds), ordered, shared)
 

@@ -1,6 +1,7 @@
 """What a server expects of its sites' answers, and where in a run it stands."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,24 @@ from feddp_kmeans._typing import Array
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.protocol import place_of
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
-from feddp_kmeans.network.secure_sum.fields import parsed
+from feddp_kmeans.network.secure_sum.fields import names, parsed
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.network.transport import Lost
 from feddp_kmeans.network.wire import Envelope, unpack
 
 
+@dataclass
 class Session:
     """What the server remembers between two messages."""
 
-    aggregator: Aggregator
-
-    def __init__(self, run: str, key: bytes) -> None:
-        self.run = run
-        self.key = key
-        self.turn = 0
-        self.round = 0
-        self.names: list[str] = []
-        self.received: set[str] = set()
+    run: str
+    key: bytes
+    turn: int = 0
+    round: int = 0
+    names: list[str] = field(default_factory=list)
+    received: set[str] = field(default_factory=set)
+    """Who has the messages of the other parties."""
+    aggregator: Aggregator = field(init=False)
 
     @property
     def place(self) -> dict[str, Any]:
@@ -45,6 +46,14 @@ def advert_of(name: str, reply: Envelope) -> Advert:
     if advert.name != name:
         raise InputError(f"an advert must be of its sender, got one of {advert.name!r}.")
     return advert
+
+
+def parties_of(reply: Envelope, threshold: int) -> tuple[str, ...]:
+    """Return who was in the first session of a run, as a site remembers it; nobody before it has shared keys."""
+    parties = names(reply.get("parties", list), "the parties of a run")
+    if parties and len(parties) < threshold:
+        raise InputError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
+    return parties
 
 
 def unmasked_of(reply: Envelope) -> UnmaskReply:

@@ -86,8 +86,7 @@ class RunStates:
         return state
 
     def save(self, run: str, state: RunState) -> None:
-        """Keep the state, on disk before this returns, for this user's eyes only."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        """Keep the state, on disk before this returns, for this user's eyes only. The folder must be locked."""
         path = self._path(run)
         before = _digest(path.read_bytes()) if path.exists() else ""
         content = json.dumps({"format": FORMAT} | state.to_dict()).encode()

@@ -57,13 +57,15 @@ class Sites:
         logger.info("%d sites: %s", len(self._nodes), ", ".join(self.names))
         self.columns = columns
 
-    def ask(self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None = None) -> dict[str, Envelope]:
-        """Return the answers of the kind wanted; why the others are missing is remembered."""
+    def ask(
+        self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None, read: Callable[[str, Envelope], Read]
+    ) -> dict[str, Read]:
+        """Return the answers of the kind wanted, as they are read; why the others are missing is remembered."""
         self._find_again()
         patient = [self._nodes[name] for name in requests if name not in self.missing]
         replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
         received = {name: replies.get(self._nodes[name], Lost("it was not reached")) for name in requests}
-        answers = self.read(received, lambda _, reply: opened_reply(reply, kind, place))
+        answers = self.read(received, lambda name, reply: read(name, opened_reply(reply, kind, place)))
         for name in answers:
             self.missing.pop(name, None)
         return answers

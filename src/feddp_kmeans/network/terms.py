@@ -77,16 +77,11 @@ class Terms:
         if not 0 <= self.colluders < self.threshold <= _MOST_SITES:
             raise InputError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
         if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
-            raise InputError(
-                f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part, so there is "
-                "nothing to gain from sampling."
-            )
+            raise InputError(f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part.")
         if self.trust is Trust.SECURE_SUM and any(r.noise_multiplier and r.mechanism is Mechanism.LAPLACE for r in self.plan.releases):
             raise InputError("noise must be Gaussian under secure-sum, because it is added in shares; this plan has Laplace noise.")
-        if self.epsilon_spent > self.plan.epsilon:
-            raise BudgetError(
-                f"a plan must not spend more than it says: it says epsilon {self.plan.epsilon}, and spends {self.epsilon_spent}."
-            )
+        if (spent := self.epsilon_spent) > self.plan.epsilon:
+            raise BudgetError(f"a plan must not spend more than it says: it says epsilon {self.plan.epsilon}, and spends {spent}.")
 
     @property
     def shares(self) -> int:

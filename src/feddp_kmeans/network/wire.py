@@ -5,6 +5,7 @@ a message depends on the shapes of its arrays and never on their numbers.
 """
 
 import json
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -96,19 +97,11 @@ def _unpack(data: bytes) -> Envelope:
 
 
 def _blob(data: bytes, place: int, kind: str, shape: list[int]) -> tuple[bytes | Array, int]:
-    if kind == _BYTES:
-        (size,) = shape
-        return _slice(data, place, size), place + size
-    if kind not in _DTYPES:
+    """Return the bytes or the array at a place, and the place behind it."""
+    if kind not in _DTYPES and (kind != _BYTES or len(shape) != 1):
         raise ValueError("an array is not of 64-bit numbers")
-    size = 8
-    for n in shape:
-        size *= n
-    array: Array = np.frombuffer(_slice(data, place, size), dtype=kind).reshape(shape).copy()
-    return array, place + size
-
-
-def _slice(data: bytes, place: int, size: int) -> bytes:
-    if place + size > len(data):
+    end = place + math.prod(shape) * (1 if kind == _BYTES else 8)
+    if end > len(data):
         raise ValueError("an array is cut off")
-    return data[place : place + size]
+    content = data[place:end]
+    return content if kind == _BYTES else np.frombuffer(content, dtype=kind).reshape(shape).copy(), end

@@ -31,13 +31,14 @@ class Channels:
         """Return the message to another party: its shares of all rounds."""
         nonce = os.urandom(_NONCE_BYTES)
         plain = b"".join(share for pair in pairs for share in pair)
-        return nonce + self._cipher(receiver, self.name, receiver).encrypt(nonce, plain, self._bound(self.name, receiver))
+        cipher, bound = self._cipher(receiver, self.name, receiver)
+        return nonce + cipher.encrypt(nonce, plain, bound)
 
     def open(self, sender: str, message: bytes) -> Pairs:
         """Return the shares in another party's message."""
+        cipher, bound = self._cipher(sender, sender, self.name)
         try:
-            cipher = self._cipher(sender, sender, self.name)
-            plain = cipher.decrypt(message[:_NONCE_BYTES], message[_NONCE_BYTES:], self._bound(sender, self.name))
+            plain = cipher.decrypt(message[:_NONCE_BYTES], message[_NONCE_BYTES:], bound)
         except (InvalidTag, ValueError):
             plain = b""
         if len(plain) != 2 * SEED_BYTES * self.terms.rounds:
@@ -45,8 +46,7 @@ class Channels:
         shares = [plain[start : start + SEED_BYTES] for start in range(0, len(plain), SEED_BYTES)]
         return list(zip(shares[::2], shares[1::2], strict=True))
 
-    def _cipher(self, other: str, sender: str, receiver: str) -> ChaCha20Poly1305:
-        return ChaCha20Poly1305(masks.channel_key(self.private, self.publics[other], self.view, sender, receiver))
-
-    def _bound(self, sender: str, receiver: str) -> bytes:
-        return fields.encode(self.terms.session, sender, receiver)
+    def _cipher(self, other: str, sender: str, receiver: str) -> tuple[ChaCha20Poly1305, bytes]:
+        """Return the cipher of one message, and what the message is bound to."""
+        key = masks.channel_key(self.private, self.publics[other], self.view, sender, receiver)
+        return ChaCha20Poly1305(key), fields.encode(self.terms.session, sender, receiver)

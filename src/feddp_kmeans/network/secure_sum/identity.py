@@ -72,10 +72,9 @@ def save_identity(path: Path, identity: Identity) -> None:
 
 def load_identity(path: Path) -> Identity:
     """Return the private key of a file, as ssh-keygen writes it without a passphrase."""
+    content = _content(path, "a private key file")
     try:
-        identity = load_ssh_private_key(path.read_bytes(), password=None)
-    except OSError as error:
-        raise InputError(f"{path.name} must be a private key file, got {error.strerror}.") from None
+        identity = load_ssh_private_key(content, password=None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
         identity = None
     if not isinstance(identity, ec.EllipticCurvePrivateKey) or identity.curve.name != "secp384r1":
@@ -85,10 +84,11 @@ def load_identity(path: Path) -> Identity:
 
 def load_public(path: Path) -> PublicIdentity:
     """Return the public key of a .pub file."""
+    return parse_public(_content(path, "a public key file").decode(errors="replace"), path.name)
+
+
+def _content(path: Path, what: str) -> bytes:
     try:
-        line = path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path.name} must be a public key file, got {error.strerror}.") from None
-    except UnicodeDecodeError:
-        line = ""
-    return parse_public(line, path.name)
+        raise InputError(f"{path.name} must be {what}, got {error.strerror}.") from None

@@ -87,7 +87,7 @@ class Party(fields.Plain):
         """
         self.check_round(round_)
         total = masks.ring_values(values)
-        mask_seed, self_seed = self._of_round(self._seeds, round_)
+        mask_seed, self_seed = self._seeds[round_ - self.terms.rounds]
         self._masked, self._query = round_, query
         self._forget_before(round_)
         self._confirmed = ()
@@ -112,7 +112,7 @@ class Party(fields.Plain):
         listed = self._check_survivors(round_, survivors)
         if self.terms.confirmed:
             self._check_confirmed(round_, listed, confirmations or {})
-        held = {name: self._of_round(pairs, round_) for name, pairs in self._held.items()}
+        held = {name: pairs[round_ - self.terms.rounds] for name, pairs in self._held.items()}
         self_shares = {name: pair[1] for name, pair in held.items() if name in listed}
         key_shares = {name: pair[0] for name, pair in held.items() if name not in listed}
         self._unmasked = round_
@@ -187,11 +187,7 @@ class Party(fields.Plain):
         if valid < self.terms.threshold:
             raise InputError(f"confirmations of round {round_} must be at least {self.terms.threshold}, got {valid} that are valid.")
 
-    def _of_round(self, pairs: Pairs, round_: int) -> tuple[bytes, bytes]:
-        """Return the pair of a round that is still to come: pairs are those of the last rounds."""
-        return pairs[round_ - self.terms.rounds]
-
     def _forget_before(self, round_: int) -> None:
-        """Drop the secrets of all rounds before this one."""
+        """Drop the secrets of all rounds before this one. Pairs are those of the last rounds, so they are counted from the end."""
         for pairs in (self._seeds, *self._held.values()):
             del pairs[: len(pairs) - (self.terms.rounds - round_)]

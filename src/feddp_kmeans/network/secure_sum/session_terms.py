@@ -13,16 +13,9 @@ SESSION_BYTES = 32
 class SessionTerms(fields.Plain):
     """One session: its id, its rounds, how many parties must answer, and how many of them may work for the server.
 
-    A party reveals, for each other party and round, a share of its mask key or of its self-mask, once and never both. Of the n holders of
-    a party's shares c may collude and give both kinds, so a server that asks different parties for different kinds gets at most
-    n - c + 2c = n + c shares. To know both secrets it needs 2t of them. ``threshold`` t is therefore required to exceed (n + c) / 2: no
-    honest party's mask key and self-mask are ever both known, and what it sent stays hidden or is counted, never both.
-
-    Two attempts at one round with different honest survivors disagree on some honest party: one needs its self-mask, the other its mask
-    key. So at most one of them can be unmasked.
-
-    ``confirmed`` adds a message to each round: parties sign the list of survivors and reveal nothing before they have seen t signatures
-    on exactly that list. Two lists with t signatures each would share 2t - n > c signers, an honest one too, who signs one per round.
+    ``threshold`` t must exceed (n + c) / 2 for n parties and c ``colluders``: then a server never learns both secrets of an honest party,
+    and opens a round for one list of survivors only. Where ``confirmed``, parties sign the list and reveal nothing before they have seen t
+    signatures on it. The proofs are in docs/secure_sum.md.
     """
 
     session: bytes

@@ -6,7 +6,6 @@ meant to learn; most of its cost is the weights of the interpolation, which are 
 
 from collections.abc import Mapping
 from functools import lru_cache, reduce
-from typing import Any
 
 from feddp_kmeans.errors import InputError
 
@@ -17,7 +16,11 @@ _MODULUS = (1 << _BITS) + 0b10000111
 
 def split(seed: bytes, needed: int, holders: int) -> list[bytes]:
     """Return one share for each holder, in order; any ``needed`` of them rebuild the seed and fewer tell nothing of it."""
-    return [share for _, share in _shamir().split(needed, holders, seed)]
+    try:
+        from Crypto.Protocol.SecretSharing import Shamir
+    except ImportError:
+        raise InputError("the secure sum must have pycryptodome; install feddp-kmeans[flower].") from None
+    return [share for _, share in Shamir.split(needed, holders, seed, ssss=False)]
 
 
 def join(shares: Mapping[int, bytes]) -> bytes:
@@ -60,11 +63,3 @@ def _times(one: int, other: int) -> int:
             one ^= _MODULUS
         other >>= 1
     return product
-
-
-def _shamir() -> Any:
-    try:
-        from Crypto.Protocol.SecretSharing import Shamir
-    except ImportError:
-        raise InputError("the secure sum must have pycryptodome; install feddp-kmeans[flower].") from None
-    return Shamir
