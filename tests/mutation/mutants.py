@@ -504,8 +504,8 @@ MUTANTS = [
         ("tests/network/test_participant.py", "tests/conformance/test_remote.py", "tests/federation", "tests/cli/test_crash.py"),
         (
             "a release masked again",
-            'if label in state.opened:\n            raise BudgetError(f"release {label!r} was made already',
-            'if False:\n            raise BudgetError(f"release {label!r} was made already',
+            'if label in state.opened:\n            raise BudgetError(f"release {label!r} must be made only once',
+            'if False:\n            raise BudgetError(f"release {label!r} must be made only once',
         ),
         ("no lock at a client", "with self._runs.locked():", "if True:"),
     ),

@@ -142,7 +142,7 @@ def test_what_is_saved_is_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
-        ({}, r"format of r1\.json must be 2, got 1: an older feddp began this run, and it cannot go on"),
+        ({}, r"format of r1\.json must be 2, got 1: an older feddp began this run. Start a new one"),
         ({"format": 1}, r"format of r1\.json must be 2, got 1: an older feddp began this run"),
         ({"format": 3}, r"format of r1\.json must be from 1 to 2, got 3: it was written by a newer feddp"),
         ({"format": "2"}, r"format of r1\.json must be from 1 to 2, got '2'"),

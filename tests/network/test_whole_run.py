@@ -127,7 +127,7 @@ def test_what_was_opened_is_said_again_to_the_letter_and_nothing_else_is(tmp_pat
     again = liar.meet(terms(), liar.names)
     again.share(liar.names)
     assert not again.mask(liar.names, 0)
-    assert set(again.refusals) == {"release 'loud 0' was made already; it is not made twice."}
+    assert set(again.refusals) == {"release 'loud 0' must be made only once, got a request to make it again."}
     assert [liar.sites[name].handle(request) for name, request in asked] == said
     assert again.open(liar.names, 1, "low 0") is not None
     assert len(liar.openings("loud 0")) == 1

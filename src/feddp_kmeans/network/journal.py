@@ -1,6 +1,6 @@
-"""What a server keeps of a sum that sites are about to open: one that is killed meanwhile asks them again, and loses nothing.
+"""A file with the sum that sites are about to open: a server that is killed meanwhile asks them again and loses nothing.
 
-It is on disk before anybody is asked, holds what sites sent under their masks, added up, and goes once the release is on record.
+It is on disk before any site is asked to open the sum. It holds the sum under the masks, and is removed once the release is on record.
 """
 
 from collections.abc import Mapping
@@ -26,18 +26,18 @@ class Pending:
     masked: Array
     """The sum of what the survivors sent."""
     request: bytes
-    """What the survivors are asked: session, turn, round, survivors and confirmations. The same bytes again get the same answer."""
+    """The unmask request to the survivors. If the same bytes are sent again, the sites give the same answer."""
 
 
 class Journal:
-    """The pending sum of a run, in a file; without a path nothing is kept."""
+    """The file with the pending sum of a run. Without a path nothing is kept."""
 
     def __init__(self, path: Path | None, run: str) -> None:
         self._path = path
         self._run = run
 
     def write(self, query: Mapping[str, Any], pending: Pending) -> None:
-        """Keep a sum, on disk before this returns."""
+        """Write the sum to disk before this returns."""
         if self._path is None:
             return
         about = {"run": self._run, "label": label_of(query), "query": query_bytes(query)}
@@ -46,17 +46,17 @@ class Journal:
         write_whole(self._path, content, mode=0o600)
 
     def read(self, query: Mapping[str, Any]) -> Pending | None:
-        """Return the sum that is pending for this query; None where none is."""
+        """Return the pending sum of this query, or None if there is none."""
         kept = self._kept(label_of(query))
         if kept is None:
             return None
         if kept.get("query", bytes) != query_bytes(query):
-            raise BudgetError(f"release {label_of(query)!r} must stay the query that sites were asked to open; it was changed.")
+            raise BudgetError(f"release {label_of(query)!r} must stay the query that sites were asked to open, got another query.")
         aggregator = Aggregator.from_dict(kept.get("aggregator", dict))
         return Pending(aggregator, kept.get("masked", np.ndarray).astype(np.uint64, copy=False), kept.get("request", bytes))
 
     def forget(self, label: str) -> None:
-        """Remove the sum that is kept for the release of this label."""
+        """Remove the file if it holds the release of this label."""
         if self._path is not None and self._kept(label) is not None:
             self._path.unlink()
 

@@ -1,7 +1,7 @@
-"""The client's half of a federation of machines: it computes named statistics of its own points, and keeps its own books.
+"""The client of a federation of machines: it computes named statistics of its own points and books the runs on its own odometer.
 
-A participant answers a server that it need not trust: it is shown the terms of a run first, holds them against its own policy and its own
-odometer, and answers nothing that the terms do not hold, nothing twice, and nothing after its budget is spent.
+A participant need not trust the server. It first checks the terms of a run against its own policy and odometer. Then it answers only what
+is in these terms, each request once, and nothing beyond its budget.
 """
 
 import hmac
@@ -33,7 +33,7 @@ from feddp_kmeans.statistics.query import Query, Statistic, check_query
 logger = logging.getLogger(__name__)
 
 _MOST_SESSIONS = 1000
-"""Sessions of one run: a server that starts again opens a new one."""
+"""Most sessions of one run. A server that is restarted opens a new one."""
 
 _Answer = Callable[[Envelope, Terms, RunState], bytes]
 
@@ -74,14 +74,14 @@ class Participant:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the coordinates, for this holder's own eyes: what is wrong with the data is said in full."""
+        """Return the names of the coordinates. For the data holder only: errors may quote the data."""
         return self._data().columns
 
     def handle(self, request: bytes) -> bytes:
         """Return the answer to one request.
 
-        A refusal says which rule was broken, and is decided before the data are touched. From then on whatever goes wrong is a failure,
-        and a failure is one of two fixed sentences.
+        A refusal says which rule was broken. It is decided before the data are touched. Any error after that is a failure, which is
+        answered with one of two fixed sentences.
         """
         kind = "a request"
         try:
@@ -95,7 +95,7 @@ class Participant:
             logger.warning("refused %s: %s", kind, error)
             return pack("refused", reason=str(error))
         except Exception as error:  # noqa: BLE001
-            # What an error says may quote the data: its kind and its place are kept here, and the server gets a fixed sentence.
+            # The text of an error may quote the data: only its kind and its place are logged, and the server gets a fixed sentence.
             logger.error("failed at %s: %s", kind, kind_and_place(error.__cause__ or error))  # noqa: TRY400 - a traceback may quote the data
             return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
 
@@ -119,7 +119,7 @@ class Participant:
             state = RunState(terms.to_dict(), terms.digest)
             logger.info("agreed to run %s", _summary(terms))
         elif not hmac.compare_digest(state.digest, terms.digest):
-            raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to; they were changed.")
+            raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to, got others.")
         if session.hex() in state.sessions or len(session) != SESSION_BYTES:
             raise BudgetError("a session must be new, got one that was open before.")
         if len(state.sessions) >= _MOST_SESSIONS:
@@ -137,7 +137,7 @@ class Participant:
         return pack("agreed", **reply)
 
     def _answer(self, asked: Envelope) -> bytes:
-        """Return the answer to a request that is of the session under way and was not answered before; remember what was said first."""
+        """Return the answer to a new request of the current session. The new state is on disk before the answer is returned."""
         if asked.kind not in self._answers:
             raise InputError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
         state = self._runs.load(run := asked.get("run", str))
@@ -147,11 +147,11 @@ class Participant:
             return bytes.fromhex(state.answer["reply"])
         session, turn = asked.get("session", bytes), asked.get("turn", int)
         if session.hex() != state.session or turn <= state.turn:
-            raise BudgetError("a request must be of the session under way and come once; this one is old or repeated.")
+            raise BudgetError("a request must be of the current session and new, got one that is old or repeated.")
         terms = Terms.from_dict(state.terms)
         trust, answer = self._answers[asked.kind]
         if terms.trust is not trust:
-            raise BudgetError(f"trust must be {terms.trust.value}, as agreed; got a request of {trust.value}.")
+            raise BudgetError(f"trust must be {terms.trust.value}, as agreed, got a request of {trust.value}.")
         state.turn = turn
         reply = answer(asked, terms, state)
         with touching_data():
@@ -164,9 +164,9 @@ class Participant:
         return pack("shared", **place_of(asked), shares=plain(state.own_party.share(adverts, self._roster)))
 
     def _pin(self, state: RunState, terms: Terms, names: list[str]) -> None:
-        """Fix the parties of a run at its first session; refuse a party that was not there then.
+        """Fix the parties of a run at its first session; refuse a party that was not in that session.
 
-        Whoever helps to open this client's part is one of them, so that 2t > n + c for their number n leaves room for one opening only.
+        Only these n parties can help to open this client's part. Since 2t > n + c, they can open a release only once.
         """
         strangers = set(names) - set(state.parties or names)
         if strangers:
@@ -183,7 +183,7 @@ class Participant:
         release, query = self._query(asked, terms, state)
         label, number, party = label_of(asked.fields), asked.get("round", int), state.own_party
         if label in state.opened:
-            raise BudgetError(f"release {label!r} was made already; it is not made twice.")
+            raise BudgetError(f"release {label!r} must be made only once, got a request to make it again.")
         if not state.received:
             party.receive(asked.get("sharers", list), parsed(dict[str, bytes], asked.get("shares", dict), "shares"))
             state.received = True
@@ -197,7 +197,7 @@ class Participant:
 
     def _confirm(self, asked: Envelope, _: Terms, state: RunState) -> bytes:
         if self._identity is None:
-            raise InputError("a key must be given to sign who is in a sum, got none.")
+            raise InputError("a key must be given to sign the list of survivors, got none.")
         signature = state.own_party.confirm(asked.get("round", int), asked.get("survivors", list), self._identity)
         return pack("confirmed", **place_of(asked), signature=signature)
 
@@ -205,7 +205,7 @@ class Participant:
         number, confirmations = asked.get("round", int), parsed(dict[str, bytes], asked.get("confirmations", dict), "confirmations")
         label = state.rounds.get(str(number))
         if label is None or label in state.opened:
-            raise BudgetError(f"round {number} must be one that this client sent a masked sum for, and be unmasked once.")
+            raise BudgetError(f"round {number} must be one for which this client sent a masked sum and which was not unmasked before.")
         shares = state.own_party.unmask(number, asked.get("survivors", list), confirmations)
         reply = pack("unmasked", **place_of(asked), **shares.to_dict())
         state.opened.append(label)
@@ -214,10 +214,10 @@ class Participant:
         return reply
 
     def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Query]:
-        """Return what is asked for, if it is in the plan, is proved, and no more sensitive than its noise covers."""
+        """Return the release and the query of a request; refuse one that is not planned, not proved or too sensitive for its noise."""
         release = terms.plan[asked.get("release", str)]
         if not 0 <= asked.get("number", int) < release.times:
-            raise BudgetError(f"release {release.name!r} is planned {release.times} times, and was asked for once more.")
+            raise BudgetError(f"release {release.name!r} must be asked for at most {release.times} times, as planned, got one more.")
         statistic = self._registry.get(name := asked.get("statistic", str))
         if statistic is None:
             raise InputError(f"statistic must be one of the registry, got {name!r:.80}.")
@@ -227,7 +227,7 @@ class Participant:
         query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
         if state.queries.setdefault(label_of(asked.fields), query.digest) != query.digest:
-            raise BudgetError(f"release {label_of(asked.fields)!r} must stay the query that it was; it was changed.")
+            raise BudgetError(f"release {label_of(asked.fields)!r} must stay the query that it was, got another.")
         return release, query
 
     def _own_total(self, query: Query, release: Release) -> IntArray:
@@ -237,14 +237,14 @@ class Participant:
         return total
 
     def _stream(self, asked: Envelope, terms: Terms) -> RandomStream:
-        """Return the bits of this client's noise: its own, but in a simulation, whose terms it agreed to."""
+        """Return the random bits of this client's noise: from the system, or in a simulation from the server's seed."""
         if terms.secure:
             return SystemStream()
         return SeededStream(asked.get("seed", int), f"{self.name}/{label_of(asked.fields)}")
 
 
 def _opening(asked: Envelope) -> list[Any]:
-    """Return what a client is asked to help to open: the very same again gets the very same answer."""
+    """Return what an unmask request asks for: the same request again gets the same answer."""
     return [asked.get("session", bytes).hex(), asked.get("round", int), asked.get("survivors", list)]
 
 
@@ -255,12 +255,12 @@ def _summary(terms: Terms) -> str:
 
 
 class DataError(Exception):
-    """Something went wrong once the data were touched. What it was is this error's cause, and is shown to nobody."""
+    """An error after the data were touched. The original error is the cause, and its text is shown to nobody."""
 
 
 @contextmanager
 def touching_data() -> Iterator[None]:
-    """Make whatever goes wrong in the block a failure that says nothing: from here on a message could quote the data."""
+    """Turn any error in the block into a DataError: its text could quote the data."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The server's half of a federation of machines: the one verb, on any transport, in either trust mode."""
+"""The server of a federation of machines: noisy sums over any transport, in either trust mode."""
 
 import logging
 import math
@@ -29,16 +29,16 @@ from feddp_kmeans.network.wire import Envelope, pack, unpack
 logger = logging.getLogger(__name__)
 
 _TO_SPARE = 1 + 1e-9
-"""For the rounding of norms in floating point."""
+"""Tolerance for the rounding of norms in floating point."""
 
 TIMEOUT = 300.0
-"""Seconds that a client has for an answer."""
+"""Seconds to wait for a client's answer."""
 
 
 class RemoteFederation(Federation):
-    """Clients on other machines, each asked for named statistics through a transport. ``connect`` asks them who they are.
+    """Clients on other machines, reached through a transport. Call ``connect`` first.
 
-    A client that does not answer is missing from that release and is asked again for the next; below the threshold nothing is released.
+    A client that does not answer is missing from that release and is asked again for the next one. Below the threshold nothing is released.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class RemoteFederation(Federation):
         self._sites: Sites | None = None
 
     def connect(self) -> Self:
-        """Ask everyone who is there who they are and what columns they have, and return this federation, which consists of them."""
+        """Return this federation once all connected nodes have been asked for their name and columns."""
         sites = Sites(self._transport, self._roster, self._timeout)
         sites.meet(self._columns)
         self._sites = sites
@@ -77,9 +77,9 @@ class RemoteFederation(Federation):
 
     @property
     def sites(self) -> Sites:
-        """Return the sites that were there at the start."""
+        """Return the sites that were present at the start."""
         if self._sites is None:
-            raise InputError("a federation of machines must be connected before it is used; call connect() first.")
+            raise InputError("a federation of machines must be connected before it is used: call connect() first.")
         return self._sites
 
     @property
@@ -89,7 +89,7 @@ class RemoteFederation(Federation):
 
     @property
     def n_clients(self) -> int:
-        """Return the number of clients that were there at the start."""
+        """Return the number of clients that were present at the start."""
         return len(self.sites.names)
 
     @property
@@ -99,23 +99,23 @@ class RemoteFederation(Federation):
 
     @property
     def n_sites(self) -> int:
-        """Return the number of sites that the threshold is reckoned from: the roster's; without one, those that were there at the start."""
+        """Return the number of sites that the default threshold is computed from: the roster's, or those present at the start."""
         return self.n_clients if self._roster is None else len(self._roster)
 
     @property
     def colluders(self) -> int:
-        """Return how many sites may side with the server. One that is trusted with the sums needs none."""
+        """Return how many sites may collude with the server: 0 by default if the server is trusted with the sums."""
         if self._colluders is not None:
             return self._colluders
         return assumed_colluders(self.n_sites) if self._mode is Trust.SECURE_SUM else 0
 
     @property
     def threshold(self) -> int:
-        """Return the fewest sites that a release is made of."""
+        """Return the least number of sites in a release."""
         return default_threshold(self.n_sites, self.colluders) if self._threshold is None else self._threshold
 
     def _adder(self, run: Run) -> Adder:
-        """Return what answers this run. The clients are shown its plan when the first release needs them."""
+        """Return what answers this run. The clients see its plan when the first release needs them."""
         if not 1 <= self.threshold <= self.n_clients:
             raise InputError(f"threshold must be from 1 to the {self.n_clients} sites, got {self.threshold}.")
         terms = Terms(run.id, run.plan, self._mode, run.seed is None, self.threshold, self.colluders, self._confirmed)
@@ -157,9 +157,8 @@ class RemoteAdder(Adder):
     def _plain_sum(self, session: Session, asked: Asked, question: dict[str, Any]) -> IntArray:
         """Return the sum of what the clients sent.
 
-        A client that lies can only do what the data it claims to have could: where clients are protected, its answer has the norm that
-        one client may have; where points are, a client may have any number of them, and only answers that would wrap the sum around
-        are no honest client's. Under secure-sum nothing of this can be seen: a masked answer looks like any other.
+        An answer that no honest client can give is left out: at unit client one whose norm exceeds that of one client; at unit point,
+        where a client may have any number of points, only one so large that the sum could overflow. Masked answers cannot be checked.
         """
         query, names = asked.query, session.names
         if asked.cohort is not None:
@@ -209,7 +208,7 @@ class RemoteAdder(Adder):
         return self._finished(pending, query)
 
     def _finished(self, pending: Pending, query: dict[str, Any]) -> IntArray:
-        """Return the sum that sites are asked to open: for the first time, or again after a restart, when they say again what they said."""
+        """Return the opened sum. After a restart the sites are asked again, and give the same answers again."""
         asked = unpack(pending.request)
         survivors = tuple(asked.fields["survivors"])
         present = {name: pending.request for name in survivors if name in self._sites.names}
@@ -223,7 +222,7 @@ class RemoteAdder(Adder):
         return total
 
     def _open(self) -> Session:
-        """Show the clients the terms and open a session with those that agree."""
+        """Return a new session with the clients that agree to the terms."""
         booked = sum(row["times"] for row in self._run.ledger.rows())
         rounds = sum(release.times for release in self._run.ledger.plan.releases) - booked + 1
         session = Session(self._run.id, os.urandom(SESSION_BYTES))
@@ -236,7 +235,7 @@ class RemoteAdder(Adder):
         return session
 
     def _same_parties(self, agreed: Mapping[str, Envelope]) -> dict[str, Envelope]:
-        """Return the answers of those that were in the run's first session, as the sites remember it: they share keys with nobody else."""
+        """Return the answers of the sites that were in the run's first session: sites share keys with no others."""
         remembered = self._sites.read(agreed, lambda _, reply: parties_of(reply, self._terms.threshold))
         names = set(remembered).intersection(*(parties for parties in remembered.values() if parties))
         for name in sorted(set(remembered) - names):
@@ -254,6 +253,6 @@ class RemoteAdder(Adder):
         return Aggregator(session_terms(self._terms, session.key, rounds), ordered, shared)
 
     def _named(self, query: Mapping[str, Any]) -> str:
-        """Return the name of a release; with its number, if it is made more than once."""
+        """Return the name of a release, with its number if it is made more than once."""
         release = self._run.plan[query["release"]]
         return release.name + (f" {query['number'] + 1}" if release.times > 1 else "")

@@ -1,4 +1,4 @@
-"""What a server expects of its sites' answers, and where in a run it stands."""
+"""The server's checks of answers from sites, and its state within a session."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -31,11 +31,11 @@ class Session:
 
     @property
     def place(self) -> dict[str, Any]:
-        """Return what the answers to the latest request say of their place."""
+        """Return the session and turn that answers to the latest request must repeat."""
         return {"session": self.key, "turn": self.turn}
 
     def next_turn(self) -> dict[str, Any]:
-        """Return the fields that place a request in the session; no two requests share them."""
+        """Return the fields that identify the next request; no two requests share them."""
         self.turn += 1
         return {"run": self.run} | self.place
 
@@ -49,7 +49,7 @@ def advert_of(name: str, reply: Envelope) -> Advert:
 
 
 def parties_of(reply: Envelope, threshold: int) -> tuple[str, ...]:
-    """Return who was in the first session of a run, as a site remembers it; nobody before it has shared keys."""
+    """Return who was in the first session of the run according to a site; nobody if it has not shared keys yet."""
     parties = names(reply.get("parties", list), "the parties of a run")
     if parties and len(parties) < threshold:
         raise InputError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
@@ -65,20 +65,20 @@ def shares_of(name: str, reply: Envelope, parties: Iterable[str]) -> dict[str, b
     """Return a site's messages to all other parties."""
     shares: dict[str, bytes] = parsed(dict[str, bytes], reply.get("shares", dict), "shares")
     if set(shares) != set(parties) - {name}:
-        raise InputError("did not share with each other party")
+        raise InputError("it must share with each other party, got other names")
     return shares
 
 
 def vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
-    """Return a row of numbers of this length and type."""
+    """Return the vector of an answer, of this length and type."""
     values = reply.fields.get("values")
     if not (isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,)):
-        raise InputError(f"sent something else than {length} numbers")
+        raise InputError(f"it must send {length} numbers, got something else")
     return values
 
 
 def opened_reply(reply: bytes | Lost, kind: str, place: Mapping[str, Any] | None = None) -> Envelope:
-    """Return a reply of the kind wanted, to the request that was made at this place of the run; anything else is an error."""
+    """Return the message of a reply of this kind to the request with this session and turn; refuse anything else."""
     if isinstance(reply, Lost):
         raise InputError(reply.reason)
     told = unpack(reply)

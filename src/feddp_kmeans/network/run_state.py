@@ -1,6 +1,6 @@
-"""What a client remembers of a run, on its own disk: it may be stopped and started between any two messages.
+"""The state of a run at a client, kept on its own disk: the client may be restarted between any two messages.
 
-Its odometer marks which state is the latest: one that was set back, copied, changed or emptied answers nothing.
+Marks next to the odometer say which state is the latest. A state that was restored from a backup, copied, changed or emptied is refused.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from feddp_kmeans.network.secure_sum.party import Party
 from feddp_kmeans.privacy.odometer import Odometer
 
 FORMAT = 2
-"""Of a state's file. Format 1, without a number, did not always say who the parties of a run are: such a run cannot go on."""
+"""Format of a state file. Format 1 stated no format and not always the parties of the run: such a run cannot go on."""
 
 
 @dataclass
@@ -29,20 +29,20 @@ class RunState(Plain):
     terms: dict[str, Any]
     digest: str
     session: str = ""
-    """The session under way: a server that starts again opens a new one."""
+    """The current session. A server that is restarted opens a new one."""
     sessions: list[str] = field(default_factory=list)
     turn: int = -1
-    """Number of the latest request of the session: a request is answered once."""
+    """Number of the latest request of the session: each request is answered once."""
     queries: dict[str, str] = field(default_factory=dict)
-    """For each release that was asked for, the digest of the query: it may not change."""
+    """For each release that was asked for, the digest of its query, which must not change."""
     opened: list[str] = field(default_factory=list)
-    """Releases that this client helped to unmask: it helps once for each."""
+    """Releases that this client helped to unmask: it helps only once for each."""
     answer: dict[str, Any] = field(default_factory=dict)
-    """Its latest help, and with what: asked for the very same again, it says the very same again."""
+    """The latest unmask request and its answer: the same request again gets the same answer."""
     parties: list[str] = field(default_factory=list)
-    """Who was there when this client first shared its keys: later sessions of the run may have fewer of them and no others."""
+    """The parties with which this client first shared keys: later sessions of the run may have fewer of them, but no others."""
     rounds: dict[str, str] = field(default_factory=dict)
-    """For each round of the session, the release that it is for."""
+    """For each round of the session, the label of its release."""
     party: Party | None = None
     """The secrets of the session's secure sum."""
     received: bool = False
@@ -50,14 +50,14 @@ class RunState(Plain):
 
     @property
     def own_party(self) -> Party:
-        """Return this client's part in the session's secure sum."""
+        """Return this client's party of the session's secure sum."""
         if self.party is None:
-            raise BudgetError("a session must be open before anything is asked for.")
+            raise BudgetError("a session must be open before any request, got none.")
         return self.party
 
 
 class RunStates:
-    """All runs of a client, a file each."""
+    """All runs of a client, one file per run."""
 
     def __init__(self, folder: Path, odometer: Odometer) -> None:
         self._folder = folder
@@ -65,13 +65,13 @@ class RunStates:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Let no other process answer for this client meanwhile: each would act on what it knew before the other did."""
+        """Keep other processes from answering for this client while the block runs."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with locked(self._folder):
             yield
 
     def load(self, run: str) -> RunState | None:
-        """Return what is known of a run; None where nothing is. Refuse what is not the latest that was known."""
+        """Return the state of a run, or None if there is none; refuse a state that is not the latest."""
         path = self._path(run)
         if not path.exists():
             return None
@@ -86,7 +86,7 @@ class RunStates:
         return state
 
     def save(self, run: str, state: RunState) -> None:
-        """Keep the state, on disk before this returns, for this user's eyes only. The folder must be locked."""
+        """Write the state to disk before this returns, readable by this user only. The folder must be locked."""
         path = self._path(run)
         before = _digest(path.read_bytes()) if path.exists() else ""
         content = json.dumps({"format": FORMAT} | state.to_dict()).encode()
@@ -95,7 +95,7 @@ class RunStates:
 
     def _path(self, run: str) -> Path:
         if not (0 < len(run) <= 64 and run.isalnum()):
-            raise InputError(f"run must be a name of letters and digits, got {run!r:.80}.")
+            raise InputError(f"run must be 1 to 64 letters and digits, got {run!r:.80}.")
         return self._folder / f"{run}.json"
 
 
@@ -103,7 +103,7 @@ def _read(content: bytes, name: str) -> RunState:
     given = parsed(dict[str, Any], parse_json(content), name)
     check_format(given, FORMAT, name)
     if (stated := given.pop("format", 1)) < FORMAT:
-        raise InputError(f"format of {name} must be {FORMAT}, got {stated}: an older feddp began this run, and it cannot go on.")
+        raise InputError(f"format of {name} must be {FORMAT}, got {stated}: an older feddp began this run. Start a new one.")
     return RunState.from_dict(given)
 
 

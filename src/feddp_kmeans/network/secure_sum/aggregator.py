@@ -1,4 +1,4 @@
-"""The server's half of the secure sum: it passes messages on, rebuilds seeds and takes the masks off the sum, never off one input."""
+"""The server of the secure sum: it passes messages on, rebuilds seeds, and removes the masks from the sum, never from one input."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 
 @dataclass(frozen=True)
 class Aggregator(fields.Plain):
-    """The server of one session, once it has the parties' adverts, sorted by name, and their messages to each other."""
+    """The server of one session, with the parties' adverts, sorted by name, and their messages to each other."""
 
     terms: SessionTerms
     adverts: tuple[Advert, ...]
@@ -33,15 +33,15 @@ class Aggregator(fields.Plain):
         return {sender: sent[name] for sender, sent in self.messages.items() if name in sent}
 
     def without_messages(self) -> "Aggregator":
-        """Return the same without the messages between parties: all that is needed of it once they have them."""
+        """Return this aggregator without the messages between parties, which are not needed once they are delivered."""
         return replace(self, messages={sender: {} for sender in self.messages})
 
     def unmasked(
         self, round_: int, survivors: tuple[str, ...], masked: Array, replies: Mapping[str, UnmaskReply], query: bytes = b""
     ) -> Array:
-        """Return the exact sum of the survivors' values modulo 2**64, from the sum of what they sent.
+        """Return the exact sum of the survivors' values modulo 2**64, from the sum of their masked values.
 
-        A reply that is refused may be left out, and the sum asked for again.
+        If a reply is refused, call again without it.
         """
         fields.integer(round_, "round", 0, self.terms.rounds - 1)
         self._check_known(survivors, "survivors", self.sharers)

@@ -1,4 +1,4 @@
-"""The encrypted messages between parties: one from each to each other one, with its shares of all rounds."""
+"""Encrypted messages between parties: one from each party to each other party, with its shares for all rounds."""
 
 import os
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 _NONCE_BYTES = 12
 
 Pairs = list[tuple[bytes, bytes]]
-"""For each round that is still to come, the last ones of the session, a mask-key seed and a self-mask seed; or one share of each."""
+"""A mask-key seed and a self-mask seed, or one share of each, for each of the session's last rounds, which are still to come."""
 
 
 @dataclass(frozen=True)
 class Channels:
-    """The encrypted messages of one party, which knows its own private key and everybody's public ones."""
+    """The encrypted messages of one party, which knows its own private key and all public keys."""
 
     name: str
     terms: SessionTerms
@@ -28,7 +28,7 @@ class Channels:
     view: bytes
 
     def seal(self, receiver: str, pairs: Pairs) -> bytes:
-        """Return the message to another party: its shares of all rounds."""
+        """Return the message to another party, with its shares for all rounds."""
         nonce = os.urandom(_NONCE_BYTES)
         plain = b"".join(share for pair in pairs for share in pair)
         cipher, bound = self._cipher(receiver, self.name, receiver)
@@ -47,6 +47,6 @@ class Channels:
         return list(zip(shares[::2], shares[1::2], strict=True))
 
     def _cipher(self, other: str, sender: str, receiver: str) -> tuple[ChaCha20Poly1305, bytes]:
-        """Return the cipher of one message, and what the message is bound to."""
+        """Return the cipher of one message and its associated data."""
         key = masks.channel_key(self.private, self.publics[other], self.view, sender, receiver)
         return ChaCha20Poly1305(key), fields.encode(self.terms.session, sender, receiver)

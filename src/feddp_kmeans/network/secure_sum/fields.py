@@ -1,4 +1,4 @@
-"""Dataclasses as plain data, and what came from the network taken apart strictly: anything malformed is refused in one line."""
+"""Conversion of dataclasses to plain data, and strict parsing of what came from the network."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ MAX_ROUNDS = 1 << 16
 
 
 def encode(*parts: bytes | str | int) -> bytes:
-    """Return the parts as one byte string, each with its length in front, so that no two lists of parts give the same bytes."""
+    """Return the parts as one byte string, each after its length, so that different lists of parts give different bytes."""
     encoded = bytearray()
     for part in parts:
         raw = part.encode() if isinstance(part, str) else part.to_bytes(8, "big") if isinstance(part, int) else part
@@ -26,27 +26,27 @@ def encode(*parts: bytes | str | int) -> bytes:
 
 
 def statement(purpose: str, *parts: bytes | str | int) -> bytes:
-    """Return the parts as one byte string that means something for this purpose only: what is signed, hashed or derived from."""
+    """Return the parts as one byte string for this purpose only, to be signed, hashed or used to derive a key."""
     return encode("feddp-kmeans secure sum 1", purpose, *parts)
 
 
 class Plain:
-    """A dataclass that is sent or kept as plain data, described by the types of its fields and nothing else."""
+    """A dataclass that is sent or stored as plain data, as the types of its fields describe."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as what JSON knows: bytes as hexadecimal digits, tuples as lists, names without an underscore in front."""
+        """Return the fields as JSON values: bytes as hexadecimal digits, tuples as lists, names without a leading underscore."""
         found: dict[str, Any] = plain(self)
         return found
 
     @classmethod
     def from_dict(cls, given: Any) -> Self:
-        """Return what this plain data states; refuse anything else."""
+        """Return the object that this plain data states; refuse anything else."""
         found: Self = parsed(cls, given, cls.__name__)
         return found
 
 
 def plain(value: Any) -> Any:
-    """Return a value as what JSON knows."""
+    """Return a value as JSON values."""
     if isinstance(value, Plain):
         kind: Any = type(value)
         return {key: plain(getattr(value, name)) for key, (name, _) in _fields_of(kind).items()}
@@ -91,13 +91,13 @@ _WORDS |= {tuple: "a list", list: "a list"}
 
 @cache
 def _fields_of(kind: type) -> dict[str, tuple[str, Any]]:
-    """Return, for each field's name as it is written, its name in the class and its type."""
+    """Return the name in the class and the type of each field, by its name in plain data."""
     hints = get_type_hints(kind)
     return {field.name.removeprefix("_"): (field.name, hints[field.name]) for field in dataclasses.fields(kind)}
 
 
 def _is_hex(given: str) -> bool:
-    """Return whether this is what ``bytes.hex`` writes."""
+    """Return whether ``bytes.hex`` would write this."""
     try:
         return bytes.fromhex(given).hex() == given
     except ValueError:
@@ -112,7 +112,7 @@ def name(given: Any, what: str) -> str:
 
 
 def names(given: Any, what: str) -> tuple[str, ...]:
-    """Return names of parties that are distinct and sorted."""
+    """Return the names of parties, which must be distinct and sorted."""
     if not isinstance(given, list | tuple):
         raise InputError(f"{what} must be a list, got {_short(given)}.")
     checked = tuple(name(entry, f"a name of {what}") for entry in given)
@@ -129,14 +129,14 @@ def integer(given: Any, what: str, low: int, high: int) -> int:
 
 
 def sized(given: bytes, what: str, size: int) -> bytes:
-    """Return bytes of this number."""
+    """Return bytes, which must be of this size."""
     if len(given) != size:
         raise InputError(f"{what} must be {size} bytes, got {len(given)}.")
     return given
 
 
 def _short(given: Any) -> str:
-    """Return what was given in a few characters; of text and bytes, which may be secret, only their length."""
+    """Return a short description of a value; of text and bytes, which may be secret, only their length."""
     if isinstance(given, bytes | str):
         return f"{type(given).__name__} of {len(given)}"
     if isinstance(given, Mapping | list | tuple):

@@ -1,4 +1,4 @@
-"""Long-term keys by which parties know each other: ECDSA on P-384 with SHA-384, in the files that ssh-keygen writes."""
+"""Long-term keys of parties: ECDSA on P-384 with SHA-384, in the file format of ssh-keygen."""
 
 import os
 from pathlib import Path
@@ -59,7 +59,7 @@ def parse_public(line: str, what: str = "a public key") -> PublicIdentity:
 
 
 def save_identity(path: Path, identity: Identity) -> None:
-    """Write a new private key file, readable by its owner only, and its .pub file next to it; never over an existing key."""
+    """Write a new private key file, readable only by its owner, and its .pub file next to it. An existing key is never overwritten."""
     private = identity.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

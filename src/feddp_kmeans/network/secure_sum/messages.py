@@ -1,4 +1,4 @@
-"""The two messages with a shape: a party's advert of its keys, and its shares for an unmasking."""
+"""The two structured messages: a party's advert of its keys, and its shares for an unmasking."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 
 @dataclass(frozen=True)
 class Advert(fields.Plain):
-    """A party's public keys of a session: one for messages and, for each round, a mask key and a check of its self-mask seed."""
+    """A party's public keys in a session: one for messages and, per round, a mask key and a check of its self-mask seed."""
 
     name: str
     encryption_key: bytes
@@ -33,7 +33,7 @@ class Advert(fields.Plain):
 
 @dataclass(frozen=True)
 class UnmaskReply(fields.Plain):
-    """A party's shares of one round: of the self-masks of those that survived, of the mask keys of those that dropped out."""
+    """A party's shares for one round: of the self-masks of the survivors, and of the mask keys of the dropouts."""
 
     round: int
     self_shares: dict[str, bytes]

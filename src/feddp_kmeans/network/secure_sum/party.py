@@ -1,7 +1,7 @@
-"""A party's half of the secure sum: it makes keys, shares seeds, masks its values and helps to unmask the sum, each once and in order.
+"""A party of the secure sum: it makes keys, shares seeds, masks its values and helps to unmask the sum, each once and in order.
 
-The state must be on disk before an answer is sent, and an older state must never be brought back: a party that forgot what it sent could
-be made to send two inputs under one mask, or both shares of one seed pair. Whoever keeps the state sees to that.
+The caller must write the state to disk before it sends an answer, and must never restore an older state: a party that forgot what it sent
+could be made to send two inputs under one mask, or both shares of one pair of seeds.
 """
 
 import os
@@ -20,9 +20,9 @@ from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 
 @dataclass
 class Party(fields.Plain):
-    """One party of a session. Every method is one stage; a stage that comes twice, too early or too late is refused.
+    """One party of a session. Each method is one stage; a stage that comes twice, too early or too late is refused.
 
-    As plain data it holds secrets: keep it where the party's data are kept.
+    Its plain data hold secrets: keep them as safe as the party's data.
     """
 
     name: str
@@ -45,13 +45,13 @@ class Party(fields.Plain):
         return cls(name, terms, os.urandom(KEY_BYTES), [(os.urandom(SEED_BYTES), os.urandom(SEED_BYTES)) for _ in range(terms.rounds)])
 
     def advert(self, identity: Identity | None = None) -> Advert:
-        """Return this party's public keys, signed where it has an identity."""
+        """Return this party's public keys, signed if it has an identity."""
         self._expect(not self._adverts, "an advert", "asked for before adverts are handed out")
         advert = self._own_advert()
         return advert if identity is None else replace(advert, signature=sign(identity, advert.content(self.terms)))
 
     def share(self, adverts: Sequence[Advert], roster: Mapping[str, PublicIdentity] | None = None) -> dict[str, bytes]:
-        """Return an encrypted message with its shares for each other party. Without a roster signatures are not checked: laptop trials."""
+        """Return an encrypted message with shares for each other party. Without a roster signatures are not checked: for trials."""
         self._expect(not self._adverts, "shares", "asked for once")
         check_adverts(adverts, self.terms)
         self._check_own(adverts)
@@ -63,7 +63,7 @@ class Party(fields.Plain):
         return {holder: channels.seal(holder, pairs) for holder, pairs in shared.items()}
 
     def receive(self, sharers: Sequence[str], messages: Mapping[str, bytes]) -> None:
-        """Take in who shared at all and their messages; refuse a message that is not whole and theirs."""
+        """Take the list of parties that shared, and their messages; refuse a message that is not whole or not theirs."""
         self._expect(bool(self._adverts) and not self._sharers, "messages", "handed out once, after this party shared")
         known = self._known(sharers, "sharers", [advert.name for advert in self._adverts])
         senders = [name for name in known if name != self.name]
@@ -75,7 +75,7 @@ class Party(fields.Plain):
         self._encryption = b""
 
     def check_round(self, round_: int) -> None:
-        """Refuse a round that cannot be masked now: a round is masked once, and none after a later one."""
+        """Refuse a round that cannot be masked now: each round is masked once, in increasing order."""
         fields.integer(round_, "round", 0, self.terms.rounds - 1)
         self._expect(bool(self._sharers), "a masked input", "asked for after shares were handed out")
         self._expect(round_ > self._masked, f"round {round_}", f"later than the last masked one, {self._masked}")
@@ -83,7 +83,7 @@ class Party(fields.Plain):
     def mask(self, round_: int, values: Array, query: bytes = b"") -> Array:
         """Return the values, modulo 2**64, under this party's masks of a round.
 
-        The masks cancel only among parties whose ``query`` is the same: what they were asked for.
+        The masks cancel only among parties that were asked the same ``query``.
         """
         self.check_round(round_)
         total = masks.ring_values(values)
@@ -101,14 +101,14 @@ class Party(fields.Plain):
         return total
 
     def confirm(self, round_: int, survivors: Sequence[str], identity: Identity) -> bytes:
-        """Return this party's signature on a round's query and survivors: it signs one list per round. Only where the terms ask for it."""
+        """Return this party's signature on the query and the survivors of a round. It signs one list per round."""
         self._expect(self.terms.confirmed, "a confirmation", "asked for only where the terms say confirmed")
         self._expect(not self._confirmed, f"a confirmation of round {round_}", "asked for once")
         self._confirmed = self._check_survivors(round_, survivors)
         return sign(identity, self._statement(round_, survivors))
 
     def unmask(self, round_: int, survivors: Sequence[str], confirmations: Mapping[str, bytes] | None = None) -> UnmaskReply:
-        """Return this party's share of each survivor's self-mask seed and of each dropout's mask-key seed, and forget the round."""
+        """Return this party's shares of the survivors' self-mask seeds and of the dropouts' mask-key seeds; forget the round."""
         listed = self._check_survivors(round_, survivors)
         if self.terms.confirmed:
             self._check_confirmed(round_, listed, confirmations or {})
@@ -147,7 +147,7 @@ class Party(fields.Plain):
             self._roster = {advert.name: public_line(roster[advert.name]) for advert in adverts}
 
     def _split(self, holders: Sequence[str]) -> dict[str, Pairs]:
-        """Return each holder's shares of the seeds of all rounds."""
+        """Return the shares of each holder, for all rounds."""
         rounds = [[sharing.split(seed, self.terms.threshold, len(holders)) for seed in pair] for pair in self._seeds]
         return {name: [(of_key[place], of_self[place]) for of_key, of_self in rounds] for place, name in enumerate(holders)}
 
@@ -156,7 +156,7 @@ class Party(fields.Plain):
         return Channels(self.name, self.terms, self._encryption, keys, view_of(self._adverts, self.terms))
 
     def _known(self, given: Sequence[str], what: str, among: Sequence[str]) -> tuple[str, ...]:
-        """Return a list of parties that has this one in it, no unknown one, and as many as the threshold."""
+        """Return a list of known parties that includes this one and is not shorter than the threshold."""
         listed = fields.names(given, what)
         unknown = set(listed) - set(among)
         if unknown:
@@ -188,6 +188,6 @@ class Party(fields.Plain):
             raise InputError(f"confirmations of round {round_} must be at least {self.terms.threshold}, got {valid} that are valid.")
 
     def _forget_before(self, round_: int) -> None:
-        """Drop the secrets of all rounds before this one. Pairs are those of the last rounds, so they are counted from the end."""
+        """Delete the secrets of all rounds before this one. Lists of pairs hold the last rounds, so rounds count from their end."""
         for pairs in (self._seeds, *self._held.values()):
             del pairs[: len(pairs) - (self.terms.rounds - round_)]

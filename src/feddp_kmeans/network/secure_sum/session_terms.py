@@ -1,4 +1,4 @@
-"""What all parties of a session agree on before anything is sent, and why its threshold is safe."""
+"""The terms that all parties of a session agree on before anything is sent."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ SESSION_BYTES = 32
 
 @dataclass(frozen=True)
 class SessionTerms(fields.Plain):
-    """One session: its id, its rounds, how many parties must answer, and how many of them may work for the server.
+    """One session: its id, its number of rounds, how many parties must answer, and how many of them may collude with the server.
 
-    ``threshold`` t must exceed (n + c) / 2 for n parties and c ``colluders``: then a server never learns both secrets of an honest party,
-    and opens a round for one list of survivors only. Where ``confirmed``, parties sign the list and reveal nothing before they have seen t
-    signatures on it. The proofs are in docs/secure_sum.md.
+    For n parties and c ``colluders`` the ``threshold`` t must exceed (n + c) / 2. Then a server never learns both secrets of an honest
+    party, and opens a round for only one list of survivors. If ``confirmed``, parties sign this list, and reveal nothing before they
+    have seen t signatures on it. The proofs are in docs/secure_sum.md.
     """
 
     session: bytes
@@ -34,7 +34,7 @@ class SessionTerms(fields.Plain):
 
     @property
     def content(self) -> bytes:
-        """Return the terms as bytes that are signed and hashed along with what is sent under them."""
+        """Return the terms as bytes, which are signed and hashed together with the messages."""
         return fields.encode(self.session, self.rounds, self.threshold, self.colluders, int(self.confirmed), self.run)
 
     def check_parties(self, n: int) -> None:

@@ -1,7 +1,7 @@
 """Shamir's secret sharing of 16-byte seeds: split by pycryptodome, rebuilt here.
 
-Splitting handles secrets and is left to the library. Rebuilding is the server's work, for every party in every round, on seeds that it is
-meant to learn; most of its cost is the weights of the interpolation, which are the same whenever the same places answer, and kept here.
+Splitting handles secrets and is left to the library. Rebuilding is done by the server for every party in every round, on seeds that it may
+know. Most of its cost are the weights of the interpolation. They are the same whenever the same parties answer, so they are cached here.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _MODULUS = (1 << _BITS) + 0b10000111
 
 
 def split(seed: bytes, needed: int, holders: int) -> list[bytes]:
-    """Return one share for each holder, in order; any ``needed`` of them rebuild the seed and fewer tell nothing of it."""
+    """Return one share for each holder, in order; any ``needed`` of them rebuild the seed, and fewer say nothing about it."""
     try:
         from Crypto.Protocol.SecretSharing import Shamir
     except ImportError:
@@ -33,7 +33,7 @@ def join(shares: Mapping[int, bytes]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _weights(places: tuple[int, ...]) -> list[int]:
-    """Return what each share is multiplied with: Lagrange's polynomials at 0, the product over all other x of x / (x + x_j)."""
+    """Return the weight of each share: Lagrange's polynomials at 0, the product over all other x of x / (x + x_j)."""
     points = [place + 1 for place in places]
     weights = []
     for x in points:
