@@ -33,21 +33,23 @@ def join(shares: Mapping[int, bytes]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _weights(places: tuple[int, ...]) -> list[int]:
-    """Return the weight of each share: Lagrange's polynomials at 0, the product over all other x of x / (x + x_j)."""
+    """Return the weight of each share: Lagrange's polynomials at 0, the product of all x over x_j times the product of all x + x_j."""
     points = [place + 1 for place in places]
-    weights = []
-    for x in points:
-        others = [other for other in points if other != x]
-        weights.append(_times(reduce(_times, others, 1), _inverse(reduce(_times, [x ^ other for other in others], 1))))
-    return weights
+    everything = reduce(_times, points)
+    below = [reduce(_times, [x ^ other for other in points if other != x], x) for x in points]
+    return [_times(everything, _inverse(product)) for product in below]
 
 
 def _inverse(element: int) -> int:
-    """Return the inverse of an element of the field: its power 2**128 - 2."""
-    inverse = 1
-    for _ in range(_BITS - 1):
-        inverse = _times(_times(inverse, inverse), element)
-    return _times(inverse, inverse)
+    """Return the inverse of an element of the field, by Euclid's extended algorithm on polynomials."""
+    rest, other, inverse, factor = element, _MODULUS, 1, 0
+    while rest != 1:
+        shift = rest.bit_length() - other.bit_length()
+        if shift < 0:
+            rest, other, inverse, factor, shift = other, rest, factor, inverse, -shift
+        rest ^= other << shift
+        inverse ^= factor << shift
+    return inverse
 
 
 def _times(one: int, other: int) -> int:
