@@ -155,7 +155,7 @@ def sites_outside_the_cohort_are_asked(patch):
     patch.setattr(
         remote.RemoteAdder,
         "_plain_sum",
-        lambda self, session, query, release, asked, _: honest(self, session, query, release, asked, None),
+        lambda self, session, asked, question: honest(self, session, replace(asked, cohort=None), question),
     )
 
 

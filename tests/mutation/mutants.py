@@ -286,7 +286,7 @@ MUTANTS = [
         "terms.py",
         ("tests/network/test_terms.py", "tests/network/test_participant.py", "tests/federation"),
         ("noise shared between all", "return self.threshold - self.colluders if", "return self.threshold if"),
-        ("a plan that says less than it spends", "if self.epsilon_spent > self.plan.epsilon:", "if False:"),
+        ("a plan that says less than it spends", "if (spent := self.epsilon_spent) > self.plan.epsilon:", "if (spent := 0.0):"),
         ("any delta", "if plan.delta > self.delta:", "if False:"),
         ("any epsilon", "if terms.epsilon_spent > self.epsilon:", "if False:"),
         ("any trust", "if terms.trust is Trust.AGGREGATOR and not self.allow_aggregator:", "if False:"),
@@ -498,10 +498,10 @@ MUTANTS = [
         ("tests/network/test_participant.py", "tests/conformance/test_remote.py", "tests/federation", "tests/cli/test_crash.py"),
         (
             "a release masked again",
-            'if label in state.opened:\n            raise BudgetError(f"release {label!r} was made already',
-            'if False:\n            raise BudgetError(f"release {label!r} was made already',
+            'if label in state.opened:\n            raise BudgetError(f"release {label!r} must be made only once',
+            'if False:\n            raise BudgetError(f"release {label!r} must be made only once',
         ),
-        ("no lock at a client", 'with nullcontext() if kind == "describe" else self._runs.locked():', "with nullcontext():"),
+        ("no lock at a client", "with self._runs.locked():", "if True:"),
     ),
     *_in(
         "terms.py",
@@ -531,8 +531,8 @@ MUTANTS = [
         ("answers of any L1 length", " or sizes.sum() > l1 * _TO_SPARE:", ":"),
         (
             "remote: everybody in every cohort",
-            "zip(self._sites.names, cohort, strict=True) if taken]",
-            "zip(self._sites.names, cohort, strict=True)]",
+            "zip(self._sites.names, asked.cohort, strict=True) if taken and name in names]",
+            "zip(self._sites.names, asked.cohort, strict=True) if name in names]",
         ),
         (
             "a node that does not show its key",
@@ -541,10 +541,10 @@ MUTANTS = [
         ),
         (
             "exact sums in the server's log",
-            "values = release.noisy(self._plain_sum(self._session, query, release, question, asked.cohort), asked.stream)",
+            "values = release.noisy(self._plain_sum(self._session, asked, question), asked.stream)",
             (
-                "total = self._plain_sum(self._session, query, release, question, asked.cohort)\n            "
-                'values = release.noisy(total, asked.stream)\n            logger.info("sum %s", total.sum())'
+                "total = self._plain_sum(self._session, asked, question)\n                "
+                'values = release.noisy(total, asked.stream)\n                logger.info("sum %s", total.sum())'
             ),
         ),
     ),
@@ -558,21 +558,21 @@ MUTANTS = [
         ("tests/network/secure_sum",),
         (
             "one pair of seeds for all rounds",
-            "seeds = {r: (os.urandom(SEED_BYTES), os.urandom(SEED_BYTES)) for r in range(terms.rounds)}",
-            "seeds = dict.fromkeys(range(terms.rounds), (os.urandom(SEED_BYTES), os.urandom(SEED_BYTES)))",
+            "[(os.urandom(SEED_BYTES), os.urandom(SEED_BYTES)) for _ in range(terms.rounds)]",
+            "[(os.urandom(SEED_BYTES), os.urandom(SEED_BYTES))] * terms.rounds",
         ),
         (
             "one seed for both masks",
-            "seeds = {r: (os.urandom(SEED_BYTES), os.urandom(SEED_BYTES)) for r in range(terms.rounds)}",
-            "seeds = {r: (os.urandom(SEED_BYTES),) * 2 for r in range(terms.rounds)}",
+            "[(os.urandom(SEED_BYTES), os.urandom(SEED_BYTES)) for _ in range(terms.rounds)]",
+            "[(os.urandom(SEED_BYTES),) * 2 for _ in range(terms.rounds)]",
         ),
         (
             "seeds rebuilt by fewer",
-            "sharing.split(seed, self._graph.shares_needed, len(holders))",
-            "sharing.split(seed, max(2, self._graph.shares_needed - 1), len(holders))",
+            "sharing.split(seed, self.terms.threshold, len(holders))",
+            "sharing.split(seed, max(2, self.terms.threshold - 1), len(holders))",
         ),
         ("fewer survivors than the threshold", "if len(listed) < self.terms.threshold:", "if False:"),
-        ("adverts that are not signed", "if not advert.is_signed_by(roster[advert.name], self.terms):", "if False:"),
+        ("adverts that are not signed", "if not verify(roster[advert.name], advert.signature, advert.content(self.terms)):", "if False:"),
         ("secrets that are not forgotten", "self._unmasked = round_\n        self._forget_before(round_ + 1)", "self._unmasked = round_"),
         ("its own advert is not looked at", "self._check_own(adverts)\n        self._check_signatures", "self._check_signatures"),
     ),
@@ -592,7 +592,7 @@ MUTANTS = [
         ("tests/network/secure_sum",),
         (
             "any share rebuilds a seed",
-            "if masks.self_check(seed, session, round_, name) != self._adverts[name].self_checks[round_]:",
+            "if masks.self_check(seed, session, round_, name) != adverts[name].self_checks[round_]:",
             "if False:",
         ),
     ),
@@ -936,7 +936,7 @@ MUTANTS = [
         ("tests/network/test_participant.py", "tests/network/test_noise_shares.py"),
         (
             "a query that changes",
-            "if state.queries.setdefault(_label(asked), query.digest) != query.digest:",
+            "if state.queries.setdefault(label_of(asked.fields), query.digest) != query.digest:",
             "if False:",
         ),
         (
@@ -1231,8 +1231,8 @@ MUTANTS = [
         ("an opening that is not remembered", "        state.opened.append(label)\n", ""),
         (
             "an answer for other survivors",
-            'opening = [asked.get("session", bytes).hex(), number, survivors]',
-            'opening = [asked.get("session", bytes).hex(), number]',
+            'return [asked.get("session", bytes).hex(), asked.get("round", int), asked.get("survivors", list)]',
+            'return [asked.get("session", bytes).hex(), asked.get("round", int)]',
         ),
         ("masks that do not know the query", "query_bytes(asked.fields))", 'b"")'),
     ),
@@ -1244,8 +1244,8 @@ MUTANTS = [
             "return SystemStream()",
             'return SeededStream(asked.fields.get("seed", 0), f"{self.name}/{_label(asked)}")',
         ),
-        ("one noise for all releases of a site", 'f"{self.name}/{_label(asked)}")', 'f"{self.name}")'),
-        ("one noise for all sites", 'f"{self.name}/{_label(asked)}")', 'f"{_label(asked)}")'),
+        ("one noise for all releases of a site", 'f"{self.name}/{label_of(asked.fields)}")', 'f"{self.name}")'),
+        ("one noise for all sites", 'f"{self.name}/{label_of(asked.fields)}")', "label_of(asked.fields))"),
     ),
     *_in(
         "participant.py",
@@ -1324,8 +1324,16 @@ MUTANTS = [
         "journal.py",
         ("tests/network/test_journal.py",),
         ("the pending sum of another query", 'if kept.get("query", bytes) != query_bytes(query):', "if False:"),
-        ("the pending sum of another release", 'if kept is None or kept.get("label", str) != _label(query):', "if kept is None:"),
-        ("the pending sum of another run", ' and kept.get("run", str) == self._run else None', " else None"),
+        (
+            "the pending sum of another release",
+            '(kept.get("run", str), kept.get("label", str)) == (self._run, label)',
+            'kept.get("run", str) == self._run',
+        ),
+        (
+            "the pending sum of another run",
+            '(kept.get("run", str), kept.get("label", str)) == (self._run, label)',
+            'kept.get("label", str) == label',
+        ),
     ),
     *_in(
         "csv_files.py",
