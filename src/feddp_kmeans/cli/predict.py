@@ -2,7 +2,7 @@
 
 import csv
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,17 +49,16 @@ def _write_table(run: "FinishedRun", source: Path, path: Path) -> int:
     """Write a table again with one more column."""
     import pyarrow as pa
 
-    from feddp_kmeans.tables.formats import named_errors, read_schema
+    from feddp_kmeans.tables.formats import read_schema
 
-    with named_errors(source):
-        schema = read_schema(source)
+    schema = read_schema(source)
     if LABEL in schema.names:
         raise InputError(f"{source.name} must not have a column {LABEL!r} already.")
-    n_rows, points = 0, run.open(source)
+    n_rows = 0
     with _whole(path) as temporary, _writer(source, temporary, schema) as write:
-        for table in _tables(source, schema.names):
-            write(table.append_column(LABEL, pa.array(run.labels(points.points(table)))))
-            n_rows += table.num_rows
+        for table, points in run.open(source).parts(_ROWS, schema.names):
+            write(table.append_column(LABEL, pa.array(run.labels(points))))
+            n_rows += len(points)
     return n_rows
 
 
@@ -72,13 +71,6 @@ def _write_array(run: "FinishedRun", source: Path, path: Path) -> int:
     with _whole(path) as temporary, temporary.open("wb") as file:
         np.save(file, labels)
     return len(labels)
-
-
-def _tables(source: Path, columns: Sequence[str]) -> Iterator["pa.Table"]:
-    from feddp_kmeans.tables.formats import named_errors, read_tables
-
-    with named_errors(source):
-        yield from read_tables(source, columns, _ROWS)
 
 
 @contextmanager
@@ -96,17 +88,16 @@ def _writer(source: Path, path: Path, schema: "pa.Schema") -> Iterator[Callable[
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from feddp_kmeans.tables.csv_files import CsvFile
-    from feddp_kmeans.tables.formats import CSV
+    from feddp_kmeans.tables.csv_files import read_header
+    from feddp_kmeans.tables.formats import is_csv
 
-    suffix = source.suffix.lower()
-    if suffix in CSV:
-        dialect = CsvFile(source)
-        with path.open("w", newline="", encoding=dialect.encoding) as file:
+    if is_csv(source):
+        dialect = read_header(source)
+        with path.open("w", newline="", encoding=dialect.encoding[:6]) as file:  # utf-8, or utf-16 with a mark
             rows = csv.writer(file, delimiter=dialect.delimiter, lineterminator="\n")
             rows.writerow([*schema.names, LABEL])
             yield lambda table: rows.writerows(zip(*(column.to_pylist() for column in table.itercolumns()), strict=True))
         return
     full = schema.append(pa.field(LABEL, pa.int64()))
-    with pq.ParquetWriter(path, full) if suffix == ".parquet" else pa.ipc.new_file(str(path), full) as writer:
+    with pq.ParquetWriter(path, full) if source.suffix.lower() == ".parquet" else pa.ipc.new_file(str(path), full) as writer:
         yield writer.write
