@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def show_result(found: "Clustering", result: dict[str, Any]) -> None:
     """Print what came out, and the guarantee last."""
-    show_ledger(result["ledger"], title="What was released")
+    show_ledger(result["ledger"], "What was released")
     if found.elbow is not None:
         show_elbow(found.elbow)
     _show_clusters(found)
@@ -32,7 +32,7 @@ def show_run(folder: Path) -> None:
     from feddp_kmeans.report.finished_run import read_result
 
     result = read_result(folder)
-    show_ledger(result["ledger"], title="What was released")
+    show_ledger(result["ledger"], "What was released")
     out.print(result["guarantee"], style="bold", highlight=False)
     say(f"Written to {folder}: result.json, centers.parquet, report.html.")
 
@@ -41,16 +41,9 @@ def show_ledger(rows: list[dict[str, Any]], title: str) -> None:
     """Print the releases, a row each."""
     table = new_table(title, "release", "mechanism", "sensitivity", "noise scale", "multiplier", "times")
     for row in rows:
-        norm = "L2" if "l2_sensitivity" in row else "L1"
-        sensitivity = row.get("l2_sensitivity", row.get("l1_sensitivity"))
-        table.add_row(
-            row["release"],
-            row["mechanism"],
-            f"{sensitivity:.4g} {norm}",
-            f"{row['scale']:.4g}",
-            f"{row['noise_multiplier']:.4g}",
-            str(row["times"]),
-        )
+        norm = "l2" if "l2_sensitivity" in row else "l1"
+        scales = (f"{row[name]:.4g}" for name in ("scale", "noise_multiplier"))
+        table.add_row(row["release"], row["mechanism"], f"{row[f'{norm}_sensitivity']:.4g} {norm.upper()}", *scales, str(row["times"]))
     out.print(table)
 
 
@@ -73,9 +66,8 @@ def _show_clusters(found: "Clustering") -> None:
 
 def _show_profiles(profiles: list[list[dict[str, Any]]]) -> None:
     """Print what each cluster is like in the columns' own words, a row a column."""
-    table = new_table(
-        "Profiles: mean or most frequent value, and the noise in it", "column", *(f"cluster {i}" for i in range(len(profiles)))
-    )
+    clusters = [f"cluster {index}" for index in range(len(profiles))]
+    table = new_table("Profiles: mean or most frequent value, and the noise in it", "column", *clusters)
     for told in zip(*profiles, strict=True):
         table.add_row(escape(told[0]["column"]), *(escape(_told(described)) for described in told))
     out.print(table)

@@ -40,20 +40,15 @@ def open_table(path: Path, schema: Schema | None = None, *, ignore: Collection[s
         raise InputError(f"{path.name} must have at least one numeric column, got none.")
     if like is not None:
         if not (set(columns) == set(like) if has_names(path) else columns == tuple(like)):
-            raise InputError(f"columns of {path.name} must be those of the other tables, {_short(like)}, got {_short(columns)}.")
+            raise InputError(f"{path.name} must have {_short(like)}, got {_short(columns)}.")
         columns = tuple(like)
     return PointFile(path, columns)
 
 
 def open_columns(path: Path, columns: tuple[str, ...]) -> PointFile:
-    """Return these columns of a table; refuse one that lacks a column, or where it is not a number. Other columns are left alone."""
-    if not is_svmlight(path):
-        found = read_schema(path)
-        if not has_names(path) and len(found.names) != len(columns):
-            raise InputError(f"{path.name} must have {len(columns)} columns, got {len(found.names)}.")
-        check_present(columns, found.names, path.name)
-        _check_numeric(path, found, columns)
-    return PointFile(path, columns)
+    """Return these columns of a table; other columns of it are left out."""
+    names = read_schema(path).names if has_names(path) else []
+    return open_table(path, ignore=[name for name in names if name not in columns], like=columns)
 
 
 def _check_numeric(path: Path, found: pa.Schema, columns: Sequence[str]) -> None:
