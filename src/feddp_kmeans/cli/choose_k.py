@@ -73,6 +73,6 @@ def choose_k(
     if as_json:
         typer.echo(json.dumps(made, indent=2))
     elif not quiet:
-        show_elbow(elbow)
+        show_elbow(elbow.to_dict())
         show_ledger(ledger, "What was released so far")
         out.print(f"Go on: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)

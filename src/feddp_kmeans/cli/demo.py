@@ -10,7 +10,7 @@ import typer
 from feddp_kmeans._typing import FloatArray, Points
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.show import new_table, show_result
+from feddp_kmeans.cli.show import new_table, show_run
 from feddp_kmeans.cli.terminal import out, progress
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def demo(
     columns = [f"x{i}" for i in range(data.server_points.shape[1])]
     result = result_dict(found, columns=columns, seed=None, server_points=prepared.server_points, command=options.command_line())
     written = write_result(folder, result)
-    show_result(found, result)
+    show_run(folder)
     _show_costs(data, found.centers)
     out.print(f"Open [bold]{written[1]}[/bold] in a browser; the numbers are in {written[2]}.", highlight=False)
 

@@ -12,8 +12,8 @@ from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.folders import RELEASES, checked_folder, kept_run, new_folder
-from feddp_kmeans.cli.show import show_result
-from feddp_kmeans.cli.terminal import out, show_log
+from feddp_kmeans.cli.show import show_run
+from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
@@ -87,8 +87,7 @@ def fit(
     if as_json:
         typer.echo(json.dumps(result, indent=2, allow_nan=False))
     elif not quiet:
-        show_result(found, result)
-        out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
+        show_run(folder)
 
 
 def _prepared(inputs: "Inputs", settings: Settings, resume: Path | None) -> tuple["Prepared", int | None]:

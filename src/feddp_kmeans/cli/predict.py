@@ -1,4 +1,4 @@
-"""``feddp predict``: the cluster of each row of a table, written beside it. Labels are the data holder's own, not a private output."""
+"""``feddp predict``: the cluster of each row of a table, in a copy of it. Labels are the data holder's own, not a private output."""
 
 import csv
 import tempfile
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from feddp_kmeans.cli.folders import check_new_file
@@ -25,7 +26,7 @@ _ROWS = 1 << 16
 def predict(
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     table: Annotated[Path, typer.Argument(metavar="INPUT", help="A table with the columns of the run, in any order.")],
-    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. (default: beside the input, as NAME.labels)")] = None,
+    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. (default: next to the input, as NAME.labels)")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")] = False,
 ) -> None:
     """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
@@ -40,7 +41,10 @@ def predict(
         raise InputError(f"--out must end in {suffix!r} as the input does, got {str(path)!r}.")
     check_new_file(path, force=force)
     run.open(table).check()
-    n_rows = _write_table(run, table, path) if has_names(table) else _write_array(run, table, path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".feddp-") as folder:  # no half of a file is ever at its place
+        whole = Path(folder) / path.name
+        n_rows = _write_table(run, table, whole) if has_names(table) else _write_array(run, table, whole)
+        whole.replace(path)
     say(f"{n_rows:,} rows labelled in {path}.")
     say("Labels are the data holder's own: they depend on single rows and are NOT private.")
 
@@ -55,7 +59,7 @@ def _write_table(run: "FinishedRun", source: Path, path: Path) -> int:
     if LABEL in schema.names:
         raise InputError(f"{source.name} must not have a column {LABEL!r} already.")
     n_rows = 0
-    with _whole(path) as temporary, _writer(source, temporary, schema) as write:
+    with _writer(source, path, schema) as write:
         for table, points in run.open(source).parts(_ROWS, schema.names):
             write(table.append_column(LABEL, pa.array(run.labels(points))))
             n_rows += len(points)
@@ -64,22 +68,10 @@ def _write_table(run: "FinishedRun", source: Path, path: Path) -> int:
 
 def _write_array(run: "FinishedRun", source: Path, path: Path) -> int:
     """Write the labels of a file without column names as one array of whole numbers."""
-    import numpy as np
-
     parts = [run.labels(points) for points in run.open(source).pieces(_ROWS)]
     labels = np.concatenate([np.empty(0, dtype=np.int64), *parts])
-    with _whole(path) as temporary, temporary.open("wb") as file:
-        np.save(file, labels)
+    np.save(path, labels)
     return len(labels)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Yield a file beside ``path`` that takes its place once it is written whole."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".feddp-") as folder:
-        temporary = Path(folder) / path.name
-        yield temporary
-        temporary.replace(path)
 
 
 @contextmanager

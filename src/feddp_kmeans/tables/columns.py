@@ -4,6 +4,7 @@ All that a column knows is public. A row's coordinates depend on that row alone.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -112,17 +113,11 @@ class CategoryColumn:
 
     def __post_init__(self) -> None:
         _check_common(self)
-        listed = self.categories
-        if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_CATEGORIES:
-            raise InputError(f"categories of column {self.name!r} must be a list of 1 to {MOST_CATEGORIES} words, got {listed!r:.80}.")
-        for word in listed:
-            _check_word(word, f"categories of column {self.name!r}")
-            if word in (MISSING_NAME, OTHER_NAME):
-                raise InputError(f"categories of column {self.name!r} must not be {word!r}: that name has a meaning here.")
-        object.__setattr__(self, "categories", tuple(listed))
-        compared = self._compared().to_pylist()
-        if len(set(compared)) < len(listed) or "" in compared:
-            raise InputError(f"categories of column {self.name!r} must be distinct and not empty, got {list(listed)!r:.80}.")
+        words = self.categories if isinstance(self.categories, list | tuple) and all(map(is_line, self.categories)) else ()
+        if not 0 < len({*_compared(words).to_pylist()} - {"", MISSING_NAME, OTHER_NAME}) == len(words) <= MOST_CATEGORIES:
+            rule = f"1 to {MOST_CATEGORIES} distinct lines of text, none of them empty, {MISSING_NAME} or {OTHER_NAME}"
+            raise InputError(f"categories of column {self.name!r} must be {rule}, got {self.categories!r:.80}.")
+        object.__setattr__(self, "categories", tuple(words))
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -141,7 +136,7 @@ class CategoryColumn:
     def encode(self, column: Any, decimal: str) -> FloatArray:  # noqa: ARG002 - a category's text has no decimal mark
         """Return the coordinates of each row."""
         text = as_text(column)
-        found = pc.index_in(text, value_set=self._compared()).fill_null(-1).to_numpy(zero_copy_only=False)
+        found = pc.index_in(text, value_set=_compared(self.categories)).fill_null(-1).to_numpy(zero_copy_only=False)
         if self.missing == "own":
             absent = is_missing(text).to_numpy(zero_copy_only=False)
             found = np.where(absent & (found < 0), len(self.categories), found)
@@ -159,15 +154,13 @@ class CategoryColumn:
         told[OTHER_NAME] = max(0.0, 1 - sum(told.values()))
         return Described(self.name, self.kind, max(told, key=lambda word: told[word]), _finite(stddev / unit), told)
 
-    def _compared(self) -> Any:
-        return as_text(pa.array(self.categories, pa.large_string()))
-
 
 Column = NumberColumn | CategoryColumn
 
 
 def _check_common(column: Column) -> None:
-    _check_word(column.name, "name of a column")
+    if not is_line(column.name) or not column.name:
+        raise InputError(f"name of a column must be one line of text, got {column.name!r:.80}.")
     _set_numbers(column, "weight")
     if not LEAST_WEIGHT <= column.weight <= MOST_WEIGHT:
         raise InputError(f"weight of column {column.name!r} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
@@ -175,14 +168,13 @@ def _check_common(column: Column) -> None:
         raise InputError(f"missing of column {column.name!r} must be one of {list(column.ways)}, got {column.missing!r:.80}.")
 
 
-def _check_word(word: Any, what: str) -> None:
-    if not is_line(word) or not word:
-        raise InputError(f"{what} must be one line of text, got {word!r:.80}.")
-
-
 def _set_numbers(column: Column, *names: str) -> None:
     for name in names:
         object.__setattr__(column, name, float(field_of(vars(column), name, float, f"column {column.name!r}")))
+
+
+def _compared(words: Sequence[str]) -> Any:
+    return as_text(pa.array(words, pa.large_string()))
 
 
 def _finite(value: float) -> float | None:

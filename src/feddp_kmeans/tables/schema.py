@@ -121,17 +121,12 @@ def as_arrow(table: Any) -> pa.Table:
     try:
         return pa.table(table)
     except (TypeError, ValueError, pa.ArrowException):
-        names = [name for name in getattr(table, "columns", ()) if not _converts(table, name)]
-        where = f"a column {names[0]!r:.80} of words and numbers, or of other objects" if names else type(table).__name__
-        raise InputError(f"table must be a data frame or an Arrow table, got {where}.") from None
-
-
-def _converts(table: Any, name: Any) -> bool:
-    try:
-        pa.array(table[name])
-    except Exception:  # noqa: BLE001 - whatever it is, its text may quote a cell
-        return False
-    return True
+        for name in getattr(table, "columns", ()):
+            try:
+                pa.array(table[name])
+            except Exception:  # noqa: BLE001 - whatever it is, its text may quote a cell
+                raise InputError(f"column {name!r:.80} of table must hold words or numbers only, got both, or other objects.") from None
+        raise InputError(f"table must be a data frame or an Arrow table, got {type(table).__name__}.") from None
 
 
 def _column(entry: Any) -> Column:
