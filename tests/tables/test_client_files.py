@@ -88,7 +88,7 @@ def test_a_folder_or_a_pattern_of_clients(tmp_path):
     with pytest.raises(FedDPError, match="got none at"):
         open_clients(str(tmp_path / "*.parquet"))
     write(tmp_path / "c.csv", "x,z\n1,2\n")
-    with pytest.raises(FedDPError, match=r"c\.csv must have 2 columns \(x, y\), got 2 columns \(x, z\)"):
+    with pytest.raises(FedDPError, match=r"c\.csv must have 2 columns \(x, y\) like the other tables, got 2 columns \(x, z\)"):
         open_clients(str(tmp_path))
 
 
@@ -101,7 +101,7 @@ def test_one_table_with_a_client_column(tmp_path):
     assert owners.tolist() == [0, 1, 0]
     with pytest.raises(FedDPError, match=r"client column 'whom' must be in a\.csv"):
         check_client_column(path, "whom")
-    with pytest.raises(FedDPError, match=r"a\.csv must have 2 columns \(x, z\), got 2 columns \(x, y\)"):
+    with pytest.raises(FedDPError, match=r"a\.csv must have 2 columns \(x, z\) like the other tables, got 2 columns \(x, y\)"):
         open_table(path, ignore=["who"], like=("x", "z"))
 
 

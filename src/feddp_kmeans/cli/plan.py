@@ -49,9 +49,10 @@ def plan(
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray | None:
     """Return the server data; without them None, or made-up points on a sphere of radius 1 for the paper's method."""
     if server is not None:
-        from feddp_kmeans.tables.inputs import read_server
+        from feddp_kmeans.tables.client_files import open_table
+        from feddp_kmeans.tables.inputs import read_or_learn
 
-        return read_server(server)
+        return open_table(server, read_or_learn(server, None, ())).read()
     if dimension is None or dimension < 1:
         raise InputError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
     if settings.method is MethodName.REFINED:

@@ -35,12 +35,14 @@ def open_table(path: Path, schema: Schema | None = None, *, ignore: Collection[s
         return PointFile(path, tuple(like))
     found = read_schema(path)
     columns = tuple(name for name in found.names if name not in ignore)
-    _check_numeric(path, found, columns)
+    for name in columns:  # cells of a CSV have no types: they are looked at when they are read
+        if not is_csv(path) and not is_numeric(kind := found.field(name).type):
+            raise InputError(f"column {name!r} of {path.name} must hold numbers, got {kind}: {ADVICE}.")
     if not columns:
         raise InputError(f"{path.name} must have at least one numeric column, got none.")
     if like is not None:
         if not (set(columns) == set(like) if has_names(path) else columns == tuple(like)):
-            raise InputError(f"{path.name} must have {_short(like)}, got {_short(columns)}.")
+            raise InputError(f"{path.name} must have {_short(like)} like the other tables, got {_short(columns)}.")
         columns = tuple(like)
     return PointFile(path, columns)
 
@@ -49,13 +51,6 @@ def open_columns(path: Path, columns: tuple[str, ...]) -> PointFile:
     """Return these columns of a table; other columns of it are left out."""
     names = read_schema(path).names if has_names(path) else []
     return open_table(path, ignore=[name for name in names if name not in columns], like=columns)
-
-
-def _check_numeric(path: Path, found: pa.Schema, columns: Sequence[str]) -> None:
-    """Refuse a column of another type than numbers; cells of a CSV have none and are looked at when it is read."""
-    for name in columns:
-        if not is_csv(path) and not is_numeric(kind := found.field(name).type):
-            raise InputError(f"column {name!r} of {path.name} must hold numbers, got {kind}: {ADVICE}.")
 
 
 def client_paths(where: str) -> list[Path]:
@@ -72,12 +67,7 @@ def client_paths(where: str) -> list[Path]:
 
 
 def open_clients(
-    where: str,
-    schema: Schema | None = None,
-    *,
-    ignore: Collection[str] = (),
-    like: Sequence[str] | None = None,
-    skip_broken: bool = False,
+    where: str, schema: Schema | None = None, *, ignore: Collection[str] = (), like: Sequence[str] | None = None, skip_broken: bool = False
 ) -> list[PointFile]:
     """Return one table per client, each read once. Columns may stand in any order; ``like`` gives the order, else the first client's.
 

@@ -56,20 +56,17 @@ def read_schema(path: Path) -> pa.Schema:
     if not path.is_file():
         raise InputError(f"file must exist, got {str(path)!r}.")
     with named_errors(path):
-        schema = _read_schema(path)
+        if is_csv(path):
+            schema = pa.schema([(name, pa.string()) for name in read_header(path).names])
+        elif path.suffix.lower() == ".parquet":
+            schema = pq.read_schema(path)
+        elif path.suffix.lower() in ARROW:
+            with _arrow(path) as reader:
+                schema = reader.schema
+        else:
+            schema = pa.schema([(name, pa.float64()) for name in array_columns(path)])
     check_distinct(schema.names, f"columns of {path.name}")
     return schema
-
-
-def _read_schema(path: Path) -> pa.Schema:
-    if is_csv(path):
-        return pa.schema([(name, pa.string()) for name in read_header(path).names])
-    if path.suffix.lower() == ".parquet":
-        return pq.read_schema(path)
-    if path.suffix.lower() in ARROW:
-        with _arrow(path) as reader:
-            return reader.schema
-    return pa.schema([(name, pa.float64()) for name in array_columns(path)])
 
 
 def read_tables(path: Path, columns: Sequence[str], rows: int, left_out: Count = silent) -> Iterator[pa.Table]:

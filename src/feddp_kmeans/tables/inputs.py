@@ -79,11 +79,6 @@ def read_or_learn(server: Path | None, schema_file: Path | None, hidden: Collect
     return learn_schema(server, ignore=[name for name in hidden if name in _names(server)])
 
 
-def read_server(path: Path) -> FloatArray:
-    """Return the public points of a server table, encoded where it is not all numbers."""
-    return open_table(path, read_or_learn(path, None, ())).read()
-
-
 def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
     """Return the plan for these public facts: a schema's radius is public."""
     if schema is not None and settings.radius is None and settings.box is None:
