@@ -1,50 +1,26 @@
-"""Where the points are: a public box or ball where one is given, else a center and a radius from noisy looks."""
+"""Where the points are if the server has none: a center and a radius from noisy looks, within a public region if one is given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.histogram_bounds import Typical, geometric_edges, length_edges, typical_length, typical_sums
+from feddp_kmeans.algorithm.bounds import Typical, geometric_edges, length_edges, typical_length, typical_sums
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks
+from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tuning import DOMAIN
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 
 _ANY_SCALE: FloatArray = np.exp2(np.arange(-40.0, 41.0))
-"""Edges of distances where no scale is known: 1e-12 to 1e12. What is beyond falls into the last class."""
+"""Edges of distances if no scale is known: 1e-12 to 1e12. What is beyond falls into the last class."""
 
 MOST_CLASSES = len(_ANY_SCALE) + 1
 """Values of the largest histogram of lengths."""
 
 
 @dataclass(frozen=True)
-class Region:
-    """A public region: all points lie in the box, and the ball holds it; or the other way round."""
-
-    ball: Ball
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def of_box(cls, low: FloatArray, high: FloatArray) -> "Region":
-        """Return the box and the ball around it."""
-        center = low + (high - low) / 2
-        return cls(Ball(center, float(np.linalg.norm(high - center))), low, high)
-
-    @classmethod
-    def of_ball(cls, ball: Ball) -> "Region":
-        """Return the ball and the cube around it."""
-        return cls(ball, ball.center - ball.radius, ball.center + ball.radius)
-
-    def clip(self, points: FloatArray) -> FloatArray:
-        """Return the points moved into the box."""
-        clipped: FloatArray = np.clip(points, self.low, self.high)
-        return clipped
-
-
-@dataclass(frozen=True)
 class Domain:
-    """What is known of the points' place: a ball around their noisy mean, a typical distance from it, and how many they are."""
+    """A ball around the noisy mean of the points, their typical distance from it, and their noisy number."""
 
     ball: Ball
     typical: float
@@ -54,7 +30,7 @@ class Domain:
 
 
 def domain_rounds(region: Region | None) -> int:
-    """Return how often center and distances are looked at."""
+    """Return how often the center is looked for."""
     return DOMAIN.rounds if region is None else 1
 
 
@@ -71,18 +47,15 @@ def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
     """
     center = np.zeros(dimension) if region is None else region.ball.center
     edges = _ANY_SCALE if region is None else geometric_edges(region.ball.radius, DOMAIN.point_classes)
-    found: Domain | None = None
     for _ in range(domain_rounds(region)):
         ball, typical = _around(looks, center, edges, region)
         edges = geometric_edges(DOMAIN.room * typical.length, DOMAIN.round_classes)
         found = _moved(looks, ball, typical, region)
         center = found.ball.center
-    assert found is not None
     if region is not None:
-        radius = region.ball.radius + float(np.linalg.norm(center - region.ball.center))
-        return Domain(Ball(center, radius), found.typical, found.n_points, found.center_variance)
+        return replace(found, ball=region.ball_around(center))
     ball, typical = _around(looks, center, edges, None)
-    return Domain(ball, typical.length, found.n_points, found.center_variance)
+    return replace(found, ball=ball, typical=typical.length)
 
 
 def _around(looks: Looks, center: FloatArray, edges: FloatArray, region: Region | None) -> tuple[Ball, Typical]:

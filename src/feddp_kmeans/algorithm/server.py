@@ -12,7 +12,7 @@ from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 RESTARTS = 30
 """Starts of the weighted k-means for up to 10 clusters; a single one ends in a bad local optimum in about one run of four."""
 
-MOST_RESTARTS = 300
+_MOST_RESTARTS = 300
 """Starts for many clusters: the more there are, the rarer is a start that meets each of them."""
 
 _LEAST_WEIGHT = 1e-6
@@ -92,15 +92,12 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
         centers: FloatArray = np.vstack([distinct, padding])
         return centers
     relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
+    restarts = restarts or int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, _MOST_RESTARTS))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = KMeans(k, n_init=restarts or _restarts(k), random_state=seed).fit(points, sample_weight=relative)
+        model = KMeans(k, n_init=restarts, random_state=seed).fit(points, sample_weight=relative)
     found: FloatArray = model.cluster_centers_
     return found
-
-
-def _restarts(k: int) -> int:
-    return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, MOST_RESTARTS))
 
 
 def kmeans_cost(points: Points, centers: FloatArray) -> float:
@@ -144,12 +141,9 @@ def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> 
     return credible
 
 
-def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray) -> FloatArray:
-    """Return noisy mean residuals drawn towards zero, as far as noise explains them (James-Stein, positive part); see ``filtered``."""
-    return filtered(means, variances, first, caps, np.zeros_like(means))[0]
-
-
-def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
+def filtered(
+    means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return noisy mean residuals drawn towards zero, as far as noise explains them, and the variance of error that is left.
 
     Row r has noise of variance ``variances[r]`` in each coordinate. Coordinates are taken in blocks of ``first``, then ever larger
@@ -159,6 +153,7 @@ def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatAr
     centers that hardly move an average of all of them (a Kalman filter).
     """
     shrunk, left = means.copy(), np.zeros_like(means)
+    known = np.zeros_like(means) if known is None else known
     precision = np.square(variances.min() / np.maximum(variances, SMALLEST))
     low, width = 0, first
     while low < means.shape[1]:

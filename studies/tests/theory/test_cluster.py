@@ -48,6 +48,11 @@ def test_clusters_a_million_apart_are_found_in_their_own_space():
     assert float(found.remarks[0].rsplit("radius ", 1)[1].split()[0]) < 5000
 
 
+def test_noise_that_is_gaussian_only_is_refused():
+    with pytest.raises(FedDPError, match="noise must be 'auto' for the theory's algorithm"):
+        theory_plan(Settings(3, noise="gaussian"), MixtureFacts(1000, 0.2, 1.0), np.ones((3, 2)))
+
+
 def test_the_ledger_adds_up_and_each_part_has_its_quarter():
     _, _, _, server = separated_mixture(0, n=1000)
     facts = MixtureFacts(1000, 0.2, 1.0)

@@ -11,9 +11,10 @@ import numpy as np
 from scipy import ndimage
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.domain import MOST_CLASSES, Region, distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.domain import MOST_CLASSES, distance_looks, domain_rounds, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Looks
+from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tuning import GRID
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -62,7 +63,7 @@ class GridMethod:
         ]
 
     def bind(self, run: Run) -> "GridRun":
-        """Return the method at work in one run."""
+        """Return the steps of this method in one run."""
         return GridRun(self, run)
 
 
@@ -83,10 +84,9 @@ class GridRun:
     def __init__(self, method: GridMethod, run: Run) -> None:
         self._method = method
         self._run = run
-        self._plan = run.plan
 
     def subspace(self) -> _WholeSpace:
-        """Return the whole space, in which there is nothing to project away, and the region of the grid (step 1)."""
+        """Return the whole space, since nothing is projected away, and the region of the grid (step 1)."""
         method, region = self._method, self._method.region
         if region is None:
             ball = find_domain(Looks(self._run, PrivacyUnit.POINT), None, method.dimension).ball
@@ -96,8 +96,8 @@ class GridRun:
     def proxies(self, subspace: _WholeSpace) -> _Cells:
         """Return the middles of the cells and their credible counts (step 2)."""
         low, high = subspace.region.low, subspace.region.high
-        n_points = float(self._run.noisy_sum(POINT_COUNT, self._plan["count"])[0])
-        release, k = self._plan["grid"], self._method.k
+        release, k = self._run.plan["grid"], self._method.k
+        n_points = float(self._run.noisy_sum(POINT_COUNT, self._run.plan["count"])[0])
         cells = grid_cells(high - low, n_points * math.sqrt(2.0) / max(release.stddev, _LEAST_NOISE), k)
         counts = self._run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
@@ -106,7 +106,7 @@ class GridRun:
 
     def initial_centers(self, proxies: _Cells, projected_centers: FloatArray) -> NoisyCenters:
         """Return the centers as they are, and the noisy counts of their cells: no further release (step 3)."""
-        k, noise = len(projected_centers), self._plan["grid"].stddev
+        k, noise = len(projected_centers), self._run.plan["grid"].stddev
         distances = np.square(proxies.points[:, None] - projected_centers[None]).sum(axis=2)
         members = distances.argmin(axis=1)
         counts: FloatArray = np.bincount(members, proxies.counts, minlength=k).astype(np.float64)
@@ -118,7 +118,7 @@ class GridRun:
             counts=counts,
             center_stddev=noise * np.sqrt(lever) / np.maximum(counts, np.maximum(count_noise, _LEAST_NOISE)),
             count_stddev=float(count_noise.max()),
-            remarks=(f"clusters {', '.join(map(str, weak))} cannot be told from noise",) if len(weak) else (),
+            remarks=(f"clusters {', '.join(map(str, weak))} cannot be distinguished from noise",) if len(weak) else (),
         )
 
     def lloyd_centers(self, latest: NoisyCenters) -> NoisyCenters:
@@ -127,7 +127,7 @@ class GridRun:
 
 
 def occupied(counts: FloatArray, noise: float, k: int) -> FloatArray:
-    """Return the counts of cells in whose neighbourhood there are credibly points, and zero elsewhere; all where fewer than k are left."""
+    """Return the counts of cells in whose neighbourhood there are credibly points, and zero elsewhere; all if fewer than k are left."""
     blurred = ndimage.gaussian_filter(counts, GRID.blur, mode="constant")
     spot = np.zeros([_SPOT] * counts.ndim)
     spot[(_SPOT // 2,) * counts.ndim] = 1.0
