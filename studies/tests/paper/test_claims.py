@@ -27,5 +27,5 @@ def test_method_paper_is_near_plain_lloyds(epsilon, bound):
 
 
 def test_at_a_tiny_epsilon_method_paper_is_worse_than_the_server_data_alone():
-    # Honest, and the reason for the refined method: server data alone costs about 11 % more than optimal.
+    # Honest, and the reason for the refined method: server data without the clients cost about 11 % more than optimal.
     assert mean_excess(0.03, range(2), method="paper") > 0.11

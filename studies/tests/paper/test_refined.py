@@ -1,4 +1,4 @@
-"""The refined method on the paper's mixture: what it reaches, beside the oracle floor and beside method ``paper``.
+"""The refined method on the paper's mixture: what it reaches, compared with the oracle floor and with method ``paper``.
 
 The floor is one noisy release of the optimal clusters' residual sums with the whole budget: ``k**2 d (R / mu)**2 / n**2`` above the optimum
 for equal clusters, with R = 7.2, just above the typical residual sqrt(d / 2).
