@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feddp_kmeans import InMemoryFederation
-from feddp_kmeans.algorithm.domain import distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.domain import find_domain
 from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
@@ -27,7 +27,7 @@ def test_a_private_domain_is_found_at_any_scale_and_place(scale, offset):
 def test_a_public_region_is_kept_and_needs_one_look():
     settings = Settings(3, 2.0, box=BOX)
     region, plan = settings.region(5), prepare(settings, None, 1, 5).plan
-    assert (domain_rounds(region), distance_looks(region)) == (plan["mean"].times, plan["distances"].times) == (1, 1)
+    assert (plan["mean"].times, plan["distances"].times) == (1, 1)
     points = np.clip(made_up(5000), *BOX)
     domain = find_domain(Looks(InMemoryFederation([points]).open(plan, seed=0), PrivacyUnit.POINT), region, 5)
     assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 0.3

@@ -82,8 +82,7 @@ class Typical:
 
 def geometric_edges(top: float, classes: int) -> FloatArray:
     """Return this many edges up to ``top``, half an octave apart."""
-    edges: FloatArray = top * 2.0 ** (np.arange(1 - classes, 1) / 2)
-    return edges
+    return top * 2.0 ** (np.arange(1 - classes, 1) / 2)
 
 
 def length_edges(looks: Looks, top: float) -> FloatArray:

@@ -56,7 +56,6 @@ class Clusterer(Protocol):
         on_release: OnRelease | None = None,
     ) -> Clustering:
         """Return k centers for the federation's points, and what was spent on them."""
-        ...
 
 
 def cluster(

@@ -10,6 +10,8 @@ from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks
 from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tuning import DOMAIN
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics.norms import SHARE_STEPS
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
 
 _ANY_SCALE: FloatArray = np.exp2(np.arange(-40.0, 41.0))
 """Edges of distances if no scale is known: 1e-12 to 1e12. What is beyond falls into the last class."""
@@ -29,14 +31,14 @@ class Domain:
     """Variance of the noise in one coordinate of the ball's center."""
 
 
-def domain_rounds(region: Region | None) -> int:
-    """Return how often the center is looked for."""
-    return DOMAIN.rounds if region is None else 1
+def domain_rows(region: Region | None, dimension: int) -> list[tuple[str, int, int, int]]:
+    """Return name, integer steps, values and times of the releases that find the domain.
 
-
-def distance_looks(region: Region | None) -> int:
-    """Return how many histograms of distances are released: without a public region one more, around the last center."""
-    return DOMAIN.rounds + 1 if region is None else 1
+    Each round releases distances and a mean. Without a public region there are several rounds, and distances from the last center.
+    """
+    rounds = DOMAIN.rounds if region is None else 1
+    looks = rounds + 1 if region is None else rounds
+    return [("distances", SHARE_STEPS, MOST_CLASSES, looks), ("mean", BOUNDED_STEPS, dimension + 1, rounds)]
 
 
 def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
@@ -47,7 +49,7 @@ def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
     """
     center = np.zeros(dimension) if region is None else region.ball.center
     edges = _ANY_SCALE if region is None else geometric_edges(region.ball.radius, DOMAIN.point_classes)
-    for _ in range(domain_rounds(region)):
+    for _ in range(DOMAIN.rounds if region is None else 1):
         ball, typical = _around(looks, center, edges, region)
         edges = geometric_edges(DOMAIN.room * typical.length, DOMAIN.round_classes)
         found = _moved(looks, ball, typical, region)

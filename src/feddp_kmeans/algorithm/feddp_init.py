@@ -66,16 +66,12 @@ class Steps(Protocol):
 
     def subspace(self) -> Any:
         """Return the subspace that holds the clusters."""
-        ...
 
     def proxies(self, subspace: Any) -> Any:
         """Return points of the subspace that stand for the client points, and their noisy weights."""
-        ...
 
     def initial_centers(self, proxies: Any, projected_centers: FloatArray) -> Any:
         """Return the centers and noisy counts of the clusters around the projected centers xi_r."""
-        ...
 
     def lloyd_centers(self, latest: Any) -> Any:
         """Return the centers and noisy counts after one more Lloyd step."""
-        ...

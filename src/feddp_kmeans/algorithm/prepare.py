@@ -32,7 +32,6 @@ class Method(Protocol):
 
     def bind(self, run: Run) -> Steps:
         """Return the steps of this method in one run."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,7 @@ class Shape:
         excess = np.maximum(self.variances - mean, 0.0)
         left = mean + np.sqrt(np.maximum(np.square(excess) - self.edge**2, 0.0))
         low = np.minimum(left, np.where(self.edge < mean, self.variances, mean))
-        clipped: FloatArray = np.clip(np.where(excess > 0, left, low), SERVERLESS.least_variance * mean, self.trace)
-        return clipped
+        return np.clip(np.where(excess > 0, left, low), SERVERLESS.least_variance * mean, self.trace)
 
 
 def n_candidates(n_points: float, noise: float, k: int) -> int:
@@ -59,15 +58,13 @@ def n_candidates(n_points: float, noise: float, k: int) -> int:
 
 def first_candidates(rng: np.random.Generator, count: int, variances: FloatArray) -> FloatArray:
     """Return candidates drawn from a normal law somewhat wider than the points'."""
-    drawn: FloatArray = rng.standard_normal((count, len(variances))) * (SERVERLESS.spread * np.sqrt(variances))
-    return drawn
+    return rng.standard_normal((count, len(variances))) * (SERVERLESS.spread * np.sqrt(variances))
 
 
 def resampled(rng: np.random.Generator, candidates: FloatArray, weights: FloatArray, variances: FloatArray) -> FloatArray:
     """Return as many new candidates, each near an old one that was drawn by weight."""
     chosen = rng.choice(len(candidates), len(candidates), p=weights / weights.sum())
-    near: FloatArray = candidates[chosen] + rng.standard_normal(candidates.shape) * (SERVERLESS.resampled_spread * np.sqrt(variances))
-    return near
+    return candidates[chosen] + rng.standard_normal(candidates.shape) * (SERVERLESS.resampled_spread * np.sqrt(variances))
 
 
 def credible_counts(counts: FloatArray, noise: float, k: int, level: float) -> FloatArray:

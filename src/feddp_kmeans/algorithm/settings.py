@@ -78,8 +78,7 @@ class Region:
 
     def clip(self, points: FloatArray) -> FloatArray:
         """Return the points moved into the box."""
-        clipped: FloatArray = np.clip(points, self.low, self.high)
-        return clipped
+        return np.clip(points, self.low, self.high)
 
 
 @dataclass(frozen=True)

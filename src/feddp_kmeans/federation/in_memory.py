@@ -15,15 +15,12 @@ class InMemoryFederation(LocalFederation):
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "InMemoryFederation":
-        """Return a federation of one table's rows, a client for each distinct value of ``groups``. The table is not copied.
-
-        The number of distinct values is the number of clients, and so is taken as public.
-        """
+        """Return one client for each distinct value of ``groups``; their number is taken as public. The table is not copied."""
         return cls(TableSilo.from_groups(points, groups))
 
     @classmethod
     def from_offsets(cls, points: Any, offsets: Any) -> "InMemoryFederation":
-        """Return a federation of one table, in memory or memory-mapped: client j holds rows ``offsets[j]:offsets[j + 1]``.
+        """Return clients that hold rows ``offsets[j]:offsets[j + 1]`` of one table, in memory or memory-mapped.
 
         Millions of clients cost no more than their rows: no object is made for any of them.
         """

@@ -24,11 +24,9 @@ class Watcher(Protocol):
 
     def streams(self, streams: StreamFactory) -> StreamFactory:
         """Return the streams that the run draws its random bits from: these, or others in their place."""
-        ...
 
     def adder(self, adder: Adder) -> Adder:
         """Return what answers the run: this adder, or another around it."""
-        ...
 
 
 @dataclass(eq=False)
@@ -122,5 +120,4 @@ class Run:
         if rate == 1:
             return None
         bits: Array = self.streams.stream(f"cohort/{label}").uint64(self.n_clients)
-        cohort: BoolArray = bits < np.uint64(int(rate * 2.0**64))
-        return cohort
+        return bits < np.uint64(int(rate * 2.0**64))

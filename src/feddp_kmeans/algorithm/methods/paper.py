@@ -63,8 +63,8 @@ class PaperMethod:
         the Lloyd steps have the whole budget.
         """
         first, second, sums, counts = shares or SHARES[self.unit]
-        total = first + second + (1 + self.lloyd_steps) * (sums + counts)
-        dimension, k, steps = self.ball.dimension, self.k, self.lloyd_steps
+        ball, k, steps, dimension = self.ball, self.k, self.lloyd_steps, self.ball.dimension
+        total = first + second + (1 + steps) * (sums + counts)
         rows = [
             ("outer product", first, dimension * (dimension + 1) // 2, 1),
             ("weights", second, len(self.server_points), 1),
@@ -80,7 +80,7 @@ class PaperMethod:
         releases = []
         for name, share, values, times in rows:
             a = self.aggregates[name]
-            steps_of = a.statistic.sensitivity(center=self.ball.center, radius=self.ball.radius, bound=a.bound).under(a.mechanism)
+            steps_of = a.statistic.sensitivity(center=ball.center, radius=ball.radius, bound=a.bound).under(a.mechanism)
             assert steps_of is not None
             multiplier = epsilon_share_multiplier(a.mechanism, finite * share / total, delta / deltas)
             releases.append(Release(name, a.mechanism, a.sensitivity, steps_of, multiplier, values, times))
@@ -120,41 +120,40 @@ def _client_aggregates(bounds: ClientBounds, count_noise: Mechanism) -> dict[str
     }
 
 
+@dataclass(frozen=True)
 class PaperRun:
-    """One run of the paper's method."""
+    """One run of the paper's method, in the ball's integer coordinates until centers are returned."""
 
-    def __init__(self, method: PaperMethod, run: Run) -> None:
-        self._method = method
-        self._run = run
-        self._plan = run.plan
-        self._ball = method.ball
+    method: PaperMethod
+    run: Run
 
     def subspace(self) -> Subspace:
         """Return Pi: the top k eigenvectors of the noisy outer product (step 1)."""
-        upper = self._noisy_sum("outer product")
-        return Subspace(top_subspace(symmetric_from_upper(upper, self._ball.dimension), self._method.k))
+        upper, method = self._noisy_sum("outer product"), self.method
+        return Subspace(top_subspace(symmetric_from_upper(upper, method.ball.dimension), method.k))
 
     def proxies(self, subspace: Subspace) -> Proxies:
         """Return the projected server points and their noisy weights, with those that may be noise set to zero (step 2)."""
-        projection = subspace.projection
-        projected = project(self._ball.encode(self._method.server_points), projection)
+        method, projection = self.method, subspace.projection
+        projected = project(method.ball.encode(method.server_points), projection)
         noisy = self._noisy_sum("weights", centers=projected, projection=projection)
-        weights = credible_weights(noisy, self._plan["weights"].stddev, self._method.k)
+        weights = credible_weights(noisy, self.run.plan["weights"].stddev, method.k)
         return Proxies(projection, projected, weights, weights)
 
     def initial_centers(self, proxies: Proxies, projected_centers: FloatArray) -> NoisyCenters:
         """Return centers in full space, and the noisy counts, of the clusters around the projected centers (step 3)."""
-        lifted = self._ball.decode(projected_centers @ proxies.projection.T)
+        lifted = self.method.ball.decode(projected_centers @ proxies.projection.T)
         return self._divide("sums", "counts", lifted, (), centers=projected_centers, projection=proxies.projection)
 
     def lloyd_centers(self, latest: NoisyCenters) -> NoisyCenters:
         """Return the centers after one noisy Lloyd step, and the noisy counts."""
-        centers = (latest.centers - self._ball.center) / self._ball.grid
+        ball = self.method.ball
+        centers = (latest.centers - ball.center) / ball.grid
         return self._divide("lloyd sums", "lloyd counts", latest.centers, latest.remarks, centers=centers)
 
     def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, remarks: tuple[str, ...], **public: Any) -> NoisyCenters:
         """Return sums over counts; the fallback if a noisy count may be noise only."""
-        ball, count_stddev = self._ball, self._plan[counts_name].stddev
+        ball, count_stddev = self.method.ball, self.run.plan[counts_name].stddev
         sums = self._noisy_sum(sums_name, **public).reshape(fallback.shape)
         counts = self._noisy_sum(counts_name, **public)
         smallest = max(_LEAST_COUNT, _CREDIBLE * count_stddev)
@@ -162,11 +161,11 @@ class PaperRun:
             remark = f"{sums_name}: {unsure} of {len(counts)} noisy counts may be noise only; those centers stayed where they were"
             remarks = (*remarks, remark)
         means = centers_from_sums(sums, counts, fallback - ball.center, smallest)
-        center_stddev = self._plan[sums_name].stddev / np.maximum(counts, smallest)
+        center_stddev = self.run.plan[sums_name].stddev / np.maximum(counts, smallest)
         return NoisyCenters(ball.clip(ball.center + means), counts, center_stddev, count_stddev, remarks)
 
     def _noisy_sum(self, name: str, **public: Any) -> FloatArray:
-        aggregate, ball = self._method.aggregates[name], self._ball
+        aggregate, ball = self.method.aggregates[name], self.method.ball
         if aggregate.bound is not None:
             public["bound"] = float(aggregate.bound)
-        return self._run.noisy_sum(aggregate.statistic, self._plan[name], center=ball.center, radius=ball.radius, **public)
+        return self.run.noisy_sum(aggregate.statistic, self.run.plan[name], center=ball.center, radius=ball.radius, **public)

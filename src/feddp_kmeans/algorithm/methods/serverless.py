@@ -12,7 +12,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import proxies as made
 from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length, typical_sums
-from feddp_kmeans.algorithm.domain import MOST_CLASSES, distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.domain import MOST_CLASSES, domain_rows, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import SMALLEST, filtered
@@ -21,7 +21,6 @@ from feddp_kmeans.algorithm.tuning import SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
 
 REASONS = (
@@ -48,15 +47,15 @@ class ServerlessMethod:
 
         If the mean is all there is, candidates and cells are means: d + 1 values.
         """
-        d, k, rounds = self.dimension, self.k, domain_rounds(self.region)
+        d, k = self.dimension, self.k
+        distances, mean = domain_rows(self.region, d)
         candidates = max(SERVERLESS.most_candidates, SERVERLESS.least_candidates * k, d + 1)
         cells = max(SERVERLESS.cells_per_cluster * k * (min(SERVERLESS.rank_factor * k, d) + 1), d + 1)
         is_client_level = self.unit is PrivacyUnit.CLIENT
-        mean = ("mean", BOUNDED_STEPS, d + 1, rounds)
         # Second moment, cells and sums have one bound each; at client level the means and the candidates need bounds too.
-        bounds = ("bounds", 1, MOST_CLASSES, 3 + (1 + rounds if is_client_level else 0))
+        bounds = ("bounds", 1, MOST_CLASSES, 3 + (1 + mean[-1] if is_client_level else 0))
         rows = [
-            ("distances", SHARE_STEPS, MOST_CLASSES, distance_looks(self.region)),
+            distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
             ("candidates", BOUNDED_STEPS, candidates, SERVERLESS.candidate_rounds),
