@@ -13,7 +13,7 @@ from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.paper import PaperMethod
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
-from feddp_kmeans.algorithm.planner import Choice, choose
+from feddp_kmeans.algorithm.planner import choose
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, GRID, SERVERLESS
 from feddp_kmeans.errors import InputError
@@ -121,17 +121,16 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
     if unit is PrivacyUnit.CLIENT:
         facts["client_size"] = settings.client_size
 
-    def make(steps: int, split: str, reasons: tuple[str, ...] = ()) -> tuple[RefinedMethod, Plan]:
+    def make(steps: int, split: str, *reasons: str) -> tuple[RefinedMethod, Plan]:
         method = RefinedMethod(unit, ball, settings.largest_k, server_points, steps, settings.client_size, split)
         return method, _plan(settings, method.requests(), facts | {"lloyd_steps": steps, "split": split}, reasons + refined.REASONS)
 
     if settings.lloyd_steps == AUTO:
         n_units = max(1, int(n_clients * settings.sampling_rate)) if unit is PrivacyUnit.CLIENT else settings.n_points
-        choice = choose(make, n_units)
+        method, plan = choose(make, n_units)
     else:
-        choice = Choice(int(settings.lloyd_steps), DEFAULT_SPLIT, (f"{settings.lloyd_steps} Lloyd steps, as asked for",))
-    method, plan = make(choice.lloyd_steps, choice.split, choice.reasons)
-    return Prepared(settings, server_points, plan, method, choice.lloyd_steps)
+        method, plan = make(int(settings.lloyd_steps), DEFAULT_SPLIT, f"{settings.lloyd_steps} Lloyd steps, as asked for")
+    return Prepared(settings, server_points, plan, method, method.lloyd_steps)
 
 
 def _plan(

@@ -43,7 +43,7 @@ def top_subspace(matrix: FloatArray, rank: int) -> FloatArray:
 def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> tuple[FloatArray, int]:
     """Return the eigenvectors of a noisy second moment, largest first, and how many stand above its noise.
 
-    The trace tells how many points there are. The server's own covariance is added with a weight that grows with the noise: where noise
+    The trace shows how many points there are. The server's own covariance is added with a weight that grows with the noise: if noise
     dominates, the directions are the server's.
     """
     d = server.shape[1]
@@ -58,9 +58,9 @@ def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> t
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:
-    """Return the weights with those that noise alone would explain set to zero; at least the k largest stay.
+    """Return the weights with those that may be noise only set to zero; at least the k largest stay.
 
-    Noise of standard deviation s on N weights of zero exceeds ``s sqrt(2 log N)`` about once; a weight above that is no accident.
+    Noise of standard deviation s on N weights of zero exceeds ``s sqrt(2 log N)`` about once; a weight above that is hardly noise.
     """
     threshold = noise_stddev * np.sqrt(2 * np.log(max(2, len(weights))))
     kth = np.sort(weights)[-k]

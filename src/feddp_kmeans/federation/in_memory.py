@@ -8,7 +8,7 @@ from feddp_kmeans.silos.memory import ArraySilo, TableSilo
 
 
 class InMemoryFederation(LocalFederation):
-    """Clients that are arrays in this process: for simulation, and where one place may hold all points."""
+    """Clients that are arrays in this process: for simulation, or if one place may hold all points."""
 
     def __init__(self, clients: Sequence[Any] | TableSilo) -> None:
         super().__init__(clients if isinstance(clients, TableSilo) else ArraySilo(clients))

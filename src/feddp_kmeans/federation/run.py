@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ class Watcher(Protocol):
 
 
 @dataclass(eq=False)
-class Run:
+class Run(AbstractContextManager["Run"]):
     """A plan under way on a federation: each of its releases is answered as often as planned, and nothing else is.
 
     Ledger, random bits, server seed and the line on the odometer are the run's own. ``Federation.open`` makes one.
@@ -55,11 +55,7 @@ class Run:
         self._adder: Adder | None = None
         self._made: Counter[str] = Counter()
 
-    def __enter__(self) -> Self:
-        """Return the run."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the run."""
         self.close()
 

@@ -70,7 +70,7 @@ class _WholeSpace(Subspace):
 @dataclass(frozen=True)
 class _Cells(Proxies):
     counts: FloatArray
-    """Noisy counts of the cells as they were released; the weights are zero where they are not credible."""
+    """Noisy counts of the cells as they were released; the weights of those that are not credible are zero."""
 
 
 @dataclass(frozen=True)

@@ -259,7 +259,7 @@ class ServerlessRun:
 
 
 def _supported(places: FloatArray, sums: Sums, mean: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the centers, where one whose points may be noise only is a copy of the nearest other one, and a remark about these."""
+    """Return the centers, with those whose counts may be noise only replaced by the nearest other one, and a remark about these."""
     weak = sums.counts < SERVERLESS.supported * sums.count_noise
     if not weak.any():
         return places, ()
