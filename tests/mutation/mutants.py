@@ -1096,7 +1096,7 @@ MUTANTS = [
         "base.py",
         ("tests/federation/test_cohorts.py",),
         ("a rate squared", "np.uint64(int(rate * 2.0**64))", "np.uint64(int(rate**2 * 2.0**64))"),
-        ("those left out take part", "return bits < np", "return bits > np"),
+        ("those left out take part", "return bits < np.uint64(int(rate", "return bits > np.uint64(int(rate"),
         (
             "a cohort for each release and not for its repetitions",
             'self.streams.stream(f"cohort/{label}").uint64(self.n_clients)',
