@@ -81,12 +81,15 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
         padding = np.resize(distinct, (k - len(distinct), points.shape[1]))
         return np.vstack([distinct, padding])
     relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
-    restarts = restarts or int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, _MOST_RESTARTS))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = KMeans(k, n_init=restarts, random_state=seed).fit(points, sample_weight=relative)
+        model = KMeans(k, n_init=restarts or _restarts(k), random_state=seed).fit(points, sample_weight=relative)
     found: FloatArray = model.cluster_centers_
     return found
+
+
+def _restarts(k: int) -> int:
+    return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, _MOST_RESTARTS))
 
 
 def kmeans_cost(points: Points, centers: FloatArray) -> float:
