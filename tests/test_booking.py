@@ -300,5 +300,5 @@ def test_a_budget_says_what_a_limit_would_count(folder):
 def test_a_sampled_run_is_booked_with_its_rate_and_limited_without_it(folder):
     made = Estimator(folder)
     assert made.run(limit=1.0, **(settings := {"privacy_unit": "client", "sampling_rate": 0.5})), made.error
-    assert made.books.entries()[0].sampling_rate == 0.5
+    assert made.books.entries()[0].plan.sampling_rate == 0.5
     assert not made.run(limit=1.5, **settings | {"epsilon": 0.01})

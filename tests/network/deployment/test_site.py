@@ -173,7 +173,7 @@ def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):
         ({"trust": "nobody"}, "trust must be 'aggregator' or 'secure-sum', got 'nobody'."),
         ({"settings": {"n_clusters": 3, "epsilon": -1.0, "box": None}}, "epsilon must be"),
         ({"settings": None}, "TypeError"),
-        ({"wait": "long"}, "wait of job.json must be of another type, got a str."),
+        ({"wait": "long"}, "wait of job.json must be of type float, got a str."),
     ],
 )
 def test_what_is_wrong_with_the_file_of_a_run_is_said_in_its_own_words(job, tmp_path, change, reason):
