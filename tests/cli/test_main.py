@@ -1,11 +1,13 @@
 """The command as a person runs it: its output, its exit status, its files."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from feddp_kmeans import mixture
 from tests.cli.command import feddp, feddp_process
 
 RNG = np.random.default_rng(2)
@@ -119,10 +121,10 @@ def test_bad_files_get_one_line_that_names_them(folder):
     told = f"feddp: column 'c' of 4.csv must hold numbers, got words in most cells: {advice}.\n"
     assert (done.returncode, done.stderr) == (1, told)
     (folder / "clients" / "4.csv").write_text("a,b\n1,2\n")
-    assert "4.csv has 2 columns (a, b)" in fit(folder).stderr
+    assert "4.csv must have 3 columns (a, b, c) like the other tables, got 2 columns (a, b)." in fit(folder).stderr
     (folder / "clients" / "4.csv").unlink()
     write_csv(folder / "other.csv", points(40), header="a,b,z")
-    assert "server data must have the clients' columns" in fit(folder, server="other.csv").stderr
+    assert "0.csv must have 3 columns (a, b, z) like the other tables, got" in fit(folder, server="other.csv").stderr
     assert "file must exist" in fit(folder, server="none.csv").stderr
 
 
@@ -150,7 +152,9 @@ def test_plan_reads_no_client_data(folder):
     assert plan["epsilon_spent"] <= 1
 
 
-def test_demo_runs_end_to_end(tmp_path):
+@pytest.mark.parametrize("more", [{"n_clients": 20, "client_size": 200, "dimension": 20}, pytest.param({}, marks=pytest.mark.slow)])
+def test_demo_runs_end_to_end(tmp_path, monkeypatch, more):
+    monkeypatch.setattr(mixture, "gaussian_mixture", partial(mixture.gaussian_mixture, **more))
     done = feddp("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "above optimal" in done.stdout
