@@ -107,7 +107,7 @@ class RecordingAdder(Adder):
             content = npy_bytes(values)
             record["releases"][label] = {"query": digest, "kept": _digest(content)}
             books, after = self._run.books, _state(record)
-            with nullcontext() if books is None else books.step(self._run.id, before, after):
+            with nullcontext() if books is None else books.odometer.step(self._run.id, before, after):
                 write_whole(path, content)
                 _write(self._folder, record)
         self._inner.kept(label)
