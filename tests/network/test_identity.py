@@ -21,7 +21,7 @@ from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import Limit, Odometer, total_for
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
-from tests.federation.test_recorded import CLIENTS, SERVER, Counting
+from tests.federation.counting import CLIENTS, SERVER, Counting
 
 PREPARED = prepare(Settings(2, 1.0, method="paper", lloyd_steps=2), SERVER, len(CLIENTS))  # makes all that it plans
 RELEASES = sum(release.times for release in PREPARED.plan.releases)
@@ -50,7 +50,7 @@ def test_a_run_is_booked_once_before_its_first_release_and_goes_on_for_nothing(t
     record = json.loads((tmp_path / "run" / "releases.json").read_text())
     assert record["run"] == entry.run
     assert (record["format"], len(entry.run), entry.what, entry.secure) == (2, 32, "feddp fit", True)
-    assert [r.to_dict() for r in entry.releases] == PREPARED.plan.ledger_rows()
+    assert [r.to_dict() for r in entry.plan.releases] == PREPARED.plan.ledger_rows()
     for made in (2, 1, 10):
         assert go(tmp_path / "run", books, stop_at=made, limit=Limit(1.0)) == min(made, RELEASES - 3)
     assert go(tmp_path / "run", books, limit=Limit(1.0)) == 0

@@ -11,7 +11,7 @@ from feddp_kmeans.network.run_state import RunState, RunStates
 from feddp_kmeans.network.terms import Policy, Trust
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from tests.network.test_participant import PLAN, Talk, refused
+from tests.network.talk import PLAN, Talk, refused
 
 NOT_LATEST = "run r1 must go on from its latest state, booked on this odometer"
 
@@ -35,8 +35,8 @@ def test_a_site_books_the_run_under_its_id_once(talk):
     assert talk.agree().kind == "agreed"
     assert talk.query().kind == "summed"
     (entry,) = Odometer(talk.folder / "ward.jsonl").entries()
-    assert (entry.run, entry.what, entry.secure, entry.delta) == ("r1", "run r1", True, PLAN.delta)
-    assert [r.to_dict() for r in entry.releases] == PLAN.ledger_rows()
+    assert (entry.run, entry.what, entry.secure, entry.plan.delta) == ("r1", "run r1", True, PLAN.delta)
+    assert [r.to_dict() for r in entry.plan.releases] == PLAN.ledger_rows()
 
 
 def test_a_state_from_a_backup_answers_nothing(talk):

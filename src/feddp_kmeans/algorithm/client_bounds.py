@@ -6,8 +6,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.statistics.clipping import row_norms
-from feddp_kmeans.statistics.fixed_point import Ball
+from feddp_kmeans.statistics.fixed_point import Ball, row_norms
 
 DEFAULT_CLIENT_SIZE = 50
 """Public typical number of points of a client where none is given: that of the paper's cross-device mixture."""

@@ -133,7 +133,7 @@ class RecordingAdder(Adder):
         return values
 
     def _step(self, before: str, after: str) -> AbstractContextManager[None]:
-        return nullcontext() if self._run.books is None else self._run.books.step(self._run.id, before, after)
+        return nullcontext() if self._run.books is None else self._run.books.odometer.step(self._run.id, before, after)
 
     def _record(self) -> dict[str, Any]:
         record = read_record(self._folder)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.messages import UnmaskReply
+from tests.strategies import JUNK
 
 from .sessions import Session, exact, inputs, names, opened, ready, terms, through_json
-from .test_party import JUNK
 
 
 def played(n=5, threshold=3, dropped=("p04",)):
