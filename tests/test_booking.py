@@ -11,7 +11,7 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.estimator import FedDPKMeans
 from feddp_kmeans.federation.adder import ExactAdder
-from feddp_kmeans.network.deployment.run_request import RunRequest, opened, run_and_report
+from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened
 from feddp_kmeans.network.deployment.simulate import _site
 from feddp_kmeans.network.deployment.site import Site
 from feddp_kmeans.network.terms import Policy
@@ -118,8 +118,11 @@ class Simulation(World):
         )
         job = opened(job)
         site = _site(job, self.folder / "clients" / "0.npy", self.folder / f"site{next(self.numbers)}")
-        run_and_report(Loopback([site.participant()]), job)
-        self.error = json.loads((self.latest / "done.json").read_text())["error"]
+        self.error = ""
+        try:
+            carry_out(Loopback([site.participant()]), job)
+        except FedDPError as error:
+            self.error = str(error)
         return not self.error
 
     def plan(self):

@@ -2,11 +2,15 @@
 
 import json
 import math
+from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.errors import FedDPError, InputError, without_text
+
+Made = TypeVar("Made")
 
 RESULT_FORMAT = 1
 """Format of result.json, which several rooms read."""
@@ -98,3 +102,31 @@ def check_format(given: Any, known: int, what: str, name: str = "format") -> Non
     stated = given.get(name, 1)
     if type(stated) is not int or not 1 <= stated <= known:
         raise InputError(f"{name} of {what} must be from 1 to {known}, got {stated!r:.80}: it was written by a newer feddp, or is damaged.")
+
+
+def read_object(path: Path, rule: str) -> dict[str, Any]:
+    """Return the JSON object in a file. A refusal says what the file must do: ``rule``, as in "describe a site"."""
+    try:
+        given = parse_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path.name} must {rule}: {without_text(error)}.") from None
+    except FedDPError as error:
+        raise InputError(f"{path.name} must {rule}: {error}") from None
+    if not isinstance(given, dict):
+        raise InputError(f"{path.name} must {rule}, got a {type(given).__name__} and no object.")
+    return given
+
+
+def read_dataclass(path: Path, rule: str, known: int, make: Callable[[dict[str, Any]], Made]) -> Made:
+    """Return the dataclass that ``make`` fills with the fields of a JSON file, lists as tuples; refuse other types and newer formats."""
+    given = read_object(path, rule)
+    check_format(given, known, path.name)
+    stated = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items() if name != "format"}
+    try:
+        made = make(stated)
+        check_fields(made, path.name)
+    except FedDPError as error:
+        raise InputError(f"{path.name} must {rule}: {error}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise InputError(f"{path.name} must {rule}, got {type(error).__name__}: {' '.join(str(error).split()):.200}.") from None
+    return made

@@ -186,7 +186,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         federation = self._federation(X, groups)
         limit = None if self.limit is None else Limit(self.limit, self.limit_delta)
         if self.odometer is not None:
-            federation.books = Books(Odometer(Path(self.odometer)), limit)
+            federation = federation.with_books(Books(Odometer(Path(self.odometer)), limit))
         elif limit is not None:
             raise InputError(f"odometer must be given together with a limit, got None and a limit of {self.limit}.")
         found = self._cluster(federation, settings, server_data, seed)

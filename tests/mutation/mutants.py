@@ -236,8 +236,8 @@ MUTANTS = [
         ("a statistic of another unit", "if statistic.unit is not unit:", "if False:"),
         (
             "a cohort twice as large",
-            "cohort: BoolArray = bits < np.uint64(int(rate * 2.0**64))",
-            "cohort: BoolArray = bits < np.uint64(int(min(rate * 2, 0.999) * 2.0**64))",
+            "return bits < np.uint64(int(rate * 2.0**64))",
+            "return bits < np.uint64(int(min(rate * 2, 0.999) * 2.0**64))",
         ),
         (
             "one cohort for all releases",
@@ -310,8 +310,8 @@ MUTANTS = [
         ("tests/privacy/test_plan.py", *METHODS),
         (
             "Delta for Delta squared in the plan",
-            '_Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius**2)',
-            '_Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius)',
+            "_Aggregate(statistics.OUTER_PRODUCT, Mechanism.GAUSSIAN, radius**2)",
+            "_Aggregate(statistics.OUTER_PRODUCT, Mechanism.GAUSSIAN, radius)",
         ),
         (
             "lloyd steps planned once",
@@ -349,7 +349,7 @@ MUTANTS = [
         ("tests/privacy/test_plan.py", "tests/algorithm/test_clustering.py"),
         (
             "Theorem 1 without its Lloyd steps",
-            "total = first + second + (1 + self.lloyd_steps) * (sums + counts)",
+            "total = first + second + (1 + steps) * (sums + counts)",
             "total = first + second + sums + counts",
         ),
     ),
@@ -878,8 +878,8 @@ MUTANTS = [
         ),
         (
             "a fit that is not booked",
-            "        self.book()\n        if self._on_release",
-            "        if self._made:\n            self.book()\n        if self._on_release",
+            "        self.book()\n        if self.on_release",
+            "        if self._made:\n            self.book()\n        if self.on_release",
         ),
         ("a fit without its limit", "self.odometer.book(entry, limit=self.limit)", "self.odometer.book(entry)"),
         (
@@ -1096,7 +1096,7 @@ MUTANTS = [
         "base.py",
         ("tests/federation/test_cohorts.py",),
         ("a rate squared", "np.uint64(int(rate * 2.0**64))", "np.uint64(int(rate**2 * 2.0**64))"),
-        ("those left out take part", "cohort: BoolArray = bits < np", "cohort: BoolArray = bits > np"),
+        ("those left out take part", "return bits < np.uint64(int(rate", "return bits > np.uint64(int(rate"),
         (
             "a cohort for each release and not for its repetitions",
             'self.streams.stream(f"cohort/{label}").uint64(self.n_clients)',

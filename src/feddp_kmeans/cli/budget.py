@@ -80,10 +80,8 @@ def _show(entries: list[Entry], delta: float) -> None:
         out.print(f"  {total}", highlight=False)
         limited = filter_for(total.unit, entries, delta)
         if limited.epsilon > total.epsilon * (1 + _SAME):
-            out.print(
-                f"  A limit counts {limited.epsilon:.4g}: it allows for budgets that were chosen after a look at earlier results.",
-                highlight=False,
-            )
+            why = "it allows for budgets that were chosen after a look at earlier results"
+            out.print(f"  A limit counts {limited.epsilon:.4g}: {why}.", highlight=False)
 
 
 def budget_dict(entries: list[Entry], delta: float) -> dict[str, Any]:

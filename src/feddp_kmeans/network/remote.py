@@ -88,12 +88,12 @@ class RemoteFederation(Federation):
         return self.sites.columns
 
     @property
-    def n_clients(self) -> int:
+    def n_clients(self) -> int:  # type: ignore[override]
         """Return the number of clients that were present at the start."""
         return len(self.sites.names)
 
     @property
-    def dimension(self) -> int:
+    def dimension(self) -> int:  # type: ignore[override]
         """Return the number of coordinates of a point."""
         return len(self.columns)
 
