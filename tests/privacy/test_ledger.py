@@ -38,7 +38,7 @@ def test_rows_and_what_is_left_say_how_often_each_was_made():
 
 def test_what_is_not_planned_or_was_made_is_refused():
     ledger = booked(ONCE)
-    with pytest.raises(BudgetError, match="'once' is planned 1 times and was made 1 times already"):
+    with pytest.raises(BudgetError, match=r"'once' .* was made 1 times already"):
         ledger.book(ONCE)
     with pytest.raises(BudgetError, match="'other' is not in the plan"):
         ledger.book(Release("other", Mechanism.GAUSSIAN, 1.0, 1.0, 8.0, 2))

@@ -110,7 +110,7 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
     [
         (statistics.OUTER_PRODUCT, PUBLIC | {"radius": 1e-150}, "radius must be from 1e-140 to 1.79769e\\+308, got 1e-150"),
         (statistics.OUTER_PRODUCT, PUBLIC | {"radius": np.nan}, "radius must be from 1e-140 to .*, got nan"),
-        (statistics.OUTER_PRODUCT, PUBLIC | {"center": np.full(DIMENSION, np.nan)}, "center must hold numbers that are finite, got nan"),
+        (statistics.OUTER_PRODUCT, PUBLIC | {"center": np.full(DIMENSION, np.nan)}, "center must be finite, got nan"),
         (statistics.CLIENT_CLUSTER_COUNTS, IN_FULL | {"bound": -1e9}, r"bound must be from 0 to 1.79769e\+308, got -1000000000"),
         (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": np.nan}, "bound must be from .* got nan"),
         (statistics.CLIENT_CLUSTER_SUMS, IN_FULL | {"bound": 0.0}, "bound must give 'client-cluster-sums' a sensitivity from 1 to"),
@@ -124,10 +124,10 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
         (statistics.CLUSTER_COUNTS, PUBLIC | {"centers": 2 * FAR}, "centers must have rows of norm at most 1.67772e.07, got 33554432.0"),
         (statistics.CLUSTER_COUNTS, IN_SUBSPACE | {"projection": 2 * PROJECTION}, "projection must have columns of norm at most 1"),
         (norms.POINT_DISTANCES, {"center": BALL.center, "edges": np.array([1.0, 0.5])}, "edges must be in ascending order"),
-        (norms.POINT_MOMENT_NORMS, PUBLIC | {"edges": np.array([1.0, np.nan])}, "edges must hold numbers that are finite, got nan"),
-        (norms.GRID_COUNTS, GRID | {"high": GRID["low"]}, r"low must be below high by a finite width, got low \[-1.0"),
+        (norms.POINT_MOMENT_NORMS, PUBLIC | {"edges": np.array([1.0, np.nan])}, "edges must be finite, got nan"),
+        (norms.GRID_COUNTS, GRID | {"high": GRID["low"]}, "low must be below high by a finite width, got widths from 0 to 0"),
         (norms.GRID_COUNTS, GRID | {"low": np.full(DIMENSION, -1e308), "high": np.full(DIMENSION, 1e308)}, "by a finite width"),
-        (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3, 0, 2])}, "cells must hold numbers from 1 to"),
+        (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3, 0, 2])}, "cells must be from 1 to"),
         (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3.5, 1, 2])}, "cells must hold whole numbers, got 3.5"),
         (norms.GRID_COUNTS, GRID | {"cells": np.full(DIMENSION, 2.0**20)}, "cells must be at most 67108864 together"),
         (norms.POINT_COUNT, PUBLIC, "public arguments must be none, got 'center'"),
@@ -167,6 +167,7 @@ def test_the_sensitivity_is_reached(statistic, public, order, sensitivity):
 
 
 @pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+@settings(max_examples=25)
 @given(batch=batches(DIMENSION))
 def test_statistics_add_up_over_clients_exactly(statistic, public, order, sensitivity, batch):
     alone = [statistic(one_client(batch.points[a:b]), **public) for a, b in zip(batch.starts[:-1], batch.starts[1:], strict=True)]
