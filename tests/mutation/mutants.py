@@ -355,7 +355,7 @@ MUTANTS = [
     ),
     *_in(
         "ledger.py",
-        ("tests/privacy/test_plan.py", "tests/network/test_remote.py", "tests/report"),
+        ("tests/privacy/test_ledger.py", "tests/privacy/test_plan.py", "tests/network/test_remote.py", "tests/report"),
         ("repetitions are not told as spent", "[replace(release, times=count) for", "[replace(release, times=min(count, 1)) for"),
         ("epsilon without its decimals", 'f"e^{self.epsilon:g}, up to', 'f"e^{self.epsilon:.0f}, up to'),
         ("the spent epsilon is promised", 'f"e^{self.epsilon:g}, up to', 'f"e^{self.epsilon_spent / 2:g}, up to'),
