@@ -1,7 +1,5 @@
 """The auditor refutes every planted bug, for the right reason, and lets the code as it is pass."""
 
-from functools import partial
-
 import pytest
 
 from feddp_kmeans.algorithm.settings import Settings
@@ -14,9 +12,6 @@ from feddp_kmeans.audit.places import places
 from feddp_kmeans.audit.releases import audit_release
 from feddp_kmeans.audit.whole_audit import audit
 from feddp_kmeans.audit.whole_runs import judge, whole_runs
-from feddp_studies.rivals import BASELINES
-from feddp_studies.theory.assumptions import MixtureFacts
-from feddp_studies.theory.cluster import cluster
 from tests.audit.planted import PLANTED
 
 CHANCE = 1e-7
@@ -32,8 +27,6 @@ CASES = {
     "gaussian counts": lambda: AuditCase(
         Settings(3, 8.0, method="paper", privacy_unit="client", client_size=4, noise="gaussian"), dimension=2, seed=10
     ),
-    "server k-means first": lambda: AuditCase(Settings(2, 8.0, lloyd_steps=1), seed=11, clusterer=BASELINES["server-lloyds"]),
-    "appendix": lambda: AuditCase(Settings(2, 8.0, lloyd_steps=1), seed=12, clusterer=partial(cluster, facts=MixtureFacts(24, 0.2, 1.0))),
     "sampled points": lambda: AuditCase(Settings(2, 2.0, method="paper", lloyd_steps=0, sampling_rate=0.1), seed=9),
 }
 WHOLE_RUNS = 30

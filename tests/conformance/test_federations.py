@@ -27,11 +27,7 @@ from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_COUNTS, CLUSTER_COUNTS, CLUSTER_SUMS, COUNT_STEPS, OUTER_PRODUCT
 from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
 from feddp_kmeans.tables.client_files import open_clients
-
-RNG = np.random.default_rng(7)
-CLIENTS = [RNG.standard_normal((n, 4)) + 3 * RNG.integers(0, 2, (n, 1)) for n in (50, 0, 1, 7, 300)]
-CLIENTS[4][3] = np.nan
-SERVER = RNG.standard_normal((40, 4)) + 3 * RNG.integers(0, 2, (40, 1))
+from tests.conformance.clients import CLIENTS, SERVER
 
 
 def in_memory(folder):
@@ -180,7 +176,7 @@ def test_a_query_that_its_release_does_not_cover_is_booked_and_refused(federatio
 
 def test_a_federation_opens_runs_and_a_run_has_one_verb():
     public = {name for name in vars(Federation) if not name.startswith("_")}
-    assert public == {"books", "dimension", "n_clients", "open", "run_id"}
+    assert public == {"books", "open", "run_id", "with_books"}
     verbs = {name for name in vars(Run) if not name.startswith("_")}
     assert verbs == {"begin", "book", "close", "go_on", "noisy_sum", "report", "secure"}
 

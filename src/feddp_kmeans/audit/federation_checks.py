@@ -224,10 +224,10 @@ def _wrong_entry(entries: Sequence[Entry], plan: Plan, *, secure: bool) -> list[
     if len(entries) != 1:
         return [f"{len(entries)} lines for one run"]
     entry = entries[0]
-    stated = [(r.name, r.mechanism, r.noise_multiplier, r.times, r.values) for r in entry.releases]
+    stated = [(r.name, r.mechanism, r.noise_multiplier, r.times, r.values) for r in entry.plan.releases]
     planned = [(r.name, r.mechanism, r.noise_multiplier, r.times, r.values) for r in plan.releases]
     wrong = ["other releases"] * (stated != planned)
-    facts = (entry.unit, entry.epsilon, entry.delta, entry.sampling_rate, entry.secure)
+    facts = (entry.plan.unit, entry.plan.epsilon, entry.plan.delta, entry.plan.sampling_rate, entry.secure)
     wrong += ["other facts"] * (facts != (plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure))
     return wrong + ["no id"] * (not entry.run)
 

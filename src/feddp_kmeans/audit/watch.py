@@ -63,20 +63,10 @@ class Watch(Federation):
 
     def __init__(self, inner: Federation) -> None:
         self._inner = inner
-        self.trust = inner.trust
+        self.n_clients, self.dimension, self.trust = inner.n_clients, inner.dimension, inner.trust
         self.seen: list[Answered] = []
         self.drawn: list[tuple[str, bytes]] = []
         """Label and first random words of every stream that was drawn from."""
-
-    @property
-    def n_clients(self) -> int:
-        """Return the number of clients: public."""
-        return self._inner.n_clients
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of coordinates of a point: public."""
-        return self._inner.dimension
 
     def open(
         self,
@@ -112,16 +102,7 @@ class Replay(Federation):
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-
-    @property
-    def n_clients(self) -> int:
-        """Return the number of clients: public."""
-        return self._watch.n_clients
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of coordinates of a point: public."""
-        return self._watch.dimension
+        self.n_clients, self.dimension = watch.n_clients, watch.dimension
 
     def _adder(self, run: Run) -> Adder:
         del run

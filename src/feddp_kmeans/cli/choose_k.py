@@ -68,7 +68,7 @@ def choose_k(
         elbow = clustering.look(run, prepared)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     ledger = run.ledger.rows()
-    made = {"elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": options.command_line()}
+    made = {"format": 1, "elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": options.command_line()}
     write_whole(folder / LOOK, (json.dumps(made, indent=2) + "\n").encode())
     if as_json:
         typer.echo(json.dumps(made, indent=2))
