@@ -121,7 +121,7 @@ def _svm_columns(path: Path) -> tuple[str, ...]:
 def _svm_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count) -> Iterator[FloatArray]:
     """Yield these features. If the server's file counts from 1, a line with a feature 0 counts as not parsed."""
     if not all(re.fullmatch(r"x\d{1,9}", name) for name in columns):
-        raise InputError(f"{path.name} must be used with SVMlight files only: it has no feature named {columns[0]!r}.")
+        raise InputError(f"{path.name} must be used with SVMlight files only: it has no feature named {columns[0]!r:.80}.")
     features = [int(name[1:]) for name in columns]
     for part in _svm_parts(path, rows, left_out):
         part.resize((part.shape[0], max(features) + 1))

@@ -36,14 +36,14 @@ def check_distinct(names: Sequence[str], what: str) -> None:
     """Refuse duplicate names."""
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{what} must have distinct names, got {twice!r} twice.")
+        raise InputError(f"{what} must have distinct names, got {twice!r:.80} twice.")
 
 
 def check_present(wanted: Collection[str], found: Sequence[str], source: str, what: str = "column") -> None:
     """Refuse a table that lacks one of these columns."""
     for name in wanted:
         if name not in found:
-            raise InputError(f"{what} {name!r} must be in {source}, which has {listed(found)}.")
+            raise InputError(f"{what} {name!r:.80} must be in {source}, which has {listed(found)}.")
 
 
 def is_numeric(kind: pa.DataType) -> bool:

@@ -37,7 +37,7 @@ def open_table(path: Path, schema: Schema | None = None, *, ignore: Collection[s
     columns = tuple(name for name in found.names if name not in ignore)
     for name in columns:  # cells of a CSV file have no types: they are checked when they are read
         if not is_csv(path) and not is_numeric(kind := found.field(name).type):
-            raise InputError(f"column {name!r} of {path.name} must hold numbers, got {kind}: {ADVICE}.")
+            raise InputError(f"column {name!r:.80} of {path.name} must hold numbers, got {kind}: {ADVICE}.")
     if not columns:
         raise InputError(f"{path.name} must have at least one numeric column, got none.")
     if like is not None:

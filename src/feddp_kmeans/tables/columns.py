@@ -63,7 +63,7 @@ class NumberColumn:
         _set_numbers(self, "low", "high")
         if not (self.low < self.high and math.isfinite(self.high - self.low)):
             raise InputError(
-                f"low of column {self.name!r} must be below high, and their difference finite, got {self.low} and {self.high}."
+                f"low of column {self.name!r:.80} must be below high, and their difference finite, got {self.low} and {self.high}."
             )
 
     @property
@@ -116,7 +116,7 @@ class CategoryColumn:
         words = self.categories if isinstance(self.categories, list | tuple) and all(map(is_line, self.categories)) else ()
         if not 0 < len({*_compared(words).to_pylist()} - {"", MISSING_NAME, OTHER_NAME}) == len(words) <= MOST_CATEGORIES:
             rule = f"1 to {MOST_CATEGORIES} distinct lines of text, none of them empty, {MISSING_NAME} or {OTHER_NAME}"
-            raise InputError(f"categories of column {self.name!r} must be {rule}, got {self.categories!r:.80}.")
+            raise InputError(f"categories of column {self.name!r:.80} must be {rule}, got {self.categories!r:.80}.")
         object.__setattr__(self, "categories", tuple(words))
 
     @property
@@ -163,14 +163,14 @@ def _check_common(column: Column) -> None:
         raise InputError(f"name of a column must be one line of text, got {column.name!r:.80}.")
     _set_numbers(column, "weight")
     if not LEAST_WEIGHT <= column.weight <= MOST_WEIGHT:
-        raise InputError(f"weight of column {column.name!r} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
+        raise InputError(f"weight of column {column.name!r:.80} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
     if column.missing not in column.ways:
-        raise InputError(f"missing of column {column.name!r} must be one of {list(column.ways)}, got {column.missing!r:.80}.")
+        raise InputError(f"missing of column {column.name!r:.80} must be one of {list(column.ways)}, got {column.missing!r:.80}.")
 
 
 def _set_numbers(column: Column, *names: str) -> None:
     for name in names:
-        object.__setattr__(column, name, float(field_of(vars(column), name, float, f"column {column.name!r}")))
+        object.__setattr__(column, name, float(field_of(vars(column), name, float, f"column {column.name!r:.80}")))
 
 
 def _compared(words: Sequence[str]) -> Any:

@@ -94,7 +94,7 @@ def _check_ignored(ignore: Collection[str], clients: Sequence[Path], server: Pat
             known |= set(_names(path))
             break
     if unknown := [name for name in ignore if name not in known]:
-        raise InputError(f"--ignore must name a column of the tables, got {unknown[0]!r}.")
+        raise InputError(f"--ignore must name a column of the tables, got {unknown[0]!r:.80}.")
 
 
 def _names(path: Path) -> list[str]:

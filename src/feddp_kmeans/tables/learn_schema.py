@@ -69,7 +69,7 @@ def _learn(table: pa.Table, name: str, source: str, forced: str | None) -> Colum
     column = table[name]
     if not cells.is_readable(column.type):
         advice = "drop it with --ignore, or make it a number"
-        raise InputError(f"column {name!r} of {source} must hold numbers or categories, got {column.type}: {advice}.")
+        raise InputError(f"column {name!r:.80} of {source} must hold numbers or categories, got {column.type}: {advice}.")
     text, values = cells.as_text(column), cells.as_numbers(column, cells.decimal_of(table))
     absent = cells.is_missing(text).to_numpy(zero_copy_only=False)
     is_typed = b"decimal" not in (table.schema.metadata or {})  # only tables from CSV files have a decimal mark
@@ -88,7 +88,7 @@ def _learn_number(values: Any, name: str, source: str, *, forced: bool) -> Colum
     distinct = len(np.unique(present)) == len(present) >= FEW_ROWS
     if not forced and whole and distinct and (_ID.search(name) or high - low == len(present) - 1):
         raise InputError(
-            f"column {name!r} of {source} must say something about a row, got {len(present)} distinct whole numbers, like an id: "
+            f"column {name!r:.80} of {source} must say something about a row, got {len(present)} distinct whole numbers, like an id: "
             "drop it with --ignore, or keep it with --number."
         )
     return NumberColumn(name, low, high, missing="indicator" if np.isnan(values).any() else "middle")
@@ -101,8 +101,8 @@ def _learn_category(text: Any, absent: Any, name: str, source: str, *, forced: b
     n_present = int((~absent).sum())
     if not forced and (len(words) > MANY or (n_present >= FEW_ROWS and len(words) > n_present / 2)):
         raise InputError(
-            f"column {name!r} of {source} must be a category, got {len(words)} distinct values in {n_present} rows, like text or an id: "
-            "drop it with --ignore, or list its categories in a schema file."
+            f"column {name!r:.80} of {source} must be a category, got {len(words)} distinct values in {n_present} rows, like text or an "
+            "id: drop it with --ignore, or list its categories in a schema file."
         )
     if not words:
         return None

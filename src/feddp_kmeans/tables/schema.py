@@ -64,7 +64,7 @@ class Schema:
         check_present(self.names, found.names, source)
         for field in self.fields:
             if not is_readable(kind := found.field(field.name).type):
-                raise InputError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kind}.")
+                raise InputError(f"column {field.name!r:.80} of {source} must hold {field.kind} values, got {kind}.")
 
     def describe(self, center: FloatArray, stddev: float) -> list[Described]:
         """Return a center in the user's terms: numbers in their unit, categories as shares, each with its error."""
