@@ -1,6 +1,6 @@
 """More planted bugs: where the audited case does not reach. Each is found by one part of the audit of the product at large."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,28 +14,9 @@ from feddp_kmeans.privacy import accounting, booking, ledger, mechanism, noise, 
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.report import result
 from feddp_kmeans.silos import batches, threads
-from feddp_kmeans.statistics import arithmetic, fixed_point, norms, paper_sums, residual_sums, sparse_points
+from feddp_kmeans.statistics import arithmetic, fixed_point, norms, residual_sums, sparse_points
 from feddp_kmeans.tables import point_files
-
-ELSEWHERE = {}
-
-
-@dataclass(frozen=True)
-class PlantedElsewhere:
-    """A bug, and the part of the product whose audit must see it; or "statistic SHAPE: NAME", one statistic with made-up arguments."""
-
-    plant: object
-    part: str
-
-
-def planted(part):
-    """Add a bug to the library under the name of the function that plants it."""
-
-    def add(plant):
-        ELSEWHERE[plant.__name__] = PlantedElsewhere(plant, part)
-        return plant
-
-    return add
+from tests.audit.planted import planted
 
 
 def changed(patch, where, name, made_of):
@@ -97,12 +78,6 @@ def a_batch_on_threads_is_lost(patch):
 def the_last_row_of_a_file_is_left_out(patch):
     honest = point_files.PointFile._read
     patch.setattr(point_files.PointFile, "_read", lambda self, *given: (piece[:-1] for piece in honest(self, *given)))
-
-
-@planted("statistic 2: client-cluster-means")
-def means_are_of_doubled_sums(patch):
-    honest = paper_sums._sums_by_client
-    patch.setattr(paper_sums, "_sums_by_client", lambda batch, found: honest(batch, found) * 2)
 
 
 @planted("statistic 2: client-distances")
@@ -246,12 +221,7 @@ def queries_are_not_checked(patch):
     patch.setattr(participant, "check_query", lambda *given: None)
 
 
-@planted("refusals")
-def a_forked_process_draws_the_same_bits(patch):
-    patch.setattr(noise.os, "getpid", lambda: 1)
-
-
-@planted("refusals")
+@planted("federation: arrays")
 def a_run_is_booked_after_its_first_release(patch):
     patch.setattr(run.Run, "book", lambda self, state=None: None)
 
