@@ -126,14 +126,14 @@ def _records(folder: Path) -> Attempts:
 def _sites() -> Attempts:
     """Yield what a site must refuse, whatever the server says."""
 
-    def site(plan: Plan = _PLAN, unit: PrivacyUnit = PrivacyUnit.POINT, asked: Any = None, **more: Any) -> None:
-        answers(LoopbackFederation(_POINTS, unit=unit, **more), plan, asked or [(_COUNT, plan.releases[0])], 1)
+    def site(plan: Plan = _PLAN, unit: PrivacyUnit = PrivacyUnit.POINT, what: Any = None, **more: Any) -> None:
+        answers(LoopbackFederation(_POINTS, unit=unit, **more), plan, what or [(_COUNT, plan.releases[0])], 1)
 
     site()
     many = replace(_RELEASE, values=99)
     clients, sizes = replace(_PLAN, unit=PrivacyUnit.CLIENT, releases=(many,)), [(Query(REGISTRY["client-sizes"], {}, 3), many)]
     site(clients, PrivacyUnit.CLIENT, sizes)
-    yield "a plan for another unit, at a site", lambda: site(clients, asked=sizes)
+    yield "a plan for another unit, at a site", lambda: site(clients, what=sizes)
     yield "a plan beyond a site's limit", lambda: site(epsilon=0.5)
     yield "a plan that says it spends less, at a site", lambda: site(replace(_PLAN, epsilon=0.5))
     yield "a larger delta than a site's", lambda: site(replace(_PLAN, delta=1e-3))
@@ -141,9 +141,12 @@ def _sites() -> Attempts:
     yield "fewer colluders than a site assumes", lambda: site(colluders=0)
     yield "sampling under secure sum", lambda: site(replace(clients, sampling_rate=0.5), PrivacyUnit.CLIENT, sizes)
     yield "Laplace noise under secure sum", lambda: site(replace(_PLAN, releases=(replace(_RELEASE, mechanism=Mechanism.LAPLACE),)))
+    restarted, asked = LoopbackFederation(_POINTS, run="again"), [(_COUNT, _RELEASE)]
+    answers(restarted, _PLAN, asked, 1)
+    yield "a release again, by a server that starts anew", partial(answers, restarted, _PLAN, asked, 1)
     few = LoopbackFederation([*_POINTS, *_POINTS])
     few.loopback.absent = {1, 2, 3}
-    yield "a sum of fewer sites than the threshold", partial(answers, few, _PLAN, [(_COUNT, _RELEASE)], None)
+    yield "a sum of fewer sites than the threshold", partial(answers, few, _PLAN, asked, None)
     for kind in ("agree", "mask", "unmask", "sum"):
         yield f"a message {kind!r} that comes again, in other words", partial(_again, kind)
 

@@ -144,13 +144,13 @@ def audit(
     names: Sequence[str] = (),
     parts: Sequence[str] | None = None,
     jobs: int = 1,
-    on_part: Callable[[int, int], None] = lambda _done, _all: None,
+    on_part: Callable[..., Any] = lambda **_: None,
 ) -> Audit:
     """Return the audit of a case and of the product.
 
     With ``names``, only these releases are attacked, and not whole runs. ``parts`` are those of the product (``product_parts``): by default
-    all, and none where ``names`` are given. Code that cannot be audited because it fails on some data is refuted as well: an error that
-    depends on the points tells about them.
+    all, and none where ``names`` are given. ``on_part`` is told how many parts are ``completed``, once their ``total``. Code that cannot
+    be audited because it fails on some data is refuted as well: an error that depends on the points tells about them.
     """
     if runs < FEWEST_RUNS:
         raise InputError(f"runs must be at least {FEWEST_RUNS}, got {runs}.")
@@ -166,13 +166,13 @@ def audit(
         attacked = [name for name in (names or [*planned, WHOLE]) if name in {*made, WHOLE}]
         findings += book_findings(case, "settings")
         tasks = [(name, None, None, 0) for name in chosen] + [("", case, unit, first) for first in range(0, runs, _CHUNK)]
-        on_part(0, len(tasks))
+        on_part(completed=0, total=len(tasks))
         for done, found in enumerate(side_by_side(_do, [(*task, runs) for task in tasks], jobs), 1):
             if isinstance(found, Trials):
                 together.add(found)
             else:
                 findings += found
-            on_part(done, len(tasks))
+            on_part(completed=done)
         verdicts, judged = judge(case, together, attacked)
         findings += judged
     except _FAILURES as error:

@@ -1,9 +1,9 @@
 """``feddp audit``: tries to refute the guarantee, on this machine, with the code that is installed."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
     from feddp_kmeans.audit.whole_audit import Audit
 
-_SHOWN = 12
-"""Refuting findings that are printed; all are in the file."""
+_SHOWN = 12  # refuting findings that are printed
 
 
 @options.takes_settings(defaults={"clusters": "2", "epsilon": 8.0})
@@ -48,6 +47,8 @@ def audit(
       feddp audit --release "second moment" --runs 5000
 
     """
+    from rich.progress import Progress
+
     from feddp_kmeans.audit import whole_audit
     from feddp_kmeans.audit.case import AuditCase
     from feddp_kmeans.report.result import check_folder
@@ -56,11 +57,11 @@ def audit(
     named: dict[str, Any] = {"noise": noise, "composition": composition, "sampling_rate": sampling_rate}
     case = AuditCase(replace(settings, **named), dimension, not without_server, seed)
     check_folder(folder, force=True)
-    with _progress() as on_part:
-        parts = () if settings_only else None
-        found = whole_audit.audit(case, runs=runs, names=release or (), parts=parts, jobs=processes, on_part=on_part)
-    folder.mkdir(parents=True, exist_ok=True)
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+        shown = partial(bar.update, bar.add_task("auditing"))
+        found = whole_audit.audit(case, runs=runs, names=release or (), parts=() if settings_only else None, jobs=processes, on_part=shown)
     told = found.to_dict()
+    folder.mkdir(parents=True, exist_ok=True)
     files = {folder / "audit.json": json.dumps(told, indent=2) + "\n", folder / "roc.svg": roc_chart(told)}
     for path, content in files.items():
         write_whole(path, content.encode())
@@ -68,24 +69,22 @@ def audit(
         typer.echo(files[folder / "audit.json"], nl=False)
     else:
         _show(found)
-        for path in files:
-            say(str(path))
+        say("\n".join(map(str, files)))
     if found.refuted:
         raise typer.Exit(1)
 
 
 def _show(found: "Audit") -> None:
     """Print what was attacked and checked, and the verdict last."""
-    attacks = [(name, v.claim.epsilon, v.epsilon_if_gaussian, v.epsilon_lower_bound, v.refuted) for name, v in found.verdicts.items()]
-    rows = [(name, *(f"{value:.2f}" for value in numbers), "[bold red]yes[/bold red]" if bad else "no") for name, *numbers, bad in attacks]
+    numbers = {name: (v.claim.epsilon, v.epsilon_if_gaussian, v.epsilon_lower_bound) for name, v in found.verdicts.items()}
+    rows = [(name, *(f"{x:.2f}" for x in row), "yes" if found.verdicts[name].refuted else "no") for name, row in numbers.items()]
     _print_table(("attack on", "epsilon claimed", "at least, if Gaussian", "at least, any noise", "refuted"), rows)
-    checks: dict[str, list[bool]] = {}
-    for finding in found.findings:
-        checks.setdefault(finding.check, []).append(finding.refuted)
-    _print_table(("what must be so", "tried", "refuted"), [(name, str(len(own)), str(sum(own))) for name, own in checks.items()])
+    refuting = [finding for finding in found.findings if finding.refuted]
+    tried, bad = (Counter(finding.check for finding in some) for some in (found.findings, refuting))
+    _print_table(("what must be so", "tried", "refuted"), [(check, str(times), str(bad[check])) for check, times in tried.items()])
     settings = found.case.settings
     claim = f"epsilon {settings.epsilon:g}, delta {settings.delta:g}, one {settings.privacy_unit} there or not"
-    for finding in [finding for finding in found.findings if finding.refuted][:_SHOWN]:
+    for finding in refuting[:_SHOWN]:
         out.print(f"{finding.about}: {finding.check}? No: {finding.told}.", style="red", highlight=False, markup=False, soft_wrap=True)
     verdict = f"REFUTED: the claim of {claim} does not hold for this code." if found.refuted else f"Not refuted: {claim}."
     out.print(verdict, style="bold red" if found.refuted else "bold", highlight=False)
@@ -97,16 +96,6 @@ def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for index, name in enumerate(columns):
         table.add_column(name, justify="right" if index else "left", no_wrap=not index)
-    for name, *cells in rows:
-        table.add_row(escape(name), *cells)
+    for row in rows:
+        table.add_row(*map(escape, row))
     out.print(table)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task("auditing")
-        yield lambda done, total: bar.update(task, completed=done, total=total)
