@@ -1,9 +1,9 @@
-"""Census from CSV: five states' tables with words, numbers and holes, clustered and told in their own words.
+"""Census from CSV: five states' tables with words, numbers and holes, clustered and shown in their own words.
 
     python examples/census_from_csv.py
 
-The tables are made up here and written to a temporary folder, one CSV file a state. The encoding is learnt from a small public table
-alone; the command line does the same with `feddp encode` and `feddp fit --schema`.
+The tables are made up here and written to a temporary folder, one CSV file per state. The encoding is learnt only from a small public
+table; the command line does the same with `feddp encode` and `feddp fit --schema`.
 """
 
 import csv
@@ -50,12 +50,12 @@ def main():
 
     for center, stddev, count in zip(model.cluster_centers_, model.center_stddev_, model.cluster_counts_, strict=True):
         print(f"about {count:,.0f} people")
-        for told in schema.describe(center, float(stddev)):
-            if told.kind == "number":
-                print(f"  {told.column}: {told.value:.1f} (noise {told.error:.2g})")
+        for row in schema.describe(center, float(stddev)):
+            if row.kind == "number":
+                print(f"  {row.column}: {row.value:.1f} (noise {row.error:.2g})")
             else:
-                best = max(told.shares, key=told.shares.get)
-                print(f"  {told.column}: {best} ({told.shares[best]:.0%})")
+                best = max(row.shares, key=row.shares.get)
+                print(f"  {row.column}: {best} ({row.shares[best]:.0%})")
     print(model.privacy_.sentence())
 
 

@@ -5,6 +5,13 @@ from hypothesis import strategies as st
 
 from feddp_kmeans.statistics.batch import ClientBatch
 
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.just("00" * 16),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+"""Plain data of any form."""
+
 
 @st.composite
 def points(draw, min_rows=0, max_rows=12, dimension=None):

@@ -19,7 +19,7 @@ from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.batched import SourceSilo
 from tests.cli.command import feddp
-from tests.network.deployment.test_site import LocalNodes
+from tests.network.loopback import Loopback
 
 RNG = np.random.default_rng(0)
 POINTS = [RNG.standard_normal((40, 2)) + 4 * (index % 2) for index in range(4)]
@@ -118,7 +118,7 @@ class Simulation(World):
         )
         job = opened(job)
         site = _site(job, self.folder / "clients" / "0.npy", self.folder / f"site{next(self.numbers)}")
-        run_and_report(LocalNodes(site.participant()), job)
+        run_and_report(Loopback([site.participant()]), job)
         self.error = json.loads((self.latest / "done.json").read_text())["error"]
         return not self.error
 

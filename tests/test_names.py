@@ -1,4 +1,4 @@
-"""One name, one thing: no two classes and no two files of one name in the product and the studies, and no long file."""
+"""One name, one thing: no two classes and no two files of one name in the product and the studies, no long file, and who imports whom."""
 
 import ast
 from collections import defaultdict
@@ -39,3 +39,26 @@ def test_no_two_classes_have_one_name():
 def test_no_file_is_long():
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES}
     assert not {name: length for name, length in lengths.items() if length > LONGEST}
+
+
+def imported(path):
+    """The names that a file imports, with what it takes from them."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+TESTS = [path for folder in ("tests", "studies/tests") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def test_no_test_module_is_imported():
+    """What several test modules share is in a module without tests."""
+    shared = {path: [name for name in imported(path) if any(part.startswith("test_") for part in name.split("."))] for path in TESTS}
+    assert not {str(path.relative_to(ROOT)): names for path, names in shared.items() if names}
+
+
+def test_tests_of_the_product_do_not_import_the_studies():
+    users = {path: [name for name in imported(path) if name.split(".")[0] in {"feddp_studies", "studies"}] for path in TESTS}
+    assert not {str(path.relative_to(ROOT)): names for path, names in users.items() if names and ROOT / "tests" in path.parents}

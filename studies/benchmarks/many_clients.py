@@ -2,8 +2,9 @@
 
     python studies/benchmarks/many_clients.py --folder /tmp
 
-The points are float32 in one memory-mapped file (4 GB at a million clients) that all runs share; offsets tell the clients apart. Every run
-is a process of its own and shows its releases as they are made. Prints seconds and peak memory. Linux only: /proc tells the memory.
+The points are float32 in one memory-mapped file (4 GB at a million clients) that all runs share; offsets say where each client starts.
+Every run is a process of its own and shows its releases as they are made. Prints seconds and peak memory. Linux only: memory is read
+from /proc.
 """
 
 import argparse

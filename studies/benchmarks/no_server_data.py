@@ -1,9 +1,9 @@
-"""Cost without server data, beside the best rival's: the numbers of docs/no_server_data.md.
+"""Cost without server data, compared with that of the best rival: the numbers of docs/no_server_data.md.
 
     python studies/benchmarks/no_server_data.py CASE[,CASE...] [EPSILON[,EPSILON...]] [--seeds 10] [--central FOLDER]
 
 Cases: gas, letter, digits, s1 (gas.npz, letter.npz and s1.npz from the folder --central; docs/data.md), mixture (the paper's, box
-from -0.75 to 1.75), clients (2,000 clients of 50 points, whole clients protected) and missing-1, -2, -5 (server data without so many
+from -0.75 to 1.75), clients (2,000 clients of 50 points, whole clients protected) and missing-1, -2, -5 (server data without this many
 clusters).
 Costs are computed from the points themselves: a NON-PRIVATE check.
 """

@@ -3,7 +3,7 @@
     python studies/benchmarks/streaming.py --gigabytes 10 --folder /tmp
 
 Writes a NumPy file of float32 and a Parquet file of a fifth of it into the folder, runs each method on each in a process of its own, and
-deletes them. The points are a mixture in 50 dimensions; what is measured is memory, so they repeat. Linux only: /proc tells the memory.
+deletes them. The points are a mixture in 50 dimensions; what is measured is memory, so they repeat. Linux only: memory is read from /proc.
 """
 
 import argparse

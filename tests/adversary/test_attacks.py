@@ -9,7 +9,7 @@ from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.query import Query
 from tests.adversary.generator import World
-from tests.adversary.test_fuzz import Server
+from tests.adversary.server import Server
 from tests.strategies import one_client
 
 D, K = 3, 2

@@ -1,42 +1,26 @@
 """A hostile server asks for anything: what is accepted moves by at most its sensitivity, the rest is refused, whatever the data."""
 
-import math
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation.adder import Asked
 from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.wire import pack, unpack
-from feddp_kmeans.privacy.mechanism import Mechanism, Release
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.engine import Engine, using
-from feddp_kmeans.statistics.query import Query
 from tests.adversary.exactness import assert_bounded, assert_one_unit_moves_what_is_stated
 from tests.adversary.generator import NAMES, hostile, world
-from tests.network import loopback
+from tests.adversary.server import Server, parsed
 
 LEAST_ACCEPTED = 0.2
 """Part of the tries with each statistic that must be accepted: a fuzz that is always refused tests nothing."""
 
 HUGE = 1 << 18
 """Values from which a query takes long: only some of these are computed."""
-
-
-def parsed(name, public, dimension):
-    try:
-        return Query(REGISTRY[name], public, dimension)
-    except FedDPError as error:
-        assert "\n" not in str(error)  # noqa: PT017
-        assert len(str(error)) < 700  # noqa: PT017
-        return None
 
 
 def fuzz(seeds, engine=Engine.NUMPY):
@@ -53,48 +37,6 @@ def fuzz(seeds, engine=Engine.NUMPY):
                     assert_one_unit_moves_what_is_stated(query, where, rng)
     assert set(tried) == set(NAMES)
     assert all(accepted[name] >= LEAST_ACCEPTED * tried[name] for name in NAMES if tried[name] >= 100), (accepted, tried)
-
-
-@dataclass(frozen=True)
-class Forged:
-    """What a server asks that does not parse its own questions."""
-
-    statistic: Any
-    public: dict
-    size: int
-    sensitivity: Any = None
-
-
-class Server:
-    """A hostile server of two federations that differ in one unit of the first party's data."""
-
-    def __init__(self, folder, where, unit, trust, parties, questions):
-        # Without noise, so that the exact sum is seen, and enough for any query.
-        self.release = Release("open", Mechanism.GAUSSIAN, 1.0, 2.0**56, 0.0, 1 << 28, questions)
-        self.clients = [*where.clients, *[np.empty((0, where.ball.dimension))] * parties][:parties]
-        fewer = np.delete(self.clients[0], slice(None) if unit is PrivacyUnit.CLIENT else slice(0, 1), axis=0)
-        plan = Plan(unit, math.inf, 1e-6, (self.release,))
-        self.runs = []
-        for label, first in (("all", self.clients[0]), ("fewer", fewer)):
-            (folder / label).mkdir()
-            made, _ = loopback.federation([first, *self.clients[1:]], folder / label, trust=trust, site={"unit": unit})
-            self.runs.append(made.open(plan))
-
-    def ask(self, name, public):
-        """The two answers: arrays of whole numbers, or why there are none."""
-        query = parsed(name, public, self.clients[0].shape[1])
-        size = 1 if query is None else query.size
-        forged = Forged(REGISTRY[name], public, size, None if query is None else query.sensitivity)
-        return query, [self._answer(run, forged) for run in self.runs]
-
-    def _answer(self, run, forged):
-        run.ledger.book(self.release)
-        number = run.ledger.rows()[0]["times"] - 1
-        try:
-            return np.rint(run._adder.noisy_sum(Asked(forged, self.release, number, None, run.streams.stream("x"))) / self.release.grid)
-        except FedDPError as error:
-            assert "its data or its program failed" not in str(error), (forged, error)  # noqa: PT017
-            return str(error)
 
 
 def arrived(public):

@@ -1,7 +1,5 @@
 """The auditor refutes every planted bug, for the right reason, and lets the code as it is pass."""
 
-from functools import partial
-
 import pytest
 
 from feddp_kmeans.algorithm.settings import Settings
@@ -11,9 +9,6 @@ from feddp_kmeans.audit.statistic_checks import SHAPES, statistic_findings
 from feddp_kmeans.audit.whole_audit import audit, product_case, product_findings, product_parts
 from feddp_kmeans.privacy import accounting
 from feddp_kmeans.statistics import REGISTRY
-from feddp_studies.rivals import BASELINES
-from feddp_studies.theory.assumptions import MixtureFacts
-from feddp_studies.theory.cluster import cluster
 from tests.audit import planted_elsewhere
 from tests.audit.planted import PLANTED
 
@@ -37,8 +32,6 @@ FAST_BUGS = {
 FAST_PARTS = ("records", "accounts", "books: grid", "federation: arrays", "federation: sites, secure sum", "statistics: point, 1")
 OTHERS = {
     "sampled points": lambda: AuditCase(Settings(2, 2.0, method="paper", lloyd_steps=0, sampling_rate=0.1), seed=9),
-    "server k-means first": lambda: AuditCase(Settings(2, 8.0, lloyd_steps=1), seed=11, clusterer=BASELINES["server-lloyds"]),
-    "appendix": lambda: AuditCase(Settings(2, 8.0, lloyd_steps=1), seed=12, clusterer=partial(cluster, facts=MixtureFacts(24, 0.2, 1.0))),
 }
 
 
@@ -82,10 +75,10 @@ def test_the_code_as_it_is_passes(part):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["server k-means first", "appendix", "paper, points", "no server data, clients", "sampled clients"])
+@pytest.mark.parametrize("name", ["paper, points", "no server data, clients", "sampled clients"])
 def test_whole_audits_pass_the_code_as_it_is(name):
     """Right code is refuted with a chance of at most 1e-4 per case."""
-    found = audit(OTHERS[name]() if name in OTHERS else product_case(name), runs=40, parts=())
+    found = audit(product_case(name), runs=40, parts=())
     assert [finding for finding in found.findings if finding.refuted] == []
     assert found.failure_chance <= 1e-4
 

@@ -1,11 +1,13 @@
 """The command as a person runs it: its output, its exit status, its files."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from feddp_kmeans import mixture
 from tests.cli.command import feddp, feddp_process
 
 RNG = np.random.default_rng(2)
@@ -150,7 +152,9 @@ def test_plan_reads_no_client_data(folder):
     assert plan["epsilon_spent"] <= 1
 
 
-def test_demo_runs_end_to_end(tmp_path):
+@pytest.mark.parametrize("more", [{"n_clients": 20, "client_size": 200, "dimension": 20}, pytest.param({}, marks=pytest.mark.slow)])
+def test_demo_runs_end_to_end(tmp_path, monkeypatch, more):
+    monkeypatch.setattr(mixture, "gaussian_mixture", partial(mixture.gaussian_mixture, **more))
     done = feddp("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "above optimal" in done.stdout

@@ -27,11 +27,7 @@ from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_COUNTS, CLUSTER_COUNTS, CLUSTER_SUMS, COUNT_STEPS, OUTER_PRODUCT
 from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
 from feddp_kmeans.tables.client_files import open_clients
-
-RNG = np.random.default_rng(7)
-CLIENTS = [RNG.standard_normal((n, 4)) + 3 * RNG.integers(0, 2, (n, 1)) for n in (50, 0, 1, 7, 300)]
-CLIENTS[4][3] = np.nan
-SERVER = RNG.standard_normal((40, 4)) + 3 * RNG.integers(0, 2, (40, 1))
+from tests.conformance.clients import CLIENTS, SERVER
 
 
 def in_memory(folder):

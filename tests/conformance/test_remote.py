@@ -15,7 +15,7 @@ from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
-from tests.conformance.test_federations import CLIENTS, SERVER
+from tests.conformance.clients import CLIENTS, SERVER
 from tests.network import loopback
 
 MODES = [Trust.AGGREGATOR, Trust.SECURE_SUM]

@@ -1,4 +1,4 @@
-"""A federation of processes on this machine as hospitals would run it: TLS, keys, five sites, strangers, and a crash."""
+"""A federation of processes on this machine as hospitals would run it: TLS, keys, sites, strangers, and a crash."""
 
 import json
 import os
@@ -91,15 +91,14 @@ def machines(tmp_path):
         process.wait()
 
 
-@pytest.fixture
-def federation(machines):
+def federation(machines, sites):
     """Make the keys and the data, every site's in a folder of its own; return the means of the clusters."""
     folder = machines.folder
     rng = np.random.default_rng(0)
     means = 6 * rng.standard_normal((3, 4))
     np.save(folder / "public.npy", means[rng.integers(3, size=60)] + 0.3 * rng.standard_normal((60, 4)))
     make_federation(folder / "federation", ["127.0.0.1"], free_port())
-    for name in SITES:
+    for name in sites:
         (folder / name).mkdir()
         np.save(folder / name / "points.npy", means[rng.integers(3, size=1000)] + 0.3 * rng.standard_normal((1000, 4)))
         _, public = write_site_key(folder / name, name)
@@ -116,30 +115,34 @@ def refusal(machines, key):
     return str(refused.value)
 
 
-def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes(machines, federation):
+@pytest.mark.parametrize(("n_sites", "colluders"), [(3, 0), pytest.param(5, 1, marks=pytest.mark.slow)])
+def test_sites_cluster_together_while_strangers_are_refused_and_one_crashes(machines, n_sites, colluders):
+    sites = SITES[:n_sites]
+    means = federation(machines, sites)
     machines.start(
         "serve", "serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 8, "--method", "paper", "--lloyd-steps", 0,
-        "--round-timeout", 30, "--out", "run",
+        "--colluders", colluders, "--round-timeout", 30, "--out", "run",
     )  # fmt: skip
-    for name in SITES:
-        machines.start(name, "join", "kit", "--key", f"{name}/{name}.key", "--data", f"{name}/points.npy", "--limit", 10)
-    machines.wait_for("serve", "5 sites: aachen, berlin, celle, dresden, erfurt")
+    for name in sites:
+        own = ("--key", f"{name}/{name}.key", "--data", f"{name}/points.npy")
+        machines.start(name, "join", "kit", *own, "--limit", 10, "--colluders", colluders)
+    machines.wait_for("serve", f"{n_sites} sites: {', '.join(sites)}")
 
     stranger, _ = write_site_key(machines.folder, "stranger")
     for key in (stranger, machines.folder / "aachen" / "aachen.key"):
         assert refusal(machines, key) == "the server refuses this key: it is not registered there, or another node uses it."
 
-    crash(machines.running.pop("erfurt"))
+    crash(machines.running.pop(sites[-1]))
     assert machines.running.pop("serve").wait(600) == 0, machines.logs()
-    assert "erfurt is missing" in machines.log("serve")
-    for name in SITES:
+    assert f"{sites[-1]} is missing" in machines.log("serve")
+    for name in sites:
         assert "Traceback" not in machines.log(name)
 
     result = json.loads((machines.folder / "run" / "result.json").read_text())
     assert result["trust"] == "secure-sum"
     assert result["secure"]
     found = np.array(result["centers"])
-    assert np.linalg.norm(found[:, None] - federation[None], axis=2).min(axis=0).max() < 0.5
+    assert np.linalg.norm(found[:, None] - means[None], axis=2).min(axis=0).max() < 0.5
 
     machines.stop()
     assert machines.gone(), machines.processes()
@@ -149,7 +152,7 @@ def test_five_sites_cluster_together_while_strangers_are_refused_and_one_crashes
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_server_that_is_ended_in_mid_run_leaves_nothing_running(machines, ended_by):
     machines.start("serve", "serve", "--insecure", "--port", free_port(), "--box", "0,1", "-k", 3, "--epsilon", 1, "--out", "run")
     machines.wait_for("serve", "0 of ")  # So the server's half of the run is at work.
@@ -161,7 +164,8 @@ def test_a_server_that_is_ended_in_mid_run_leaves_nothing_running(machines, ende
 
 
 @pytest.mark.slow  # A second federation of processes: a minute more.
-def test_a_server_that_is_killed_leaves_nothing_running_and_goes_on_without_paying_twice(machines, federation):
+def test_a_server_that_is_killed_leaves_nothing_running_and_goes_on_without_paying_twice(machines):
+    federation(machines, SITES)
     serve = ["serve", "federation", "--server", "public.npy", "-k", 3, "--epsilon", 4, "--out", "run"]
     machines.start("serve", *serve)
     for name in SITES:

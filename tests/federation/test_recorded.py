@@ -7,34 +7,9 @@ from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
-from feddp_kmeans.federation.adder import Adder
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
-
-RNG = np.random.default_rng(2)
-CLIENTS = [RNG.standard_normal((60, 3)) + 4 * (i % 2) for i in range(6)]
-SERVER = RNG.standard_normal((30, 3)) + 2
-
-
-class Counting(InMemoryFederation):
-    """Counts what its clients are asked for, and stops at a given number."""
-
-    asked = 0
-    stop_at = 10**9
-
-    def _adder(self, run):
-        return _CountingAdder(super()._adder(run), self)
-
-
-class _CountingAdder(Adder):
-    def __init__(self, inner, counts):
-        self.inner, self.counts = inner, counts
-
-    def noisy_sum(self, asked):
-        if self.counts.asked >= self.counts.stop_at:
-            raise KeyboardInterrupt
-        self.counts.asked += 1
-        return self.inner.noisy_sum(asked)
+from tests.federation.counting import CLIENTS, SERVER, Counting
 
 
 def settings(**more):

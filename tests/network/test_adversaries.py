@@ -15,7 +15,7 @@ from feddp_kmeans.network.wire import pack, unpack
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
 from tests.network import loopback
-from tests.network.test_participant import PLAN, POINTS, SUMS, Talk
+from tests.network.talk import PLAN, POINTS, SUMS, Talk
 
 RNG = np.random.default_rng(4)
 CLIENTS = [RNG.standard_normal((20, 3)) + 5 * (i % 2) for i in range(6)]

@@ -21,7 +21,7 @@ from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import Limit, Odometer, total_for
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
-from tests.federation.test_recorded import CLIENTS, SERVER, Counting
+from tests.federation.counting import CLIENTS, SERVER, Counting
 
 PREPARED = prepare(Settings(2, 1.0, method="paper", lloyd_steps=2), SERVER, len(CLIENTS))  # makes all that it plans
 RELEASES = sum(release.times for release in PREPARED.plan.releases)

@@ -16,7 +16,7 @@ from feddp_kmeans.network.participant import PUBLIC
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.run_state import RunStates
 from feddp_kmeans.network.secure_sum.identity import new_identity
-from feddp_kmeans.network.terms import Terms, Trust
+from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.wire import pack, unpack
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -25,47 +25,8 @@ from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.paper_sums import CLUSTER_COUNTS, CLUSTER_SUMS
 from feddp_kmeans.statistics.query import Query, query_digest
 from tests.network import loopback
+from tests.network.talk import BALL, POINTS, RNG, SERVER, SUMS, Talk, refused
 from tests.statistics.cases import CLIENT_CASES, DIMENSION
-
-RNG = np.random.default_rng(1)
-POINTS = RNG.standard_normal((60, 3))
-SERVER = RNG.standard_normal((30, 3))
-PLAN = prepare(Settings(2, 1.0, method="paper", lloyd_steps=2), SERVER, 3).plan
-BALL = {PUBLIC + "center": np.zeros(3), PUBLIC + "radius": 9.0}
-SUMS = BALL | {PUBLIC + "centers": np.zeros((2, 3))}
-
-
-class Talk:
-    """A server that says what it likes to one client."""
-
-    def __init__(self, folder, plan=PLAN, trust=Trust.AGGREGATOR, run="r1", threshold=1, **site):
-        self.folder = folder
-        self.site = {"unit": plan.unit, "epsilon": 1.0} | site
-        self.terms = Terms(run, plan, trust, secure=True, threshold=threshold, colluders=0)
-        self.start()
-
-    def start(self):
-        self.client = loopback.participant("ward", POINTS, self.folder, **self.site)
-
-    def agree(self, **changed):
-        self.session = os.urandom(32)
-        self.turn = 0
-        return self.ask("agree", terms=self.terms.to_dict() | changed, session=self.session, rounds=1)
-
-    def ask(self, kind, **fields):
-        return unpack(self.client.handle(pack(kind, **fields)))
-
-    def say(self, kind, **fields):
-        self.turn += 1
-        return self.ask(kind, **{"run": self.terms.run, "session": self.session, "turn": self.turn} | fields)
-
-    def query(self, **changed):
-        return self.say("sum", **{"release": "outer product", "number": 0, "statistic": "outer-product"} | BALL | changed)
-
-
-def refused(reply, match):
-    assert reply.kind == "refused", reply
-    assert match in reply.fields["reason"]
 
 
 def test_a_client_answers_what_it_agreed_to(tmp_path, site_log):

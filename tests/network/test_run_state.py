@@ -10,7 +10,7 @@ from feddp_kmeans.network.run_state import RunState, RunStates
 from feddp_kmeans.network.terms import Policy, Trust
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from tests.network.test_participant import PLAN, Talk, refused
+from tests.network.talk import PLAN, Talk, refused
 
 NOT_LATEST = "run r1 must go on from its latest state, booked on this odometer"
 

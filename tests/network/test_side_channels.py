@@ -15,7 +15,7 @@ from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.wire import unpack
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.network import loopback
-from tests.network.test_participant import Talk
+from tests.network.talk import Talk
 
 RNG = np.random.default_rng(8)
 SERVER = RNG.standard_normal((30, 3))

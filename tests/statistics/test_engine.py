@@ -10,19 +10,10 @@ from hypothesis import strategies as st
 
 from feddp_kmeans.statistics.engine import Engine, compiled, engine_for, using
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
+from tests.statistics.engines import both
 from tests.strategies import points
 
 TYPES = [np.float64, np.float32, np.int64]
-
-
-def both(function):
-    """The results of the two engines."""
-    pytest.importorskip("numba")
-    results = []
-    for each in Engine:
-        with using(each):
-            results.append(function())
-    return results
 
 
 def as_type(rows, dtype):

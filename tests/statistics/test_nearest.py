@@ -10,7 +10,7 @@ from feddp_kmeans.statistics.arithmetic import products_with, weighted_sums
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.nearest import nearest
-from tests.statistics.test_engine import both
+from tests.statistics.engines import both
 
 
 def exact(points, targets):

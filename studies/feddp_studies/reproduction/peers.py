@@ -1,6 +1,6 @@
 """What other private k-means programs cost on central data sets, as measured once and written down: recorded, not run here.
 
-Cost a point, delta = 1e-6 where a program has one; 5 to 10 seeds; every program was given the exact box of the data. Ports and chosen
+Cost per point, delta = 1e-6 where a program has one; 5 to 10 seeds; every program was given the exact box of the data. Ports and chosen
 settings are marked. A program that imports is run live next to these.
 """
 
@@ -32,7 +32,7 @@ RECORDED: dict[str, dict[str, tuple[float, ...]]] = {
         "Google LSH": (0.05002, 0.02657, 0.02299, 0.01562, 0.01214, 0.00819, 0.00866),
     },
 }
-"""Cost a point by data set and program, at EPSILONS."""
+"""Cost per point by data set and program, at EPSILONS."""
 
 
 def best_recorded(name: str, epsilon: float) -> float:

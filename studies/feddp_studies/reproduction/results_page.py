@@ -31,7 +31,7 @@ def render_page(experiments: Sequence[Experiment], runs: Runs, out: Path) -> str
     )
     note = (
         f"<p>feddp-kmeans {html.escape(__version__)}. <span class='warn'>Costs are computed from all client points: NON-PRIVATE checks of "
-        "private results.</span> Every epsilon is the real one of the whole run, at delta = 1e-6, but for the curve that is marked.</p>"
+        "private results.</span> Every epsilon is the real one of the whole run, at delta = 1e-6, except for the marked curve.</p>"
     )
     parts = [
         head,

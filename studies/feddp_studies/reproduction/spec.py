@@ -20,7 +20,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: everything that its row of results depends on, but for the version of the code."""
+    """One run: everything that its row of results depends on, except the version of the code."""
 
     problem: str
     seed: int

@@ -27,7 +27,7 @@ def cluster(
     on_release: Callable[[str], None] | None = None,  # noqa: ARG001
     local_clusters: int | None = None,
 ) -> Clustering:
-    """Return k centers from one message a client: the centers of its own k' clusters (``local_clusters``, k by default).
+    """Return k centers from one message per client: the centers of its own k' clusters (``local_clusters``, k by default).
 
     The server starts from the first client's centers, adds the center farthest from all chosen until it has k, and makes one Lloyd
     step on the clients' centers. It uses no server data.

@@ -2,7 +2,7 @@
 
 Where a point goes, and whether it is clear of other clusters, is decided by arithmetic that treats every point alike and by itself:
 distances to anchors are added up one coordinate after the other, the rest is exact integers. So no point's place can depend on another
-point, and each statistic has the sensitivity of its namesake in ``statistics.paper``.
+point, and each statistic has the sensitivity of its namesake in ``statistics.paper_sums``.
 """
 
 from dataclasses import replace
@@ -89,13 +89,13 @@ ANCHOR_COUNTS = Statistic("anchor-counts", _anchor_counts, PrivacyUnit.POINT, ON
 """How many points are nearest to each server point, in the data's own space. One point changes it by 1 in L1 norm."""
 
 MOVED_OUTER_PRODUCT = _moved_statistic("moved-outer-product", OUTER_PRODUCT)
-"""``statistics.paper.OUTER_PRODUCT`` of moved points: one of them changes it by at most ``R**2`` in L2 norm."""
+"""``statistics.paper_sums.OUTER_PRODUCT`` of moved points: one of them changes it by at most ``R**2`` in L2 norm."""
 
 MOVED_COUNTS = _moved_statistic("moved-cluster-counts", CLUSTER_COUNTS)
-"""``statistics.paper.CLUSTER_COUNTS`` of moved points: one of them changes it by 1 in L1 norm."""
+"""``statistics.paper_sums.CLUSTER_COUNTS`` of moved points: one of them changes it by 1 in L1 norm."""
 
 MOVED_SUMS = _moved_statistic("moved-cluster-sums", CLUSTER_SUMS)
-"""``statistics.paper.CLUSTER_SUMS`` of moved points: one of them changes it by at most R in L2 norm."""
+"""``statistics.paper_sums.CLUSTER_SUMS`` of moved points: one of them changes it by at most R in L2 norm."""
 
 CLEAR_SUMS = _moved_statistic("clear-cluster-sums", replace(CLUSTER_SUMS, compute=_clear_sums, arguments=CLUSTERS | _MARGIN))
 """Sums over S_r, the moved points clear of other clusters. A point is in one S_r or none, so it changes them by at most R in L2 norm."""

@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.command import COMMAND, feddp, feddp_process
 
+IN_PROC = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for left-over processes in /proc")
+
 
 def children_of(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
@@ -41,10 +43,9 @@ def test_errors_are_one_line(tmp_path):
         assert message in failed.stderr.strip().splitlines()[-1]
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for left-over processes in /proc")
-def test_a_killed_run_leaves_no_process_and_goes_on_without_losing_or_repeating_a_run(tmp_path):
-    arguments = ["reproduce", "mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)]
-    journal = Path(tmp_path) / "mixture-point" / "runs.jsonl"
+def killed(folder, arguments):
+    """Kill the command when two of its runs are done; return its journal and what is in it once the workers are gone."""
+    journal = folder / "mixture-point" / "runs.jsonl"
     first = subprocess.Popen([*COMMAND, *arguments, "--jobs", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline and (not journal.exists() or journal.read_text().count("\n") < 2):
@@ -58,7 +59,19 @@ def test_a_killed_run_leaves_no_process_and_goes_on_without_losing_or_repeating_
     assert not any(is_running(pid) for pid in workers)
     before = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
     assert len(before) >= 2
+    return journal, before
 
+
+@IN_PROC
+def test_a_killed_run_leaves_no_process(tmp_path):
+    killed(tmp_path, ["reproduce", "mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)])
+
+
+@IN_PROC
+@pytest.mark.slow  # All 22 runs of the experiment; what the journal keeps is tested in tests/reproduction/test_runner.py too.
+def test_a_killed_run_goes_on_without_losing_or_repeating_a_run(tmp_path):
+    arguments = ["reproduce", "mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)]
+    journal, before = killed(tmp_path, arguments)
     second = feddp_process(*arguments, "--jobs", "2")
     assert second.returncode == 0, second.stderr
     after = [json.loads(line) for line in journal.read_text().splitlines()]

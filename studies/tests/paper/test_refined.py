@@ -1,4 +1,4 @@
-"""The refined method on the paper's mixture: what it reaches, beside the oracle floor and beside method ``paper``.
+"""The refined method on the paper's mixture: what it reaches, compared with the oracle floor and with method ``paper``.
 
 The floor is one noisy release of the optimal clusters' residual sums with the whole budget: ``k**2 d (R / mu)**2 / n**2`` above the optimum
 for equal clusters, with R = 7.2, just above the typical residual sqrt(d / 2).
@@ -14,7 +14,8 @@ from feddp_kmeans.mixture import gaussian_mixture
 from feddp_kmeans.privacy.accounting import gaussian_mu
 
 RESIDUAL_RADIUS = 7.2
-QUICK, FULL = range(2), pytest.param(range(10), marks=pytest.mark.slow)
+SLOW = pytest.mark.slow
+QUICK, FULL = range(2), pytest.param(range(10), marks=SLOW)
 
 
 def excess(seed, epsilon, *, data=None, **settings):
@@ -32,13 +33,15 @@ def floor(epsilon, k=10, d=100, n=100_000):
 
 
 @pytest.mark.parametrize("seeds", [QUICK, FULL])
-@pytest.mark.parametrize(("epsilon", "times"), [(0.1, 2.0), (0.25, 2.0), (0.5, 2.0), (1.0, 3.0)])
+@pytest.mark.parametrize(
+    ("epsilon", "times"), [(0.1, 2.0), pytest.param(0.25, 2.0, marks=SLOW), pytest.param(0.5, 2.0, marks=SLOW), (1.0, 3.0)]
+)
 def test_point_level_is_near_the_floor(seeds, epsilon, times):
     assert np.mean([excess(seed, epsilon)[0] for seed in seeds]) <= times * floor(epsilon)
 
 
 @pytest.mark.parametrize("seeds", [QUICK, FULL])
-@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.1, marks=SLOW), 0.5])
 def test_point_level_is_a_tenth_of_method_paper(seeds, epsilon):
     refined = np.mean([excess(seed, epsilon)[0] for seed in seeds])
     paper = np.mean([excess(seed, epsilon, method="paper")[0] for seed in seeds])
@@ -46,7 +49,7 @@ def test_point_level_is_a_tenth_of_method_paper(seeds, epsilon):
 
 
 @pytest.mark.parametrize("seeds", [QUICK, FULL])
-@pytest.mark.parametrize(("n_clients", "epsilon"), [(1000, 1.24), (2000, 0.6), pytest.param(5000, 0.3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("n_clients", "epsilon"), [(1000, 1.24), pytest.param(2000, 0.6, marks=SLOW), pytest.param(5000, 0.3, marks=SLOW)])
 def test_client_level_is_within_half_a_percent(seeds, n_clients, epsilon):
     ratios = []
     for seed in seeds:

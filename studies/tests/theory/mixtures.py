@@ -18,7 +18,7 @@ def separated_mixture(seed, *, n, k=4, dimension=20, constant=1.0, per_component
 
 
 def same_partition(first, second):
-    """Whether two labellings differ by names alone."""
+    """Whether two labellings differ only by names."""
     pairs = set(zip(first.tolist(), second.tolist(), strict=True))
     return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
 

@@ -42,7 +42,7 @@ def test_the_papers_mixture_has_the_radius_of_the_papers_table_and_meets_both_as
 
 
 def test_census_numbers_of_the_paper():
-    # Seven ones a row; optimal cost about 3.5 a point; epsilon 0.5.
+    # Seven ones per row; optimal cost about 3.5 per point; epsilon 0.5.
     facts = proxy_facts(100_000, 3.5)
     assert facts.max_stddev == pytest.approx(1.87, abs=0.01)
     assert check_radius(math.sqrt(7), 10, 819, 0.5, facts).holds

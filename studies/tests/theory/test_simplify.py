@@ -7,12 +7,12 @@ from feddp_kmeans.algorithm.server import weighted_kmeans
 from feddp_studies.theory.simplify import freezing_threshold, simplify_rounds, simplify_server_data
 from studies.tests.theory.mixtures import labels_of
 
-N, K, EPSILON = 40_000, 4, 1.0
+N, CROWD, K, EPSILON = 12_000, 2_000, 4, 1.0
 MEANS = 60.0 * np.eye(K)
 RNG = np.random.default_rng(7)
 POINTS = MEANS[RNG.choice(K, N)] + RNG.standard_normal((N, K))
-# 10,000 server points at the first cluster, one at each other.
-CROWDED = np.vstack([MEANS[0] + RNG.standard_normal((10_000, K)), MEANS[1:] + RNG.standard_normal((K - 1, K))])
+# 2,000 server points at the first cluster, one at each other.
+CROWDED = np.vstack([MEANS[0] + RNG.standard_normal((CROWD, K)), MEANS[1:] + RNG.standard_normal((K - 1, K))])
 
 
 def noisy_counts(candidates, scale, rng):
@@ -38,10 +38,10 @@ def test_every_cluster_keeps_a_good_point_where_plain_weights_lose_the_crowded_o
     weights = np.maximum(noisy_counts(frozen, (rounds + 2) / EPSILON, rng), 1e-9)
     assert worst_gap(weighted_kmeans(CROWDED[frozen], weights, K, seed)) < 5
 
-    # The plain way: one noisy weight each, those below 2 log(n) / epsilon removed. All 10,000 of the crowd go.
+    # The plain way: one noisy weight each, those below 2 log(n) / epsilon removed. All 2,000 of the crowd go.
     plain = noisy_counts(np.arange(len(CROWDED)), 1 / EPSILON, rng)
     heavy = plain > 2 * np.log(N) / EPSILON
-    assert not heavy[:10_000].any()
+    assert not heavy[:CROWD].any()
     assert worst_gap(weighted_kmeans(CROWDED, np.where(heavy, plain, 0.0), K, seed)) > 60
 
 

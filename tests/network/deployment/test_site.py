@@ -23,9 +23,9 @@ from feddp_kmeans.network.deployment.site import Site, read_site, site_of_node
 from feddp_kmeans.network.remote import RemoteAdder
 from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
 from feddp_kmeans.network.terms import Policy
-from feddp_kmeans.network.transport import Lost
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from tests.network.loopback import Loopback
 
 
 @pytest.fixture
@@ -107,21 +107,6 @@ def test_a_finished_run_that_may_be_replaced_is_cleared(job, tmp_path):
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["job.json"]
 
 
-class LocalNodes:
-    """A transport to participants in this process."""
-
-    def __init__(self, *participants):
-        self.participants = dict(enumerate(participants))
-
-    def nodes(self):
-        return list(self.participants)
-
-    def exchange(self, requests, timeout, patient):
-        return {
-            node: self.participants[node].handle(body) if node in self.participants else Lost("gone") for node, body in requests.items()
-        }
-
-
 def sites(tmp_path, n):
     rng = np.random.default_rng(0)
     for number in range(n):
@@ -140,7 +125,7 @@ def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method, server_lo
     asked = RunRequest(
         "run1", Settings(2, 10.0, method=method), str(tmp_path / "run"), "feddp serve", str(tmp_path / "public.npy"), min_sites=3
     )
-    run_and_report(LocalNodes(*(site.participant() for site in sites(tmp_path, 3))), opened(asked))
+    run_and_report(Loopback(site.participant() for site in sites(tmp_path, 3)), opened(asked))
     assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert {row["mechanism"] for row in result["ledger"]} == {"gaussian"}
@@ -150,7 +135,7 @@ def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method, server_lo
 
 
 def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatch):
-    nodes = LocalNodes(*(site.participant() for site in sites(tmp_path, 3)))
+    nodes = Loopback(site.participant() for site in sites(tmp_path, 3))
     job = RunRequest("run1", Settings(2, 10.0, box=(0, 1)), str(tmp_path / "run"), "feddp serve", min_sites=3)
 
     def killed(*_):
@@ -169,20 +154,20 @@ def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatc
 def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path):
     books = tmp_path / "budget.jsonl"
     asked = RunRequest("run1", Settings(2, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp simulate", odometer=str(books), limit=0.5)
-    nodes = LocalNodes(*(site.participant() for site in sites(tmp_path, 2)))
+    nodes = Loopback(site.participant() for site in sites(tmp_path, 2))
     run_and_report(nodes, opened(asked))
     assert "must stay within epsilon 0.5" in json.loads((tmp_path / "run" / "done.json").read_text())["error"]
     assert not books.exists()
     run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))))
     assert [entry.private for entry in Odometer(books).entries()] == [True]
-    open_nodes = LocalNodes(*(replace(site, allow_simulation=True).participant() for site in sites(tmp_path, 2)))
+    open_nodes = Loopback(replace(site, allow_simulation=True).participant() for site in sites(tmp_path, 2))
     simulated = replace(asked, run="run2", limit=None, seed=1, out=str(tmp_path / "simulated"))
     run_and_report(open_nodes, opened(simulated))
     assert [entry.private for entry in Odometer(books).entries()] == [True, False]
 
 
 def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):
-    run_and_report(LocalNodes(), opened(replace(job, wait=0.0)))
+    run_and_report(Loopback([]), opened(replace(job, wait=0.0)))
     assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": "sites must be at least 2 within 0 s, got 0."}
 
 

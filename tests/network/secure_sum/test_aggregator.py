@@ -11,9 +11,9 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.secure_sum import graph
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.messages import UnmaskReply
+from tests.strategies import JUNK
 
 from .sessions import Session, exact, inputs, names, ready, terms, through_json
-from .test_party import JUNK
 
 
 def played(n=5, threshold=3, dropped=("p04",)):

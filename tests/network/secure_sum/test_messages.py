@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.network.secure_sum.party import Party
+from tests.strategies import JUNK
 
 from .sessions import IDENTITIES, terms
-from .test_party import JUNK
 
 ADVERT = Party.new("p00", terms(1, rounds=2)).advert(IDENTITIES["p00"])
 REPLY = UnmaskReply(1, {"p00": bytes(16)}, {"p01": bytes(range(16))})

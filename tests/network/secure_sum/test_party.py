@@ -13,6 +13,7 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.secure_sum import graph, masks, sharing
 from feddp_kmeans.network.secure_sum.identity import new_identity
 from feddp_kmeans.network.secure_sum.party import Party
+from tests.strategies import JUNK
 
 from .sessions import IDENTITIES, ROSTER, Session, exact, inputs, names, ready, terms, through_json
 
@@ -414,11 +415,6 @@ def states():
 
 
 STATES = states()
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.just("00" * 16),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
 
 
 @settings(max_examples=300)
