@@ -27,6 +27,14 @@ _FINEST, _COARSEST = 1e-4, 1e-2
 Made = Sequence[tuple[Release, int]]
 """Releases, and how many times each is made."""
 
+FEWEST_RUNS = 20
+_THRESHOLDS = np.linspace(0.01, 0.99, 99)
+_CHOOSING = 4
+"""One run in this many only serves to choose thresholds."""
+
+_CHANCE = CHANCE / 6
+"""Of each bound on a rate: two rates at three thresholds, the best for the claimed pair, for the whole curve, and for Gaussian noise."""
+
 
 @dataclass(frozen=True)
 class PrivacyClaim:
@@ -93,15 +101,6 @@ def _privacy_loss(rows: tuple[tuple[Mechanism, float, int], ...], sampling_rate:
         many = make(multiplier, value_discretization_interval=interval, sampling_prob=sampling_rate).self_compose(times)
         total = many if total is None else total.compose(many)
     return total
-
-
-FEWEST_RUNS = 20
-_THRESHOLDS = np.linspace(0.01, 0.99, 99)
-_CHOOSING = 4
-"""One run in this many only serves to choose thresholds."""
-
-_CHANCE = CHANCE / 6
-"""Of each bound on a rate: two rates at three thresholds, the best for the claimed pair, for the whole curve, and for Gaussian noise."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,18 @@ from feddp_kmeans.report.result import result_dict
 
 _FLOATING = 1e-9
 
+_ROUNDING = 2e-3
+"""Part of epsilon by which two accountants may differ."""
+
+_BUDGETS = ((0.5, 1e-6, 1.0), (8.0, 1e-5, 1.0), (0.5, 1e-6, 0.2))
+"""Epsilon, delta and sampling rate."""
+
+_RELEASES = {
+    "Gaussian": ((Mechanism.GAUSSIAN, 1.0, 3), (Mechanism.GAUSSIAN, 4.0, 1)),
+    "Laplace": ((Mechanism.LAPLACE, 2.0, 2),),
+    "both": ((Mechanism.GAUSSIAN, 1.0, 2), (Mechanism.LAPLACE, 2.0, 3)),
+}
+
 
 def book_findings(case: AuditCase, about: str) -> list[AuditFinding]:
     """Return all findings of one run in a crowd."""
@@ -119,19 +131,6 @@ def _secret(case: AuditCase) -> Iterator[str]:
         yield "released numbers"
     if [found.privacy.secure for _, found in runs] != [True, True, True, False, False]:
         yield "what they say of their noise"
-
-
-_ROUNDING = 2e-3
-"""Part of epsilon by which two accountants may differ."""
-
-_BUDGETS = ((0.5, 1e-6, 1.0), (8.0, 1e-5, 1.0), (0.5, 1e-6, 0.2))
-"""Epsilon, delta and sampling rate."""
-
-_RELEASES = {
-    "Gaussian": ((Mechanism.GAUSSIAN, 1.0, 3), (Mechanism.GAUSSIAN, 4.0, 1)),
-    "Laplace": ((Mechanism.LAPLACE, 2.0, 2),),
-    "both": ((Mechanism.GAUSSIAN, 1.0, 2), (Mechanism.LAPLACE, 2.0, 3)),
-}
 
 
 def account_findings() -> list[AuditFinding]:

@@ -44,6 +44,13 @@ _SERVER, _SPREAD = 20, 3.0
 
 Clients = list[FloatArray]
 
+WHOLE = "whole runs"
+_KEPT = 48
+"""Numbers of a release whose noise is kept."""
+
+_COLUMNS = 3
+"""Numbers of each release whose noise is compared with that of every other release."""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -189,15 +196,6 @@ class AuditCase:
     def asked(self) -> list[Seen]:
         """Return what a real run in a crowd asks, in order."""
         return self.run(self.crowd)[0].seen
-
-
-WHOLE = "whole runs"
-
-_KEPT = 48
-"""Numbers of a release whose noise is kept."""
-
-_COLUMNS = 3
-"""Numbers of each release whose noise is compared with that of every other release."""
 
 
 @dataclass

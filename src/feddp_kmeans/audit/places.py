@@ -81,11 +81,6 @@ def places() -> list[Place]:
     ]
 
 
-def place_of(name: str) -> Place:
-    """Return the place of this name."""
-    return next(place for place in places() if place.name == name)
-
-
 def exact_sums(place: Place, clients: Clients, queries: Sequence[Query]) -> list[IntArray]:
     """Return the sums without noise of queries of one unit, all in one run, in integer steps."""
     unit = queries[0].statistic.unit

@@ -15,11 +15,10 @@ from feddp_kmeans.audit.books import account_findings, book_findings
 from feddp_kmeans.audit.case import WHOLE, AuditCase, Trials, judge, trials, worst_unit
 from feddp_kmeans.audit.federation_checks import federation_findings, record_findings
 from feddp_kmeans.audit.finding import AuditFinding
-from feddp_kmeans.audit.places import place_of, places
+from feddp_kmeans.audit.places import places
 from feddp_kmeans.audit.refusals import refusal_findings
 from feddp_kmeans.audit.statistic_checks import SHAPES, statistic_findings
 from feddp_kmeans.errors import FedDPError, InputError
-from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.plan import Composition
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
@@ -114,11 +113,8 @@ def product_case(name: str) -> AuditCase:
     if name in _CASES:
         settings, more = _CASES[name]
         return AuditCase(settings, seed=1, **more)
-    return AuditCase(Settings(2, 8.0, lloyd_steps=1), seed=1, federation=partial(_made, name))
-
-
-def _made(name: str, clients: Sequence[FloatArray]) -> Federation:
-    return place_of(name).make(clients, PrivacyUnit.POINT)
+    place = next(place for place in places() if place.name == name)
+    return AuditCase(Settings(2, 8.0, lloyd_steps=1), seed=1, federation=lambda clients: place.make(clients, PrivacyUnit.POINT))
 
 
 def product_findings(name: str) -> list[AuditFinding]:
