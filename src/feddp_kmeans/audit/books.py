@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans.algorithm.clustering import Clustering
+from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.audit.attack import second_epsilon
 from feddp_kmeans.audit.case import AuditCase, Watch
 from feddp_kmeans.audit.finding import AuditFinding, all_right
@@ -33,6 +35,9 @@ _ROUNDING = 2e-3
 
 _BUDGETS = ((0.5, 1e-6, 1.0), (8.0, 1e-5, 1.0), (0.5, 1e-6, 0.2))
 """Epsilon, delta and sampling rate."""
+
+_NAIVE_BUDGETS = (0.5, 60.0)
+"""Epsilons of plans whose shares simply add up: the classical formula for Gaussian noise holds only at small ones."""
 
 _RELEASES = {
     "Gaussian": ((Mechanism.GAUSSIAN, 1.0, 3), (Mechanism.GAUSSIAN, 4.0, 1)),
@@ -177,10 +182,11 @@ def _naive_sum(plan: Plan) -> float:
 def _plans() -> Iterator[tuple[Plan, str]]:
     for (epsilon, delta, rate), (kind, rows) in product(_BUDGETS, _RELEASES.items()):
         requests = [Release(f"{law} {i}", law, 2.0, 1e6, noise, 10, times) for i, (law, noise, times) in enumerate(rows)]
-        yield (
-            calibrated_plan(PrivacyUnit.CLIENT, epsilon, delta, requests, sampling_rate=rate),
-            f"{kind}, epsilon {epsilon:g}, rate {rate:g}",
-        )
+        plan = calibrated_plan(PrivacyUnit.CLIENT, epsilon, delta, requests, sampling_rate=rate)
+        yield plan, f"{kind}, epsilon {epsilon:g}, rate {rate:g}"
+    for epsilon in _NAIVE_BUDGETS:
+        settings = Settings(3, epsilon, method=MethodName.PAPER, lloyd_steps=2, composition=Composition.PAPER_NAIVE)
+        yield prepare(settings, np.random.default_rng(0).standard_normal((12, 3)), 5).plan, f"naive, epsilon {epsilon:g}"
 
 
 def _sampler_error() -> AuditFinding:

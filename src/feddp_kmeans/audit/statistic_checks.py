@@ -5,7 +5,9 @@ Units are built from what a query makes public, not drawn at random.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,8 +36,8 @@ _REPEATS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 30, 45, 64, 91, 128, 10_000, 2 * EX
 _REACHES = (0.0, 0.5, 1.0, 1.5, 1e6, 1e200)
 """Distances from the ball's center, in radii."""
 
-_FACTORS = (math.nan, -1.0, 0.0, 1e-300, 1e-30, 1e-9, 1e-3, 1.001, 2.0, 1e3, 1e9, 1e30, 1e300)
-"""What public arguments are multiplied by."""
+_FACTORS = (0.0, math.nan, 1e-300, 1e-30, 1e-9, 1e-3, 1.0, 1.001, 1e9, 2.0, 1e300, 1e3, -1.0, 1e30)
+"""What public arguments are multiplied by; every other one in all combinations."""
 
 SENSITIVITY = "no unit moves the sum beyond its sensitivity"
 _TOLERANCE = 1e-9
@@ -76,18 +78,13 @@ def question(name: str, shape: ArgumentShape) -> Query:
 
 
 def hostile_questions(query: Query) -> Iterator[Query]:
-    """Yield what the gate accepts of this query with one argument changed: proofs must hold for everything that it accepts."""
-    for name, value in query.public.items():
-        for factor in _FACTORS if value is not None else ():
-            one = np.array(value, dtype=np.float64)
-            with np.errstate(over="ignore", invalid="ignore"):
-                one.flat[0] *= factor
-                all_of_them = value * factor
-            for changed in (all_of_them, one) if isinstance(value, np.ndarray) else (all_of_them,):
-                try:
-                    yield Query(query.statistic, dict(query.public) | {name: changed}, query.dimension)
-                except FedDPError:
-                    continue
+    """Yield what the gate accepts of this query with an array, or any of the numbers, changed: proofs must hold for all that it accepts."""
+    numbers = [name for name, value in query.public.items() if isinstance(value, float)]
+    changes = [dict(zip(numbers, factors, strict=True)) for factors in product(_FACTORS[::2], repeat=len(numbers))]
+    arrays = [name for name, value in query.public.items() if isinstance(value, np.ndarray)]
+    for change in [*changes, *({name: factor} for name, factor in product(arrays, _FACTORS))]:
+        with suppress(FedDPError), np.errstate(over="ignore", invalid="ignore"):
+            yield Query(query.statistic, dict(query.public) | {name: query.public[name] * change[name] for name in change}, query.dimension)
 
 
 def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
@@ -95,7 +92,7 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
     d, k, p = shape.dimension, shape.k, shape.columns or shape.dimension
     projections = [np.linalg.qr(rng.standard_normal((d, p)))[0] for _ in range(2)] if shape.columns else [None, None]
     inside = 0.8 * RESOLUTION / np.sqrt(p)
-    made = {
+    made: dict[str, Any] = {
         "center": _center(shape),
         "radius": _RADIUS,
         "projection": projections[0],
@@ -107,6 +104,7 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
         "high": np.full(d, 1.7),
         "cells": np.array([4.0, 3.0, *[1.0] * (d - 2)]),
     }
+    made["origins"][0] = made["centers"][0]
     lengths = {"distances": _RADIUS, "residual-norms": RESOLUTION, "moment-norms": RESOLUTION**2}
     made["edges"] = next((float(x) for end, x in lengths.items() if statistic.name.endswith(end)), 1.0) * np.geomspace(0.05, 30.0, 9)
     bounds = {"outer": _RADIUS**2, "counts": 4.0, "sums": _RADIUS, "means": _RADIUS, "residuals": RESOLUTION, "moment": RESOLUTION**2}
@@ -220,7 +218,7 @@ def _reach(query: Query, moved: IntArray) -> float:
 def _hostile(query: Query) -> AuditFinding:
     """Return whether the sensitivity holds for all public arguments that the gate accepts, however strange."""
     asked = [query, *hostile_questions(query)]
-    spots = single_points(query)[::_HOSTILE_UNITS]
+    spots = np.concatenate([single_points(query)[::_HOSTILE_UNITS], _lifted(query.public, np.zeros((1, query.dimension)))])
     tried = [spots[index : index + 1] for index in range(len(spots))]
     tried += [] if query.statistic.unit is PrivacyUnit.POINT else [np.tile(spots, (times, 1)) for times in (1, 50)]
     reaches = [_reach(one, moved) for unit in tried for one, moved in zip(asked, exact_sums(ARRAYS, [unit], asked), strict=True)]

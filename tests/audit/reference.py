@@ -1,0 +1,179 @@
+"""Every production statistic once more, as its docstring states it: unit by unit, in plain floating point, without any rounding.
+
+Slow, and independent of ``statistics``, from which it takes only the number of integer steps. What a run computes may differ from this
+only by rounding.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
+from feddp_kmeans.statistics.norms import SHARE_STEPS
+from feddp_kmeans.statistics.paper_sums import COUNT_STEPS, MEAN_STEPS
+from feddp_kmeans.statistics.query import Query
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_STEPS, SIZE_CLASSES, TRACE_WEIGHT
+
+_USUAL_ROUNDING = 1e-3
+_SCALES = 0.03
+"""By how much rounding may change what one unit adds, in parts of the sensitivity; second moments of points are scaled in steps of 1 %."""
+
+Public = dict[str, Any]
+
+
+def reference_sum(query: Query, clients: Sequence[FloatArray]) -> FloatArray:
+    """Return the sum that a query asks for, in integer steps but not rounded."""
+    public, add = dict(query.public), CONTRIBUTIONS[query.statistic.name]
+    total = np.zeros(query.size)
+    for points in clients:
+        finite = points[np.isfinite(points).all(axis=1)]
+        units = finite[:, None] if query.statistic.unit is PrivacyUnit.POINT else [finite] if len(finite) else []
+        for unit in units:
+            total += np.asarray(add(unit, public), dtype=np.float64).ravel()
+    return total
+
+
+def rounding(query: Query) -> float:
+    """Return by how much rounding may change what one unit adds, in parts of the sensitivity.
+
+    A coordinate is rounded to one step. Residuals and moments are in parts of their bound, which may be a few steps only.
+    """
+    name, bound = query.statistic.name, query.public.get("bound", math.inf)
+    length = math.sqrt(bound) if name.endswith("second-moment") else bound if name.endswith("residuals") else math.inf
+    return max(_SCALES if name == "point-second-moment" else _USUAL_ROUNDING, 3 * math.sqrt(query.dimension) / length)
+
+
+def _steps(points: FloatArray, public: Public) -> FloatArray:
+    """Return the points in steps of the ball, moved to its surface where they are outside."""
+    moved = (points - public["center"]) / public["radius"]
+    lengths = np.array([math.hypot(*row) for row in moved])
+    return np.asarray(RESOLUTION * moved / np.maximum(lengths, 1.0)[:, None])
+
+
+def _projected(steps: FloatArray, projection: Any) -> FloatArray:
+    return steps if projection is None else np.asarray(steps @ projection)
+
+
+def _labels(steps: FloatArray, public: Public) -> list[int]:
+    seen = _projected(steps, public.get("projection"))
+    return [int(np.argmin([((row - center) ** 2).sum() for center in public["centers"]])) for row in seen]
+
+
+def _clusters(points: FloatArray, public: Public) -> tuple[FloatArray, FloatArray]:
+    """Return the number and the sum of the points of each cluster."""
+    steps, k = _steps(points, public), len(public["centers"])
+    counts, sums = np.zeros(k), np.zeros((k, points.shape[1]))
+    for row, label in zip(steps, _labels(steps, public), strict=True):
+        counts[label] += 1
+        sums[label] += row
+    return counts, sums
+
+
+def _within(vector: FloatArray, bound: float, length: float) -> FloatArray:
+    return vector if length <= bound else vector * (bound / length)
+
+
+def _upper(matrix: FloatArray) -> FloatArray:
+    return np.array([matrix[i, j] for i in range(len(matrix)) for j in range(i, len(matrix))])
+
+
+def _bounded_counts(counts: FloatArray, public: Public) -> FloatArray:
+    return COUNT_STEPS * _within(counts, public["bound"], float(counts.sum()))
+
+
+def _bounded_sums(sums: FloatArray, public: Public) -> FloatArray:
+    return MEAN_STEPS * _within(sums, public["bound"] * RESOLUTION / public["radius"], float(np.sqrt((sums**2).sum())))
+
+
+def _outer(points: FloatArray, public: Public) -> FloatArray:
+    steps = _steps(points, public)
+    return np.asarray(sum(np.outer(row, row) for row in steps))
+
+
+def _bounded_outer(points: FloatArray, public: Public) -> FloatArray:
+    product = _outer(points, public)
+    bound = public["bound"] * (RESOLUTION / public["radius"]) ** 2
+    return _upper(_within(product, bound, float(np.sqrt((product**2).sum()))))
+
+
+def _moment(points: FloatArray, public: Public) -> tuple[FloatArray, float]:
+    """Return the coordinates of the second moment, times sqrt(2), and the length that is bounded."""
+    product = _outer(points, public)
+    d, trace = len(product), float(np.trace(product))
+    above = [2 * product[i, j] for i in range(d) for j in range(i + 1, d)]
+    along = [math.sqrt(2) * (product[i, i] - trace / d) for i in range(d)]
+    vector = np.array([*above, *along, math.sqrt(2 / d) * TRACE_WEIGHT * trace])
+    return vector, float(np.sqrt((vector**2).sum() / 2))
+
+
+def _bounded_moment(points: FloatArray, public: Public) -> FloatArray:
+    vector, length = _moment(points, public)
+    return np.asarray(vector * (MOMENT_STEPS / max(public["bound"], length)))
+
+
+def _residuals(points: FloatArray, public: Public) -> FloatArray:
+    steps, origins = _steps(points, public), public["origins"]
+    table = np.zeros((len(public["centers"]), origins.shape[1] + 1))
+    for row, label in zip(_projected(steps, public.get("residual_projection")), _labels(steps, public), strict=True):
+        table[label, :-1] += row - origins[label]
+        table[label, -1] += public["count_weight"]
+    return table
+
+
+def _bounded_residuals(points: FloatArray, public: Public) -> FloatArray:
+    table = _residuals(points, public)
+    return np.asarray(table * BOUNDED_STEPS / max(public["bound"], float(np.sqrt((table**2).sum()))))
+
+
+def _class(length: float, public: Public) -> FloatArray:
+    edges = public["edges"]
+    place = sum(bool(edge < length) for edge in edges)
+    return np.asarray(np.eye(len(edges) + 1)[place])
+
+
+def _shares(points: FloatArray, public: Public) -> FloatArray:
+    return np.asarray(sum(_class(math.hypot(*(row - public["center"])), public) for row in points)) * SHARE_STEPS / len(points)
+
+
+def _size_class(points: FloatArray, _: Public) -> FloatArray:
+    return np.asarray(np.eye(SIZE_CLASSES)[min(len(points).bit_length() - 1, SIZE_CLASSES - 1)])
+
+
+def _cell(points: FloatArray, public: Public) -> FloatArray:
+    cells = public["cells"].astype(int)
+    parts = np.floor((points[0] - public["low"]) / (public["high"] - public["low"]) * cells)
+    table = np.zeros(cells)
+    table[tuple(int(min(max(part, 0), count - 1)) for part, count in zip(parts, cells, strict=True))] = 1
+    return table
+
+
+CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
+    "outer-product": lambda points, public: _upper(_outer(points, public)),
+    "cluster-counts": lambda points, public: _clusters(points, public)[0],
+    "cluster-sums": lambda points, public: _clusters(points, public)[1],
+    "client-outer-product": _bounded_outer,
+    "client-cluster-counts": lambda points, public: _bounded_counts(_clusters(points, public)[0], public),
+    "client-presence": lambda points, public: _bounded_counts((_clusters(points, public)[0] > 0).astype(np.float64), public),
+    "client-cluster-sums": lambda points, public: _bounded_sums(_clusters(points, public)[1], public),
+    "client-cluster-means": lambda points, public: _bounded_sums(
+        _clusters(points, public)[1] / np.maximum(_clusters(points, public)[0], 1)[:, None], public
+    ),
+    "client-sizes": _size_class,
+    "point-second-moment": _bounded_moment,
+    "client-second-moment": _bounded_moment,
+    "point-residuals": _bounded_residuals,
+    "client-residuals": _bounded_residuals,
+    "point-distances": _shares,
+    "client-distances": _shares,
+    "point-residual-norms": lambda points, public: _class(float(np.sqrt((_residuals(points, public) ** 2).sum())), public),
+    "client-residual-norms": lambda points, public: _class(float(np.sqrt((_residuals(points, public) ** 2).sum())), public),
+    "point-moment-norms": lambda points, public: _class(_moment(points, public)[1], public),
+    "client-moment-norms": lambda points, public: _class(_moment(points, public)[1], public),
+    "grid-counts": _cell,
+    "point-count": lambda _points, _public: 1.0,
+}
+"""What one unit adds, by the name of the statistic."""
