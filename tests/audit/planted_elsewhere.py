@@ -90,12 +90,12 @@ def a_trace_weighs_twice(patch):
     patch.setattr(residual_sums, "second_moment_norms", lambda encoded, batch: 2 * [arithmetic.outer_product_norms(encoded, batch) / 2])
 
 
-@planted("statistic 3: point-residuals")
+@planted("statistic 0: point-residuals")
 def counts_of_residuals_are_not_bounded(patch):
     changed(patch, residual_sums, "squared_norms", lambda squares, *_: squares * 0.25)
 
 
-@planted("statistic 2: client-cluster-sums")
+@planted("statistic 0: client-cluster-sums")
 def rows_without_a_value_are_kept(patch):
     patch.setattr(batches, "finite_rows", lambda points: np.ones(points.shape[0], dtype=bool))
 
