@@ -19,6 +19,9 @@ SOURCES = {"feddp-kmeans": (ROOT, ROOT / "src"), "feddp-studies": (ROOT / "studi
 
 NEEDED = (
     "feddp_kmeans/py.typed",
+    "feddp_kmeans/report/page.html",
+    "feddp_kmeans/report/roc.svg",
+    "feddp_kmeans/report/style.css",
     "feddp_kmeans/silos/gpu/lloyd.cu",
     "feddp_kmeans/network/deployment/app/pyproject.toml",
     "feddp_kmeans/network/deployment/app/feddp_app/server.py",

@@ -11,7 +11,7 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.estimator import FedDPKMeans
 from feddp_kmeans.federation.adder import ExactAdder
-from feddp_kmeans.network.deployment.run_request import RunRequest, opened, run_and_report
+from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened
 from feddp_kmeans.network.deployment.simulate import _site
 from feddp_kmeans.network.deployment.site import Site
 from feddp_kmeans.network.terms import Policy
@@ -118,8 +118,11 @@ class Simulation(World):
         )
         job = opened(job)
         site = _site(job, self.folder / "clients" / "0.npy", self.folder / f"site{next(self.numbers)}")
-        run_and_report(Loopback([site.participant()]), job)
-        self.error = json.loads((self.latest / "done.json").read_text())["error"]
+        self.error = ""
+        try:
+            carry_out(Loopback([site.participant()]), job)
+        except FedDPError as error:
+            self.error = str(error)
         return not self.error
 
     def plan(self):
@@ -297,5 +300,5 @@ def test_a_budget_says_what_a_limit_would_count(folder):
 def test_a_sampled_run_is_booked_with_its_rate_and_limited_without_it(folder):
     made = Estimator(folder)
     assert made.run(limit=1.0, **(settings := {"privacy_unit": "client", "sampling_rate": 0.5})), made.error
-    assert made.books.entries()[0].sampling_rate == 0.5
+    assert made.books.entries()[0].plan.sampling_rate == 0.5
     assert not made.run(limit=1.5, **settings | {"epsilon": 0.01})

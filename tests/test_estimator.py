@@ -213,7 +213,7 @@ def test_fits_are_written_on_the_odometer_before_their_first_release(rng, tmp_pa
     fitted = FedDPKMeans(2, epsilon=1.0, method="paper", odometer=books, limit=1.5).fit(points, server_data=points)
     (entry,) = Odometer(books).entries()
     assert entry.private
-    assert entry.releases == tuple(replace(release, integer_sensitivity=1.0) for release in fitted.plan_.releases)
+    assert entry.plan.releases == tuple(replace(release, integer_sensitivity=1.0) for release in fitted.plan_.releases)
     with pytest.raises(BudgetError, match="must stay within epsilon"):
         fitted.fit(points, server_data=points)
     assert len(Odometer(books).entries()) == 1
@@ -229,6 +229,15 @@ def test_a_simulated_fit_is_booked_as_one(rng, tmp_path):
     assert not entry.private
 
 
+def test_a_federation_that_is_given_is_not_changed(rng, tmp_path):
+    points, books = rng.standard_normal((50, 2)), tmp_path / "budget.jsonl"
+    federation = InMemoryFederation([points])
+    FedDPKMeans(2, odometer=books, random_state=1).fit(federation)
+    FedDPKMeans(2, random_state=1).fit(federation)
+    assert federation.books is None
+    assert len(Odometer(books).entries()) == 1
+
+
 def test_a_limit_needs_an_odometer(rng):
-    with pytest.raises(FedDPError, match="odometer must be given for a limit"):
+    with pytest.raises(FedDPError, match="odometer must be given together with a limit"):
         FedDPKMeans(2, limit=1.0).fit(rng.standard_normal((50, 2)))

@@ -14,6 +14,7 @@ from feddp_kmeans.cli.budget import run_entries
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation, read_record
+from feddp_kmeans.network.deployment.run_request import REQUEST, RunRequest, opened, read_request
 from feddp_kmeans.network.deployment.site import Site, read_site
 from feddp_kmeans.network.wire import PROTOCOL, pack, unpack
 from feddp_kmeans.privacy.marks import Mark, Marks
@@ -41,6 +42,8 @@ def folder(tmp_path_factory):
     Marks(place / "marks.json").set("abc", Mark("one", "two"))
     Schema((NumberColumn("age", 0, 99),)).write(place / "schema.json")
     (place / "site.json").write_text(json.dumps({"format": 1} | asdict(SITE)))
+    opened(RunRequest("run1", Settings(2, 1.0, box=(0, 1)), str(place / "served"), "feddp serve"))
+    (place / "served" / REQUEST).rename(place / REQUEST)
     return place
 
 
@@ -53,6 +56,7 @@ FILES = {
     "record": ("releases.json", "format", lambda path: read_record(path.parent)),
     "schema": ("schema.json", "version", Schema.read),
     "site": ("site.json", "format", read_site),
+    "request": (REQUEST, "format", read_request),
 }
 
 
@@ -74,7 +78,9 @@ def test_a_file_states_its_format_and_a_newer_one_is_refused_by_name(folder, tmp
 def test_a_file_of_0_1_states_no_format_and_is_read(folder, tmp_path, kind):
     name, key, read = FILES[kind]
     stated = json.loads((folder / name).read_text())
-    (tmp_path / name).write_text(json.dumps({word: value for word, value in stated.items() if word not in {key, "run"}}))
+    (tmp_path / name).write_text(
+        json.dumps({word: value for word, value in stated.items() if word != key and (word != "run" or name == REQUEST)})
+    )
     assert read(tmp_path / name)
 
 

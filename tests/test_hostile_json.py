@@ -95,7 +95,7 @@ def run_state_reader(path):
 READERS = {
     "schema": (SCHEMA.to_dict(), "schema.json", schema_reader),
     "odometer": (Entry.of(PAPER.plan, "x", secure=True, run=new_run()).to_dict(), "o.jsonl", odometer_reader),
-    "run state": (asdict(RunState({"run": "r1"}, "digest")), "r1.json", run_state_reader),
+    "run state": ({"format": 2} | RunState({"run": "r1"}, "digest").to_dict(), "r1.json", run_state_reader),
     "marks": ({"format": 1, "runs": {"r1": {"done": "a", "begun": "b"}}}, "marks.json", lambda path: Marks(path).of("r1")),
     "kit": ({"protocol": 2, "host": "a.b", "port": 9443}, "federation.json", lambda path: read_kit(path.parent).sites()),
     "job": (asdict(RunRequest("r1", Settings(2, 1.0, box=(0.0, 1.0)), "out", "feddp")), "job.json", read_request),
@@ -178,9 +178,7 @@ def session():
     parties = [Party.new(f"p{i}", terms) for i in range(4)]
     adverts = [party.advert() for party in parties]
     shares = {party.name: party.share(adverts) for party in parties}
-    server = Aggregator(terms)
-    server.take_adverts(adverts)
-    server.take_shares(shares)
+    server = Aggregator(terms, tuple(adverts), shares)
     for party in parties:
         party.receive(sorted(shares), {name: sent[party.name] for name, sent in shares.items() if name != party.name})
         party.mask(0, np.arange(3))

@@ -67,65 +67,22 @@ def test_missing_clusters_are_missing_on_the_server_only():
     assert set(labels_of(data.pooled, data.means)) == set(range(6))
 
 
-@pytest.mark.parametrize("form", ["components", "diagonals", "matrices"])
-def test_variances_of_components(form):
-    """Standard errors are below 2 % here, so a tolerance of 0.1 is five of them."""
-    scale = np.array([1e-4, 4e-4])
-    variance = {
-        "components": scale,
-        "diagonals": scale[:, None] * np.arange(1, 9),
-        "matrices": scale[:, None, None] * (np.eye(8) + 0.5),
-    }[form]
-    data = gaussian_mixture(3, n_clients=1, client_size=12_000, k=2, dimension=8, variance=variance)
-    labels = labels_of(data.clients[0], data.means)
-    for component in range(2):
-        found = np.cov(data.clients[0][labels == component].T) / scale[component]
-        want = {"components": np.eye(8), "diagonals": np.diag(np.arange(1.0, 9)), "matrices": np.eye(8) + 0.5}[form]
-        assert np.abs(found - want).max() < 0.1 * want.max()
-
-
-def test_a_singular_covariance_will_do():
-    flat = np.zeros((2, 3, 3))
-    flat[:, 0, 0] = 1.0
-    data = gaussian_mixture(0, n_clients=1, client_size=50, k=2, dimension=3, variance=flat)
-    residuals = np.abs(data.clients[0][:, None, 1:] - data.means[None, :, 1:]).max(axis=2).min(axis=1)
-    assert residuals.max() < 1e-12
-
-
-def test_clients_that_are_not_alike():
-    def shares(**more):
-        data = gaussian_mixture(4, n_clients=200, client_size=100, k=4, dimension=30, variance=0.01, **more)
-        return np.array([np.bincount(labels_of(c, data.means), minlength=4) / 100 for c in data.clients])
-
-    skewed, even = shares(dirichlet_alpha=0.1), shares(dirichlet_alpha=1e4)
-    assert skewed.max(axis=1).mean() > 0.75
-    assert even.max(axis=1).mean() < 0.4
-    weighted = shares(dirichlet_alpha=0.5, component_weights=[0.6, 0.4, 0.0, 0.0])
-    assert weighted[:, 2:].max() == 0
-    # A client's share has the variance w (1 - w) / 3, so the mean of 200 a standard error of 0.021.
-    assert weighted[:, 0].mean() == pytest.approx(0.6, abs=0.1)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"k": 3, "missing_on_server": 3}, "missing_on_server must be from 0 to below k = 3, got 3"),
         ({"missing_on_server": -1}, "got -1"),
-        ({"k": 0}, "k must be at least 1, got 0"),
-        ({"dimension": 0}, "dimension must be at least 1, got 0"),
-        ({"server_uniform": -5}, "server_uniform must be at least 0, got -5"),
+        ({"k": 0}, "k must be finite and at least 1, got 0"),
+        ({"dimension": 0}, "dimension must be finite and at least 1, got 0"),
+        ({"server_uniform": -5}, "server_uniform must be finite and at least 0, got -5"),
         ({"n_clients": 0}, "n_clients must be at least 1, got 0"),
         ({"n_clients": 3, "client_size": [1, 2]}, "n_clients must be the number of client sizes, 2, got 3"),
         ({"client_size": [1, -2]}, "client_size must not be negative, got -2"),
         ({"k": 2, "component_weights": [0.5, 0.6]}, r"component_weights must be 2 numbers from 0 that add up to 1, got \[0.5, 0.6\]"),
         ({"k": 2, "component_weights": [np.nan, 1]}, "component_weights must be 2 numbers"),
         ({"k": 2, "component_weights": [1.0]}, "component_weights must be 2 numbers"),
-        ({"variance": -1.0}, "variance must not be negative, got -1.0"),
-        ({"variance": np.inf}, "variance must be finite"),
-        ({"k": 2, "dimension": 3, "variance": np.ones((3, 2))}, r"variance must be one number, 2 numbers, .* got shape \(3, 2\)"),
-        ({"k": 1, "dimension": 2, "variance": [[[1, 2], [2, 1]]]}, "symmetric and positive semidefinite"),
-        ({"k": 1, "dimension": 2, "variance": [[[1, 1], [0, 1]]]}, "symmetric and positive semidefinite"),
-        ({"dirichlet_alpha": 0.0}, "dirichlet_alpha must be positive and finite, got 0.0"),
+        ({"variance": -1.0}, "variance must be finite and at least 0, got -1.0"),
+        ({"variance": np.inf}, "variance must be finite and at least 0, got inf"),
     ],
 )
 def test_what_is_no_mixture_is_refused(arguments, message):

@@ -17,8 +17,8 @@ ALLOWED = {
 }
 """Whatever hands out raw points or exact sums, and the files that may name it."""
 
-FEDERATION = {"books", "columns", "dimension", "n_clients", "open", "trust"}
-"""What the algorithm may ask of a federation: a run, and public facts."""
+FEDERATION = {"books", "columns", "dimension", "n_clients", "open", "trust", "with_books"}
+"""What the algorithm may ask of a federation: a run, where it is booked, and public facts."""
 
 RUN = {"dimension", "ledger", "n_clients", "noisy_sum", "plan", "report", "server_seed"}
 """What it may ask of a run: the one verb, and public facts."""

@@ -1,6 +1,6 @@
-"""k-means clustering of data that many clients hold and none may show, with differential privacy.
+"""k-means clustering of data that many clients hold and none may share, with differential privacy.
 
-Names are imported when they are first used: a client that only answers queries never waits for scikit-learn.
+Names are imported when they are first used, so that a client that only answers queries does not wait for scikit-learn.
 """
 
 import logging
@@ -46,7 +46,7 @@ __all__ = [
     "__version__",
 ]
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent, unless whoever uses this package asks for its log
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user sets up logging
 
 
 def __getattr__(name: str) -> Any:

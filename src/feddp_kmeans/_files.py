@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, and folders that one process works in at a time."""
+"""Files that are either whole or absent, and folders in which one process works at a time."""
 
 import glob
 import io
@@ -15,14 +15,13 @@ from feddp_kmeans._typing import FloatArray
 
 _UNFINISHED, _LOCK = ".unfinished", ".feddp.lock"
 _LOOK = 0.01
-"""Seconds between two looks at a lock that somebody else holds."""
+"""Seconds between two attempts to take a lock that somebody else holds."""
 
 
 def write_whole(path: Path, content: bytes, *, mode: int = 0o644, lasting: bool = True) -> None:
-    """Write a file so that a reader, or a crash, meets the old one or the new one and nothing in between; on disk before this returns.
+    """Write a file so that readers see the old or the new content and nothing in between, also after a crash; on disk before this returns.
 
-    What a process that was killed at this has left behind is removed. What need not be ``lasting`` survives a kill, but a power cut may
-    bring the old one back.
+    Leftovers of killed processes are removed. A file that is not ``lasting`` survives a kill, but a power cut may bring back the old one.
     """
     with locked(path.parent, needed=False) as alone:
         if alone:
@@ -49,7 +48,7 @@ def _write_whole(path: Path, content: bytes, mode: int, *, lasting: bool) -> Non
 
 
 def _sync(folder: Path) -> None:
-    """Put a folder's list of files on disk. Windows opens no folder, and writes the list itself when a file is replaced."""
+    """Write a folder's list of files to disk. Windows cannot open a folder, and writes the list itself when a file is replaced."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -61,10 +60,9 @@ def _sync(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, *, needed: bool = True) -> Iterator[bool]:
-    """Keep other processes and threads that lock this folder out for as long as the block runs; a killed process locks nothing.
+    """Yield whether the folder is locked: other processes and threads wait until the block ends. A killed process locks nothing.
 
-    What is read, changed and written back inside the block is not lost to anybody else's doing the same. May be nested. Yields whether
-    the folder is locked: some disks on a network know no locks, which is an error where one is needed.
+    May be nested. Some network disks have no locks, which is an error if a lock is needed.
     """
     folder.stat()  # filelock would make a folder that is not there
     lock = FileLock(folder / _LOCK, is_singleton=True, fallback_to_soft=False, poll_interval=_LOOK)
@@ -78,7 +76,7 @@ def locked(folder: Path, *, needed: bool = True) -> Iterator[bool]:
     try:
         yield True
     finally:
-        if has_fcntl and lock.lock_counter == 1:  # elsewhere filelock does it; whoever has opened the file that is gone tries again
+        if has_fcntl and lock.lock_counter == 1:  # elsewhere filelock does it; who had the deleted file open tries again
             (folder / _LOCK).unlink(missing_ok=True)
         lock.release()
 

@@ -1,22 +1,26 @@
-"""JSON that somebody else may have written, taken strictly: what it states is clear, or it is refused in one line."""
+"""Strict reading of JSON that somebody else may have written: what is not clear is refused in one line."""
 
 import json
 import math
+from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.errors import FedDPError, InputError, without_text
+
+Made = TypeVar("Made")
 
 RESULT_FORMAT = 1
-"""Of result.json, which several rooms read."""
+"""Format of result.json, which several rooms read."""
 
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 _LARGEST = 1 << 1023
 
 
 def parse_json(content: bytes | str) -> Any:
-    """Return what this JSON states; a key named twice, a NaN, digits or brackets without end and bytes that are no text are refused."""
+    """Return what this JSON states; refuse a key named twice, a NaN, endless digits or brackets, and bytes that are no text."""
     try:
         return json.loads(content, object_pairs_hook=_distinct, parse_constant=_constant)
     except FedDPError:
@@ -37,15 +41,15 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(word: str) -> float:
     if word == "NaN":
-        raise InputError("JSON must hold numbers that are one, got NaN.")
+        raise InputError("JSON must hold numbers, got NaN.")
     return float(word)
 
 
 def check_fields(made: Any, what: str) -> None:
-    """Refuse a dataclass that was filled from plain data, where a field is not of the type that the class states."""
+    """Refuse a dataclass, filled from plain data, in which a field does not have the type that the class states."""
     for name, kind in get_type_hints(type(made)).items():
         if not _fits(value := getattr(made, name), kind):
-            raise InputError(f"{name} of {what} must be of another type, got a {type(value).__name__}.")
+            raise InputError(f"{name} of {what} must be of type {getattr(kind, '__name__', kind)}, got a {type(value).__name__}.")
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -66,7 +70,7 @@ def _fits(value: Any, kind: Any) -> bool:
 def field_of(given: Any, name: str, kind: type, what: str) -> Any:
     """Return a field of plain data that must be of this type, or name a member of this enum.
 
-    A number may be the word "inf", since JSON has no other for it.
+    A number may be the word "inf": JSON has no number for it.
     """
     if not isinstance(given, dict):
         raise InputError(f"{what} must be an object with named fields, got a {type(given).__name__}.")
@@ -92,10 +96,37 @@ def field_of(given: Any, name: str, kind: type, what: str) -> Any:
 def check_format(given: Any, known: int, what: str, name: str = "format") -> None:
     """Refuse a file of a newer format than ours: the one rule for every file that this package writes and reads again.
 
-    A file states its format, a whole number that grows whenever an older reader would misread it. Our own format and every older one are
-    read; a reader that cannot go on safely from an older one says so. A newer one is refused in one line that names the file, its format
-    and ours. What states no format was written by 0.1, and is of format 1.
+    A file states its format, a whole number that grows whenever an older reader would misread it. Our own format and all older ones are
+    read; a reader that cannot safely use an older one says so. A file that states no format was written by 0.1 and has format 1.
     """
     stated = given.get(name, 1)
     if type(stated) is not int or not 1 <= stated <= known:
         raise InputError(f"{name} of {what} must be from 1 to {known}, got {stated!r:.80}: it was written by a newer feddp, or is damaged.")
+
+
+def read_object(path: Path, rule: str) -> dict[str, Any]:
+    """Return the JSON object in a file. A refusal says what the file must do: ``rule``, as in "describe a site"."""
+    try:
+        given = parse_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path.name} must {rule}: {without_text(error)}.") from None
+    except FedDPError as error:
+        raise InputError(f"{path.name} must {rule}: {error}") from None
+    if not isinstance(given, dict):
+        raise InputError(f"{path.name} must {rule}, got a {type(given).__name__} and no object.")
+    return given
+
+
+def read_dataclass(path: Path, rule: str, known: int, make: Callable[[dict[str, Any]], Made]) -> Made:
+    """Return the dataclass that ``make`` fills with the fields of a JSON file, lists as tuples; refuse other types and newer formats."""
+    given = read_object(path, rule)
+    check_format(given, known, path.name)
+    stated = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items() if name != "format"}
+    try:
+        made = make(stated)
+        check_fields(made, path.name)
+    except FedDPError as error:
+        raise InputError(f"{path.name} must {rule}: {error}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise InputError(f"{path.name} must {rule}, got {type(error).__name__}: {' '.join(str(error).split()):.200}.") from None
+    return made

@@ -1,4 +1,4 @@
-"""Work in processes side by side: each with one thread, and none that outlives the process that started it."""
+"""Work in parallel processes: each uses one thread, and ends when the process that started it ends."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def side_by_side(work: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], processes: int) -> Iterator[Result]:
-    """Yield what the work makes of each task's arguments, as it comes; in this process where there is but one, or one task."""
+    """Yield the result of the work for each task's arguments, as it is done; in this process if one process or one task is all there is."""
     if processes == 1 or len(tasks) < 2:
         with threadpool_limits(1):
             for task in tasks:
@@ -32,7 +32,7 @@ def side_by_side(work: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], 
 
 
 def _start() -> None:
-    """Use one thread, and end when the process that started this one is gone: a killed run leaves nothing behind."""
+    """Use one thread, and end with the process that started this one: a killed run leaves no process behind."""
     threadpool_limits(1)
     os.environ[THREADS] = "1"
     threading.Thread(target=_end_with_parent, daemon=True).start()

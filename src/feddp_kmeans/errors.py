@@ -2,14 +2,14 @@
 
 ::
 
-    FedDPError                      everything below: what the command line shows in one line
+    FedDPError                      all of them: the command line shows one in one line
       InputError (ValueError)       an argument, option, setting or file that breaks a rule; nothing was spent
         UnreadableFileError         a file that cannot be read as what its name says
         EmptyMessageError           a message between machines without one record of bytes
       BudgetError (RuntimeError)    a release or a run beyond its plan or its limit
-      CudaError (RuntimeError)      a kernel that this machine's graphics card does not take
+      CudaError (RuntimeError)      a kernel that the graphics card of this machine cannot run
 
-``network``'s DataError is not in the tree: it hides what private data caused, and never leaves the site.
+``network``'s DataError is not in the tree: it hides errors that private data caused, and never leaves the site.
 """
 
 import os
@@ -42,7 +42,7 @@ class CudaError(FedDPError, RuntimeError):
 
 
 def kind_and_place(error: BaseException) -> str:
-    """Return the kind of an error and where in this package it came up, and nothing of what it says: that may quote data."""
+    """Return the kind of an error and where in this package it was raised. Its text is left out, since it may quote data."""
     here = Path(__file__).parent
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     ours = [f" in {Path(name).relative_to(here)}, line {line}" for name, line in frames if Path(name).is_relative_to(here)]
@@ -50,7 +50,7 @@ def kind_and_place(error: BaseException) -> str:
 
 
 def without_text(error: BaseException) -> str:
-    """Return what went wrong unforeseen: the system's word for it and the file, or else the error's kind and place."""
+    """Return what is known of an unexpected error without its text: the system's message and the file, or the error's kind and place."""
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno) + (f": {error.filename}" if isinstance(error.filename, str) else "")
     return kind_and_place(error)

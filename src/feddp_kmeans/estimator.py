@@ -1,4 +1,4 @@
-"""FedDPKMeans, the scikit-learn face. Thin: it checks input, makes a plan, runs it."""
+"""FedDPKMeans, the scikit-learn class: it checks its input, makes a plan and runs it."""
 
 from numbers import Integral
 from pathlib import Path
@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feddp_kmeans import plugins
-from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.settings import FEDDP, Box, Settings
@@ -31,24 +31,24 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of clusters, k. "auto" takes the elbow of the weighted server points (``clustering_.elbow``), at no further cost.
+        Number of clusters, k. "auto" takes the elbow of the weighted server points (``clustering_.elbow``), at no extra cost.
     epsilon : float, default=1.0
         The total privacy budget of ``fit``. ``float("inf")`` means no noise, and the report says that it is not private.
     delta : float, default=1e-6
-        Chance that the guarantee may fail.
+        Largest probability with which the guarantee may fail.
     privacy_unit : {"point", "client"}, default="point"
         What the guarantee hides: one data point, or all the data of one client.
     method : {"refined", "paper"}, default="refined"
-        The releases that are made.
+        Which releases are made: those of the paper, or fewer and better ones under the same guarantee.
     init : {"feddp"} or the name of an installed start, default="feddp"
-        Where the first centers come from. The starts that feddp-studies adds ("server-kmeans++", "server-lloyds", "sphere-packing") touch
+        Where the first centers come from. The starts added by feddp-studies ("server-kmeans++", "server-lloyds", "sphere-packing") touch
         no client data and leave the whole budget to the paper's Lloyd steps.
     lloyd_steps : int or "auto", default="auto"
         Noisy Lloyd steps after the initialization.
     radius : float, default=None
         Public bound on the norm of a point. None takes the radius of the server data, or a private estimate where there are none.
     box : tuple (low, high) of floats or of arrays of shape (n_features,), default=None
-        Public least and largest value of the coordinates, in place of ``radius``.
+        Public smallest and largest value of the coordinates, instead of ``radius``.
     client_size : int, default=None
         Public typical number of points of a client; used only at client level.
     n_points : int, default=None
@@ -58,14 +58,14 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     composition : {"tight", "paper-naive"}, default="tight"
         How method "paper" adds up the costs of its releases.
     noise : {"auto", "gaussian"}, default="auto"
-        "gaussian" has no Laplace noise, so that clients can add the noise in shares. It matters to method "paper" and to points of one or
-        two dimensions without server data, whose counts have Laplace noise otherwise; all other noise is Gaussian anyway.
+        "gaussian" replaces Laplace noise, so that clients can add the noise in shares. It matters only for method "paper", and for points
+        of one or two dimensions without server data: all other noise is Gaussian anyway.
     sampling_rate : float, default=1.0
         Probability with which each client takes part in each release; below 1 only at client level.
     shares : tuple of 4 floats, default=None
         Proportions of the budget for the steps of method "paper": outer product, weights, sums, counts. None takes the paper's.
     max_clusters : int, default=20
-        Largest number of clusters that is tried where ``n_clusters`` is "auto".
+        Largest number of clusters that is tried if ``n_clusters`` is "auto".
     random_state : int, default=None
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
     odometer : str or Path, default=None
@@ -90,9 +90,9 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     privacy_ : PrivacyReport
         The guarantee and the ledger of all releases.
     plan_ : Plan
-        What was to be released, fixed before any data was read.
+        The releases and their noise, fixed before any data was read.
     clustering_ : Clustering
-        All that the run returned.
+        Everything that the run returned.
     n_features_in_ : int
         Number of coordinates of a point.
 
@@ -171,9 +171,9 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         y : None
             Not used; scikit-learn passes it.
         groups : array of shape (n_points,), default=None
-            The client of each row of one table; without it all rows are one client. The number of distinct groups is taken as public.
+            The client of each row of one table; without it, all rows belong to one client. The number of distinct groups counts as public.
         server_data : array of shape (n_server_points, n_features), default=None
-            Public points like the clients'. Without them method "refined" makes proxies of its own, privately.
+            Public points that look like the clients'. Without them, method "refined" makes its own proxies, privately.
 
         Returns
         -------
@@ -181,24 +181,19 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             The fitted estimator.
 
         """
-        settings = self._settings()
+        settings = Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
         seed = self._seed()
         federation = self._federation(X, groups)
         limit = None if self.limit is None else Limit(self.limit, self.limit_delta)
         if self.odometer is not None:
-            federation.books = Books(Odometer(Path(self.odometer)), limit)
+            federation = federation.with_books(Books(Odometer(Path(self.odometer)), limit))
         elif limit is not None:
-            raise InputError(f"odometer must be given for a limit to hold, got a limit of {self.limit} and None.")
+            raise InputError(f"odometer must be given together with a limit, got None and a limit of {self.limit}.")
         found = self._cluster(federation, settings, server_data, seed)
-        self.cluster_centers_: FloatArray = found.centers
-        self.cluster_counts_: FloatArray = found.counts
-        self.center_stddev_: FloatArray = found.center_stddev
-        self.count_stddev_: float | None = found.count_stddev
-        self.n_clusters_ = len(found.centers)
-        self.plan_ = found.plan
-        self.privacy_ = found.privacy
-        self.clustering_ = found
-        self._n_features_out = self.n_clusters_
+        self.clustering_, self.plan_, self.privacy_ = found, found.plan, found.privacy
+        self.cluster_centers_, self.center_stddev_ = found.centers, found.center_stddev
+        self.cluster_counts_, self.count_stddev_ = found.counts, found.count_stddev
+        self.n_clusters_ = self._n_features_out = len(found.centers)
         return self
 
     def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> clustering.Clustering:
@@ -212,7 +207,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return clusterer(federation, settings, server_points, seed=seed)
 
     def fit_predict(self, X: Any, y: None = None, **fit_params: Any) -> IntArray:
-        """Fit, then return the cluster of each row of X. The labels are the data holder's own: they are not a private output."""
+        """Fit, then return the cluster of each row of X. The labels are not private: they are for the holder of the data only."""
         return self.fit(X, y, **fit_params).predict(_pooled(X))
 
     def fit_transform(self, X: Any, y: None = None, **fit_params: Any) -> FloatArray:
@@ -221,15 +216,12 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def predict(self, X: Any) -> IntArray:
         """Return the index of the nearest center for each row; -1 for a row with a NaN or an infinity."""
-        points, finite = self._check(X)
-        labels = np.full(len(finite), -1, dtype=np.int64)
-        if finite.any():
-            labels[finite] = pairwise_distances_argmin(points[finite], self.cluster_centers_)
-        return labels
+        return nearest_centers(self._checked(X), self.cluster_centers_)
 
     def transform(self, X: Any) -> FloatArray:
         """Return the distance of each row to each center; NaN for a row with a NaN or an infinity."""
-        points, finite = self._check(X)
+        points = self._checked(X)
+        finite = finite_rows(points)
         distances = np.full((len(finite), len(self.cluster_centers_)), np.nan)
         if finite.any():
             distances[finite] = euclidean_distances(points[finite], self.cluster_centers_)
@@ -247,10 +239,6 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         tags.input_tags.sparse = True
         return tags
 
-    def _settings(self) -> Settings:
-        names = Settings.__dataclass_fields__
-        return Settings(**{name: getattr(self, name) for name in names})
-
     def _seed(self) -> int | None:
         seed = self.random_state
         if seed is not None and not isinstance(seed, Integral):
@@ -258,26 +246,30 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return None if seed is None else int(seed)
 
     def _federation(self, X: Any, groups: Any) -> Federation:
-        if isinstance(X, Federation):
-            self.n_features_in_ = X.dimension
-            return X
-        if _is_list_of_tables(X):
-            federation = InMemoryFederation(X)
+        if isinstance(X, Federation) or _is_list_of_tables(X):
+            federation = X if isinstance(X, Federation) else InMemoryFederation(X)
             self.n_features_in_ = federation.dimension
             return federation
         table = self._validated(X, dtype="numeric", ensure_min_samples=0)
         owners = np.zeros(table.shape[0], dtype=np.int8) if groups is None else groups
         return InMemoryFederation.from_groups(table, owners) if table.shape[0] else InMemoryFederation([table])
 
-    def _check(self, X: Any) -> tuple[Any, BoolArray]:
-        """Return the points, and which of them are finite."""
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        points = self._validated(X, dtype=np.float64, reset=False)
-        return points, finite_rows(points)
+        return self._validated(X, dtype=np.float64, reset=False)
 
     def _validated(self, X: Any, **how: Any) -> Any:
         refuse_words(X, "X")
         return validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, **how)
+
+
+def nearest_centers(points: Any, centers: FloatArray) -> IntArray:
+    """Return the index of the nearest center for each row of points, which may be sparse; -1 for a row with a NaN or an infinity."""
+    finite = finite_rows(points)
+    labels = np.full(len(finite), -1, dtype=np.int64)
+    if finite.any():
+        labels[finite] = pairwise_distances_argmin(points[finite], centers)
+    return labels
 
 
 def _is_list_of_tables(X: Any) -> bool:
@@ -286,7 +278,7 @@ def _is_list_of_tables(X: Any) -> bool:
 
 def _pooled(X: Any) -> Any:
     if isinstance(X, Federation):
-        raise InputError("X must be an array or a list of arrays to be labelled here, got a Federation: its points stay where they are.")
+        raise InputError("X must be an array or a list of arrays to be labelled, got a Federation, whose points stay where they are.")
     return np.concatenate([np.asarray(client) for client in X]) if _is_list_of_tables(X) else X
 
 

@@ -1,4 +1,4 @@
-"""What other distributions add by entry points: commands of ``feddp`` and starts for ``init=``. The product itself imports none of them."""
+"""What other distributions add by entry points: commands of ``feddp`` and starts for ``init=``. The product never imports them."""
 
 from importlib.metadata import entry_points
 from typing import Any

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from feddp_kmeans.silos.gpu.lloyd import fits, lloyd_pass
-from feddp_kmeans.silos.gpu.torch_statistics import STATISTICS, total_of
+from feddp_kmeans.silos.gpu.torch_silo import STATISTICS, total_of
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
 from feddp_kmeans.statistics.query import Query

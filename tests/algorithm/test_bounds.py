@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.histogram_bounds import HistogramBounds, Typical, geometric_edges, typical_length
+from feddp_kmeans.algorithm.bounds import HistogramBounds, SimulatedBounds, Typical, geometric_edges, typical_length
 from feddp_kmeans.algorithm.looks import Bound, Frame, affordable_length, roomy
 from feddp_kmeans.algorithm.proxies import Shape
-from feddp_kmeans.algorithm.simulated_units import SimulatedBounds
 from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -19,7 +18,11 @@ ORIGIN = Frame.around(np.zeros((1, 3)))
 
 
 def simulated(points, unit=PrivacyUnit.POINT, size=1, n_points=1e5):
-    return SimulatedBounds(points, np.ones(len(points)), unit, size, np.random.default_rng(0), n_points)
+    return SimulatedBounds(points, np.ones(len(points)), unit, size, n_points)
+
+
+def of_sums(source, *arguments):
+    return source.of_sums(np.random.default_rng(0), *arguments)
 
 
 def at(lengths):
@@ -27,7 +30,7 @@ def at(lengths):
 
 
 def test_a_simulated_bound_is_met_by_a_typical_point():
-    bound = simulated(at(np.full(50, 3000.0))).of_sums(LOUD, ORIGIN, 0.5)
+    bound = of_sums(simulated(at(np.full(50, 3000.0))), LOUD, ORIGIN, 0.5)
     assert bound.count_weight == pytest.approx(0.5 * 3000)
     assert bound.length == pytest.approx(np.hypot(3000, 1500), rel=1e-3)
     assert bound.kept == pytest.approx(1.0, rel=1e-6)
@@ -35,25 +38,25 @@ def test_a_simulated_bound_is_met_by_a_typical_point():
 
 def test_heavy_tails_get_room_only_where_noise_is_cheap_and_in_full_space():
     points = at(np.where(np.arange(400) % 10, 1000.0, 9000.0))
-    median = simulated(points).of_sums(LOUD, ORIGIN, 0.5).length
-    assert simulated(points).of_sums(QUIET, ORIGIN, 0.5).length > 5 * median
-    assert simulated(points, n_points=0.0).of_sums(LOUD, ORIGIN, 0.5).length == median
+    median = of_sums(simulated(points), LOUD, ORIGIN, 0.5).length
+    assert of_sums(simulated(points), QUIET, ORIGIN, 0.5).length > 5 * median
+    assert of_sums(simulated(points, n_points=0.0), LOUD, ORIGIN, 0.5).length == median
     inside = Frame(np.zeros((1, 2)), np.zeros((1, 2)), np.eye(3)[:, :2], np.eye(3)[:, :2])
-    assert simulated(points).of_sums(QUIET, inside, 0.5).length == median
-    assert simulated(points, PrivacyUnit.CLIENT).of_sums(QUIET, ORIGIN, 0.5).length == median
+    assert of_sums(simulated(points), QUIET, inside, 0.5).length == median
+    assert of_sums(simulated(points, PrivacyUnit.CLIENT), QUIET, ORIGIN, 0.5).length == median
 
 
 def test_units_of_many_points_send_longer_vectors():
     points = at(np.random.default_rng(1).normal(0, 1000.0, 200))
     one, many = (simulated(points, PrivacyUnit.CLIENT, size) for size in (1, 25))
-    assert many.of_sums(LOUD, ORIGIN, 0.5).length > 3 * one.of_sums(LOUD, ORIGIN, 0.5).length
-    assert many.moment_length() > 10 * one.moment_length()
+    assert of_sums(many, LOUD, ORIGIN, 0.5).length > 3 * of_sums(one, LOUD, ORIGIN, 0.5).length
+    assert many.moment_length(np.random.default_rng(0)) > 10 * one.moment_length(np.random.default_rng(0))
 
 
 def test_points_without_weight_are_not_drawn():
     points = at(np.array([1000.0, 5000.0]))
-    source = SimulatedBounds(points, np.array([1.0, 0.0]), PrivacyUnit.POINT, 1, np.random.default_rng(0))
-    assert source.of_sums(LOUD, ORIGIN, 1.0).count_weight == pytest.approx(1000.0)
+    source = SimulatedBounds(points, np.array([1.0, 0.0]), PrivacyUnit.POINT, 1)
+    assert of_sums(source, LOUD, ORIGIN, 1.0).count_weight == pytest.approx(1000.0)
 
 
 def test_without_noise_nothing_is_scaled_down():
@@ -97,3 +100,14 @@ def test_a_histogram_bound_is_the_length_that_most_units_have():
 def test_where_nothing_stands_out_the_largest_edge_is_typical():
     edges = geometric_edges(8.0, 5)
     assert typical_length(np.zeros(6), 1.0, edges) == Typical(8.0, 1.0)
+
+
+def test_typical_lengths_ignore_noise_and_stretch_to_the_tail():
+    edges = geometric_edges(8.0, 5)
+    assert edges == pytest.approx([2, 8**0.5, 4, 32**0.5, 8])
+    quiet = np.array([0.0, 100, 800, 0, 100, 0])
+    assert typical_length(quiet, 1.0, edges).length == pytest.approx(4 / 2**0.25)
+    assert typical_length(quiet, 1.0, edges, stretch=9.0).length == 8.0
+    assert typical_length(quiet, 1.0, edges, stretch=9.0).kept == 1.0
+    assert typical_length(quiet, 1e6, edges).length == 8.0
+    assert typical_length(quiet, 1e6, edges, least_classes=1).length == pytest.approx(4 / 2**0.25)

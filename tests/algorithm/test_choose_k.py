@@ -76,4 +76,4 @@ def test_bad_wishes_are_refused():
     with pytest.raises(FedDPError, match="max_clusters must be at most the number of server points, 10, got 20"):
         prepare(Settings("auto"), server, 1)
     with pytest.raises(FedDPError, match="n_clusters must be a whole number here, got 'auto'"):
-        FedDPKMeans("auto", init="server-lloyds", max_clusters=5).fit(server, server_data=server)
+        _ = Settings("auto").fixed_k

@@ -6,37 +6,16 @@ import numpy as np
 import pytest
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans.algorithm.client_bounds import ClientBounds, simulated_bounds
 from feddp_kmeans.algorithm.clustering import run
-from feddp_kmeans.algorithm.prepare import prepare, prepare_lloyds
+from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.network.terms import Terms, Trust
-from feddp_kmeans.privacy.mechanism import Mechanism
-from feddp_kmeans.statistics.fixed_point import Ball
+from tests.algorithm.blobs import blobs, fit, in_order
 from tests.ledgers import check_ledger
 
 METHODS = ["paper", "refined"]
 UNITS = ["point", "client"]
-
-
-def blobs(rng, sizes=(30, 0, 1, 200, 60), d=5, spread=0.05):
-    """Three far clusters, over clients of very different sizes, and server data near them."""
-    truth = np.zeros((3, d))
-    truth[0, 0], truth[1, 1], truth[2, 2] = 4.0, 4.0, -4.0
-    clients = [truth[rng.integers(3, size=n)] + spread * rng.standard_normal((n, d)) for n in sizes]
-    server = np.vstack([np.repeat(truth, 10, axis=0) + 0.3 * rng.standard_normal((30, d)), rng.uniform(-4, 4, (10, d))])
-    return clients, server, truth
-
-
-def fit(clients, server, seed=0, **settings):
-    prepared = prepare(Settings(**settings), server, len(clients))
-    return run(InMemoryFederation(clients), prepared, seed=seed)
-
-
-def in_order(centers, truth):
-    return centers[np.linalg.norm(truth[:, None] - centers[None], axis=2).argmin(axis=1)]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -50,24 +29,6 @@ def test_without_noise_the_centers_are_the_exact_means(method, steps, rng):
     assert in_order(found.centers, means) == pytest.approx(means, abs=2e-4)
     # Without noise a contribution has 2**20 steps to spare over a typical one.
     assert sorted(found.counts) == pytest.approx(sorted(np.bincount(labels)), rel=1e-5)
-
-
-def test_four_points_by_hand():
-    clients = [np.array([[0.0, 0.0], [10.0, 0.0]]), np.array([[0.0, 2.0], [10.0, 4.0]])]
-    server = np.array([[0.0, 1.0], [9.0, 3.0], [5.0, 30.0]])
-    found = fit(clients, server, n_clusters=2, epsilon=math.inf, method="paper", lloyd_steps=0)
-    expected = np.array([[0.0, 1.0], [10.0, 2.0]])
-    assert in_order(found.centers, expected) == pytest.approx(expected, abs=1e-3)
-    assert found.counts.tolist() == [2, 2]
-
-
-def test_client_level_without_noise_is_the_mean_of_means():
-    # The mean of the clients' means, not of their points: 1 either way on the left, 11 on the right from one client alone.
-    clients = [np.array([[0.0]]), np.array([[2.0], [10.0], [10.0], [13.0]])]
-    server = np.array([[0.0], [1.0], [11.0], [12.0]])
-    found = fit(clients, server, n_clusters=2, epsilon=math.inf, privacy_unit="client", method="paper", client_size=100, radius=20.0)
-    assert sorted(found.centers[:, 0]) == pytest.approx([1.0, 11.0], abs=1e-3)
-    assert sorted(found.counts) == pytest.approx([1.0, 2.0])
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -158,20 +119,6 @@ def test_a_seed_repeats_a_run_and_the_absence_of_one_does_not(rng):
     assert not np.array_equal(first.counts, second.counts)
 
 
-def test_bounds_come_from_public_data_and_a_public_size(rng):
-    server = rng.standard_normal((100, 4))
-    ball = Ball(np.zeros(4), 5.0)
-    small, large = simulated_bounds(server, ball, 3, 1), simulated_bounds(server, ball, 3, 64)
-    assert small.presence == 1
-    assert large.presence == 3
-    assert large.outer_product > 10 * small.outer_product
-    assert large.weights == 64
-    with pytest.raises(FedDPError, match="client_size must be at least 1, got 0"):
-        simulated_bounds(server, ball, 3, 0)
-    with pytest.raises(FedDPError, match="bound 'means' must be positive and finite, got -1"):
-        ClientBounds(1, 1, -1, 1, 1, 1)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -202,7 +149,7 @@ def test_server_data_must_fit(rng):
         fit(clients, server[:, :4], n_clusters=3)
     with pytest.raises(FedDPError, match="server data must be finite"):
         fit(clients, np.full_like(server, np.nan), n_clusters=3)
-    with pytest.raises(FedDPError, match="radius must be given where all server points are the same"):
+    with pytest.raises(FedDPError, match="radius must be given if all server points are the same"):
         fit(clients, np.zeros_like(server), n_clusters=3)
 
 
@@ -211,43 +158,6 @@ def test_client_sampling_runs_with_the_refined_method(rng):
     found = fit(clients, server, n_clusters=3, epsilon=4.0, privacy_unit="client", sampling_rate=0.5)
     assert found.plan.sampling_rate == 0.5
     assert np.linalg.norm(in_order(found.centers, truth) - truth, axis=1).max() < 1.0
-
-
-def test_client_sampling_runs(rng):
-    clients, server, _ = blobs(rng, sizes=[20] * 50)
-    found = fit(clients, server, n_clusters=3, epsilon=math.inf, privacy_unit="client", method="paper", sampling_rate=0.5)
-    assert 10 < found.counts.sum() / 3 < 40
-
-
-@pytest.mark.parametrize("composition", ["tight", "paper-naive"])
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("start", [None, "server-lloyds"])
-def test_noise_can_be_gaussian_alone_within_the_same_budget(composition, unit, start, rng):
-    clients, server, _ = blobs(rng)
-    plans = {}
-    for noise in ("auto", "gaussian"):
-        settings = Settings(3, 1.0, method="paper", privacy_unit=unit, lloyd_steps=2, composition=composition, noise=noise)
-        prepared = prepare(settings, server, 5) if start is None else prepare_lloyds(settings, server, 5, start, 2)
-        run(InMemoryFederation(clients), prepared, seed=0, start=None if start is None else server[:3])
-        plans[noise] = prepared.plan
-    assert {r.mechanism for r in plans["auto"].releases} == set(Mechanism)
-    assert {r.mechanism for r in plans["gaussian"].releases} == {Mechanism.GAUSSIAN}
-    assert [r.name for r in plans["auto"].releases] == [r.name for r in plans["gaussian"].releases]
-    for plan in plans.values():
-        assert (0.98 if composition == "tight" else 0.1) < plan.epsilon_spent <= 1.0
-    Terms("a", plans["gaussian"], Trust.SECURE_SUM, secure=True, threshold=3, colluders=0)
-
-
-def test_gaussian_noise_of_counts_is_for_what_a_unit_adds_in_l2_norm(rng):
-    _, server, _ = blobs(rng)
-    bounds = ClientBounds(1.0, 50.0, 1.0, 3.0, 1.0, 40.0)
-    settings = Settings(3, 1.0, method="paper", privacy_unit="client", bounds=bounds, lloyd_steps=1, noise="gaussian")
-    plan = prepare(settings, server, 5).plan
-    assert plan["weights"].sensitivity == 50
-    assert plan["counts"].sensitivity == math.sqrt(3)
-    assert plan["lloyd counts"].sensitivity == 40
-    for name in ("weights", "counts", "lloyd counts"):
-        assert plan[name].grid == pytest.approx(2.0**-16, rel=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(3))

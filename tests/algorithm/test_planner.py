@@ -26,19 +26,23 @@ def test_candidates_are_tried_on_server_data_and_the_reason_says_so(settings):
     prepared = prepare(settings, SERVER, 3000)
     assert prepared.lloyd_steps in REFINED.candidate_steps
     assert steps_of(prepared.plan) == prepared.lloyd_steps == prepared.plan.facts["lloyd_steps"]
-    assert "made up from server data" in prepared.plan.reasons[0]
+    assert "simulated from server data" in prepared.plan.reasons[0]
     assert prepare(settings, SERVER, 3000).plan.to_dict() == prepared.plan.to_dict()
 
 
 def test_the_least_simulated_cost_wins_if_it_is_clear(monkeypatch):
     costs = {(0, "balanced"): 10.0, (1, "balanced"): 9.0, (2, "balanced"): 5.0, (2, "more for sums"): 4.0, (1, "more for sums"): 8.99}
     monkeypatch.setattr("feddp_kmeans.algorithm.planner._simulated_cost", lambda steps, split, _n: costs[steps, split])
-    clear = choose(lambda steps, split: (steps, split), 100)
-    assert (clear.lloyd_steps, clear.split) == (2, "more for sums")
-    assert "balanced: 5, more for sums: 4" in clear.reasons[1]
+    said = []
+
+    def make(steps, split, *reasons):
+        said.extend(reasons)
+        return steps, split
+
+    assert choose(make, 100) == (2, "more for sums")
+    assert "balanced: 5, more for sums: 4" in said[1]
     costs[2, "balanced"] = 8.99
-    close = choose(lambda steps, split: (steps, split), 100)
-    assert (close.lloyd_steps, close.split) == (REFINED.default_steps, "balanced")
+    assert choose(make, 100) == (REFINED.default_steps, "balanced")
 
 
 def test_splits_are_whole_budgets():

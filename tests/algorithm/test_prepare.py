@@ -38,7 +38,7 @@ def test_settings_and_server_data_decide_the_method(settings, server, dimension,
 def test_what_does_not_fit_is_refused():
     with pytest.raises(FedDPError, match="server_data must be given for method 'paper', got None"):
         prepare(Settings(2, 1.0, method="paper"), None, 10, 3)
-    with pytest.raises(FedDPError, match="dimension must be given where there are no server data, got None"):
+    with pytest.raises(FedDPError, match="dimension must be given if there are no server data, got None"):
         prepare(Settings(2, 1.0), None, 10)
     with pytest.raises(FedDPError, match="clients have 4, the server has 3"):
         prepare(Settings(2, 1.0), SERVER, 10, 4)

@@ -6,9 +6,9 @@ from scipy import sparse
 
 from feddp_kmeans.algorithm import server
 from feddp_kmeans.algorithm.server import (
-    block_shrinkage,
     centers_from_sums,
     credible_weights,
+    filtered,
     kmeans_cost,
     offsets_outside,
     shrunk_weights,
@@ -116,16 +116,16 @@ def test_shrinkage_removes_noise_and_keeps_signal(rng):
     signal[:, :10] = 3 * rng.standard_normal((10, 10))
     variances = np.full(10, 1.0)
     noisy = signal + rng.standard_normal(signal.shape)
-    shrunk = block_shrinkage(noisy, variances, 10, np.full(60, np.inf))
+    shrunk = filtered(noisy, variances, 10, np.full(60, np.inf))[0]
     assert np.square(shrunk - signal).sum() < 0.35 * np.square(noisy - signal).sum()
-    assert np.array_equal(block_shrinkage(noisy, np.zeros(10), 10, np.full(60, np.inf)), noisy)
-    assert np.abs(block_shrinkage(noisy, variances, 10, np.zeros(60))).max() == 0
+    assert np.array_equal(filtered(noisy, np.zeros(10), 10, np.full(60, np.inf))[0], noisy)
+    assert np.abs(filtered(noisy, variances, 10, np.zeros(60))[0]).max() == 0
 
 
 def test_a_cluster_that_stands_out_is_not_held_back_by_the_others(rng):
     noisy = rng.standard_normal((10, 50))
     noisy[3] += 5
-    shrunk = block_shrinkage(noisy, np.ones(10), 50, np.full(50, np.inf))
+    shrunk = filtered(noisy, np.ones(10), 50, np.full(50, np.inf))[0]
     assert shrunk[3] == pytest.approx(noisy[3], rel=0.1)
     assert np.abs(np.delete(shrunk, 3, axis=0)).mean() < 0.9 * np.abs(np.delete(noisy, 3, axis=0)).mean()
 
@@ -138,3 +138,16 @@ def test_offsets_outside_the_subspace_are_those_of_the_servers_clusters(rng):
     offsets = offsets_outside(points, np.ones(400), members, 2, projection)
     assert offsets[:, :2] == pytest.approx(np.zeros((2, 2)))
     assert offsets[:, 5] == pytest.approx([0, 8], abs=0.3)
+
+
+def test_repeated_releases_around_centers_that_stand_still_are_averaged(rng):
+    steps, k, d = 16, 10, 20
+    truth, variances = rng.standard_normal((k, d)), np.full(k, 4.0)
+    center, known = np.zeros((k, d)), np.zeros((k, d))
+    for _ in range(steps):
+        noisy = truth - center + 2 * rng.standard_normal((k, d))
+        moves, known = filtered(noisy, variances, d, np.full(d, 1e9), known)
+        center = center + moves
+    average = 4.0 / steps
+    assert np.square(center - truth).mean() < 1.5 * average
+    assert known.mean() == pytest.approx(average, rel=0.6)

@@ -6,11 +6,12 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.settings import MethodName, NoiseName, Settings
+from feddp_kmeans.algorithm.settings import MethodName, NoiseName, Region, Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.mechanism import Mechanism
 from feddp_kmeans.privacy.plan import Composition
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import Ball
 
 
 def test_names_are_parsed_once_into_enums():
@@ -51,3 +52,13 @@ def test_a_box_or_a_radius_is_a_public_region():
     assert ball.low.tolist() == [-3, -3]
     with pytest.raises(FedDPError, match="box must hold numbers or vectors of 2 coordinates"):
         Settings(2, 1.0, box=(0, np.ones(3))).region(2)
+
+
+def test_a_region_holds_its_box_or_its_ball():
+    box = Region.of_box(np.array([0.0, -1]), np.array([2.0, 1]))
+    assert box.ball.center.tolist() == [1, 0]
+    assert box.ball.radius == pytest.approx(2**0.5)
+    ball = Region.of_ball(Ball(np.ones(2), 3.0))
+    assert ball.low.tolist() == [-2, -2]
+    assert ball.ball_around(np.array([1.0, 5.0])).radius == 7.0
+    assert ball.clip(np.array([[9.0, 0]])).tolist() == [[4, 0]]

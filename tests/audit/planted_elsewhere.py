@@ -49,11 +49,11 @@ def numbers_stored_twice_count_once(patch):
     patch.setattr(batches, "without_duplicates", lambda rows: rows if rows.has_canonical_format else kept(rows))
 
 
-@planted("statistic 1: cluster-counts")
+@planted("statistic 0: cluster-counts")
 def a_kernel_forgets_the_last_center(patch):
     from feddp_kmeans.statistics import kernels
 
-    changed(patch, kernels, "nearest_narrow", lambda labels, *_: np.minimum(labels, labels.max() - 1))
+    changed(patch, kernels, "nearest", lambda labels, *_: np.minimum(labels, labels.max() - 1))
 
 
 @planted("statistic 0: point-residuals")
@@ -76,8 +76,8 @@ def a_batch_on_threads_is_lost(patch):
 
 @planted("statistic 0: point-count")
 def the_last_row_of_a_file_is_left_out(patch):
-    honest = point_files.PointFile._read
-    patch.setattr(point_files.PointFile, "_read", lambda self, *given: (piece[:-1] for piece in honest(self, *given)))
+    honest = point_files.PointFile.pieces
+    patch.setattr(point_files.PointFile, "pieces", lambda self, rows: (piece[:-1] for piece in honest(self, rows)))
 
 
 @planted("statistic 2: client-distances")
@@ -92,7 +92,7 @@ def a_trace_weighs_twice(patch):
 
 @planted("statistic 0: point-residuals")
 def counts_of_residuals_are_not_bounded(patch):
-    changed(patch, residual_sums, "squared_norms", lambda squares, *_: squares * 0.25)
+    changed(patch, arithmetic, "squared_norms", lambda squares, *_: squares * 0.25)
 
 
 @planted("statistic 0: client-cluster-sums")
@@ -130,7 +130,7 @@ def sites_outside_the_cohort_are_asked(patch):
     patch.setattr(
         remote.RemoteAdder,
         "_plain_sum",
-        lambda self, session, query, release, asked, _: honest(self, session, query, release, asked, None),
+        lambda self, session, asked, question: honest(self, session, replace(asked, cohort=None), question),
     )
 
 
@@ -143,7 +143,10 @@ def tasks_draw_one_cohort_for_each_name(patch):
 
 @planted("federation: kept on record")
 def a_record_books_without_its_times(patch):
-    changed(patch, booking.Entry, "of", lambda made, *_: replace(made, releases=tuple(replace(r, times=1) for r in made.releases)))
+    def once(plan):
+        return replace(plan, releases=tuple(replace(r, times=1) for r in plan.releases))
+
+    changed(patch, booking.Entry, "of", lambda made, *_: replace(made, plan=once(made.plan)))
 
 
 @planted("federation: files")

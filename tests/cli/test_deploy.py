@@ -49,12 +49,15 @@ def test_keys_are_made_for_the_server_and_for_a_site(feddp, tmp_path):
         (["keys", "new"], "--host must be given"),
         (["keys", "--site", "../x"], "a site's name must be"),
         (["serve", "-k", 3, "--epsilon", 1, "--out", "run"], "either a federation folder or --insecure"),
-        (["serve", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"], "must be one that feddp keys made"),
+        (
+            ["serve", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"],
+            "must be in the public/ folder of a federation, as feddp keys wrote it",
+        ),
         (["serve", "--insecure", "-k", 3, "--epsilon", -1, "--out", "run"], "epsilon must be"),
         (["serve", "--insecure", "-k", 3, "--epsilon", 1, "--out", "run", "--trust", "me"], "trust must be"),
         (["join", "--data", "x.csv", "--limit", 1], "must be given the federation's kit and --key"),
-        (["join", "kit", "--key", "k", "--data", "x.csv", "--limit", 1], "must be the public/ folder"),
-        (["join", "kit", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", 1], "--insecure must stand without a kit"),
+        (["join", "kit", "--key", "k", "--data", "x.csv", "--limit", 1], "must be in the public/ folder"),
+        (["join", "kit", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", 1], "--insecure must be given without a kit"),
         (["simulate", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"], "clients must be files"),
     ],
 )

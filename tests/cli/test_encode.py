@@ -101,7 +101,7 @@ def test_unseen_words_and_wild_numbers_are_no_error_and_a_lost_column_is(folder)
     assert np.isfinite(json.loads(done.stdout)["centers"]).all()
     (folder / "clients" / "9.csv").write_text("city,income\nParis,1\n")
     lost = fit(folder)
-    assert (lost.returncode, lost.stderr) == (1, "feddp: column 'âge' of the schema must be in 9.csv, which has city, income.\n")
+    assert (lost.returncode, lost.stderr) == (1, "feddp: column 'âge' must be in 9.csv, which has city, income.\n")
 
 
 def test_a_line_that_is_broken_far_down_is_left_out_and_shown_on_the_terminal_only(folder):

@@ -65,12 +65,15 @@ def test_arrays_get_an_array_of_labels(run):
     assert predict(run, "in.npy").returncode == 0
     assert np.load(run / "in.labels.npy").tolist() == [0, 1, -1]
     np.save(run / "wide.npy", np.ones((2, 3)))
-    assert predict(run, "wide.npy").stderr == "feddp: wide.npy must have 2 columns, got 3.\n"
+    assert (
+        predict(run, "wide.npy").stderr
+        == "feddp: wide.npy must have 2 columns (x0, x1) like the other tables, got 3 columns (x0, x1, x2).\n"
+    )
 
 
 def test_what_does_not_fit_is_refused_in_one_line(run):
     (run / "lost.csv").write_text("a,c\n1,2\n")
-    assert predict(run, "lost.csv").stderr == "feddp: column 'b' must be in lost.csv, which has a, c.\n"
+    assert predict(run, "lost.csv").stderr == "feddp: lost.csv must have 2 columns (a, b) like the other tables, got 1 columns (a).\n"
     (run / "taken.csv").write_text("a,b,cluster\n1,2,3\n")
     assert predict(run, "taken.csv").stderr == "feddp: taken.csv must not have a column 'cluster' already.\n"
     (run / "in.csv").write_text("a,b\n1,2\n")

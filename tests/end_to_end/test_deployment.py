@@ -21,6 +21,7 @@ from feddp_kmeans.network.deployment.join import Connection
 from feddp_kmeans.network.deployment.join import join as stay
 from feddp_kmeans.network.deployment.keys import write_site_key
 from feddp_kmeans.network.deployment.kit import make_federation, read_kit
+from tests.end_to_end.processes import are_gone, kill, marked
 
 COMMAND = [sys.executable, "-c", "from feddp_kmeans.cli.main import main; main()"]
 SITES = ("aachen", "berlin", "celle", "dresden", "erfurt")
@@ -57,22 +58,10 @@ class Machines:
 
     def processes(self):
         """Return the numbers of all live processes of these machines, children and grandchildren included."""
-        mark = f"TMPDIR={self.temporary}".encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-        return [pid for pid in found if pid != os.getpid()]
+        return marked("TMPDIR", self.temporary)
 
-    def gone(self, seconds=120):
-        """Return whether no process is left; on a busy machine the last ones take a moment to end."""
-        end = time.monotonic() + seconds
-        while self.processes() and time.monotonic() < end:
-            time.sleep(0.2)
-        return self.processes() == []
+    def gone(self):
+        return are_gone("TMPDIR", self.temporary)
 
     def stop(self):
         for process in self.running.values():
@@ -85,8 +74,7 @@ class Machines:
 def machines(tmp_path):
     made = Machines(tmp_path)
     yield made
-    for pid in made.processes():
-        os.kill(pid, signal.SIGKILL)
+    kill("TMPDIR", made.temporary)
     for process in made.running.values():
         process.wait()
 
@@ -156,7 +144,7 @@ def test_sites_cluster_together_while_strangers_are_refused_and_one_crashes(mach
 def test_a_server_that_is_ended_in_mid_run_leaves_nothing_running(machines, ended_by):
     machines.start("serve", "serve", "--insecure", "--port", free_port(), "--box", "0,1", "-k", 3, "--epsilon", 1, "--out", "run")
     machines.wait_for("serve", "0 of ")  # So the server's half of the run is at work.
-    assert len(machines.processes()) == 3
+    assert len(machines.processes()) == 2
     machines.running["serve"].send_signal(ended_by)
     assert machines.running.pop("serve").wait(120) != 0
     assert machines.processes() == []

@@ -78,7 +78,7 @@ def test_clients_that_do_not_fit_are_refused(clients, message):
 
 
 def test_groups_must_be_one_a_row():
-    with pytest.raises(FedDPError, match="groups must hold one value a row of X: X has 3 rows"):
+    with pytest.raises(FedDPError, match="groups must hold one value per row of X: X has 3 rows"):
         InMemoryFederation.from_groups(np.ones((3, 2)), ["a", "b"])
 
 
@@ -146,7 +146,7 @@ def test_groups_are_clients_in_the_order_of_their_labels(groups, sizes):
         ([1, 3], "offsets must ascend from 0"),
         ([0, 2, 1, 3], "offsets must ascend from 0"),
         ([0.0, 3.0], "offsets must be whole numbers"),
-        ([[0, 3]], "offsets must be whole numbers, one a client and one more, got int64 of shape"),
+        ([[0, 3]], "offsets must be whole numbers, one per client and one more, got int64 of shape"),
     ],
 )
 def test_offsets_that_do_not_fit_are_refused(offsets, message):

@@ -99,14 +99,21 @@ def test_a_run_beyond_the_limit_asks_nobody(federation, odometer):
 
 
 def test_books_are_those_of_the_data_however_they_are_recorded(federation, odometer, tmp_path):
-    """A record around a federation whose runs are booked books them too, once each; and the other way round."""
-    recorded = RecordedFederation(federation, tmp_path / "one")
-    federation.books = Books(odometer)
+    """A record around a federation whose runs are booked books them too, once each; so does one that is booked itself."""
+    booked = federation.with_books(Books(odometer))
+    recorded = RecordedFederation(booked, tmp_path / "one")
     with recorded.open(PLAN) as run:
         assert [entry.run for entry in odometer.entries()] == [run.id]
         ask(run)
     assert len(odometer.entries()) == 1
-    recorded.books = None
+    with RecordedFederation(federation, tmp_path / "two").with_books(Books(odometer)).open(PLAN) as run:
+        ask(run)
+    assert len(odometer.entries()) == 2
+
+
+def test_books_are_added_to_a_copy(federation, odometer):
+    assert federation.with_books(Books(odometer)).books is not None
+    assert federation.books is None
     with federation.open(PLAN) as run:
         ask(run)
-    assert len(odometer.entries()) == 1
+    assert odometer.entries() == []

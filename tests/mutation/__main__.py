@@ -55,13 +55,15 @@ def planted(mutant: Mutant, folder: Path) -> tuple[Path, str] | None:
     inner = mutant.before.strip()
     ahead, _, behind = mutant.before.partition(inner)
     text = re.compile(ahead + r"\s+".join(re.escape(part) for part in inner.split()) + behind)
-    files = [path for source in SOURCES for path in sorted((folder / source).rglob("*.py")) if "tests" not in path.parts]
+    files = [path for source in SOURCES for path in sorted((folder / source).rglob("*")) if path.suffix in {".html", ".py"}]
+    files = [path for path in files if "tests" not in path.parts]
     for chosen in ([path for path in files if path.name == mutant.file], files if len(inner) >= _TELLING else []):
         found = [(path, source) for path in chosen for source in (path.read_text(encoding="utf-8"),) for _ in text.findall(source)]
         if len(found) == 1:
             path, source = found[0]
             changed = text.sub(lambda _: mutant.after, source)
-            ast.parse(changed)
+            if path.suffix == ".py":
+                ast.parse(changed)
             return path, changed
     return None
 

@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.network.protocol import PUBLIC, query_bytes, sealed_from, sealed_to, session_terms
+from feddp_kmeans.network.protocol import PUBLIC, query_bytes, session_terms
 from feddp_kmeans.network.secure_sum import party as party_module
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
+from feddp_kmeans.network.secure_sum.fields import parsed, plain
 from feddp_kmeans.network.secure_sum.identity import new_identity
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.network.secure_sum.party import Party
@@ -138,7 +139,7 @@ class Meeting:
         self.shared = {}
         for name in names:
             if name in self.liar.sites and (reply := self.say(name, "share", adverts=[advert.to_dict() for advert in self.shown])):
-                self.shared[name] = sealed_from(reply["shares"])
+                self.shared[name] = parsed(dict[str, bytes], reply["shares"], "shares")
         self.own = {name: _copy(party) for name, party in self.fresh.items() if name in listed}
         for name, party in self.own.items():
             self.shared[name] = party.share(self.shown, self.liar.roster)
@@ -157,7 +158,7 @@ class Meeting:
             if name in self.own:
                 self.masked[number][name] = _copy(self.own[name]).mask(number, np.zeros(2, dtype=np.int64), query_bytes(query))
                 continue
-            first = {"sharers": sharers or self.sharers, "shares": sealed_to(self._messages(name))}
+            first = {"sharers": sharers or self.sharers, "shares": plain(self._messages(name))}
             if reply := self.say(name, "mask", round=number, **query, **first):
                 self.masked[number][name] = reply["values"]
                 self.queries[number, label] = query
@@ -179,7 +180,7 @@ class Meeting:
         for name in names:
             if name in self.own:
                 continue
-            fields = {"round": number, "survivors": list(survivors), "confirmations": sealed_to(signed)}
+            fields = {"round": number, "survivors": list(survivors), "confirmations": plain(signed)}
             if reply := self.say(name, "unmask", **fields):
                 shares = {field: reply[field] for field in ("round", "self_shares", "key_shares")}
                 self.replies[number, tuple(survivors)][name] = UnmaskReply.from_dict(shares)
@@ -199,13 +200,11 @@ class Meeting:
     def total(self, number, survivors, label):
         """The total of a round under the masks of this label; None where the server cannot work it out."""
         try:
-            aggregator = Aggregator(self.terms)
-            aggregator.take_adverts(self.shown)
-            aggregator.take_shares(self.shared)
+            aggregator = Aggregator(self.terms, tuple(self.shown), self.shared)
             replies = self.replies[number, survivors] | {name: self._own_reply(name, number, survivors) for name in self.own}
             replies = {name: reply for name, reply in replies.items() if name in survivors}
-            masked = {name: self.masked[number][name] for name in survivors}
-            total = aggregator.total(number, masked, replies, query_bytes(self.queries[number, label])).view(np.int64)
+            masked = np.add.reduce([self.masked[number][name] for name in survivors])
+            total = aggregator.unmasked(number, survivors, masked, replies, query_bytes(self.queries[number, label])).view(np.int64)
         except (FedDPError, KeyError):
             return None
         return tuple(total.tolist()) if abs(total).max() < _TRUE else None

@@ -191,7 +191,7 @@ def test_a_server_cannot_keep_a_client_busy_with_a_plan(tmp_path):
     ]
     reply = talk.agree(releases=many, epsilon=1e9)
     assert reply.kind == "refused"
-    assert "too little noise to add up" in reply.fields["reason"]
+    assert "must state enough noise to add up" in reply.fields["reason"]
     assert talk.agree().kind == "agreed"
 
 

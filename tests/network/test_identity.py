@@ -50,7 +50,7 @@ def test_a_run_is_booked_once_before_its_first_release_and_goes_on_for_nothing(t
     record = json.loads((tmp_path / "run" / "releases.json").read_text())
     assert record["run"] == entry.run
     assert (record["format"], len(entry.run), entry.what, entry.secure) == (2, 32, "feddp fit", True)
-    assert [r.to_dict() for r in entry.releases] == PREPARED.plan.ledger_rows()
+    assert [r.to_dict() for r in entry.plan.releases] == PREPARED.plan.ledger_rows()
     for made in (2, 1, 10):
         assert go(tmp_path / "run", books, stop_at=made, limit=Limit(1.0)) == min(made, RELEASES - 3)
     assert go(tmp_path / "run", books, limit=Limit(1.0)) == 0
@@ -74,7 +74,7 @@ def test_a_folder_that_was_emptied_is_a_new_run_and_paid_in_full(tmp_path, books
 def test_releases_without_their_record_are_not_a_new_run(tmp_path, books):
     go(tmp_path / "run", books, stop_at=2)
     (tmp_path / "run" / "releases.json").unlink()
-    with pytest.raises(FedDPError, match="must have their record beside them"):
+    with pytest.raises(FedDPError, match="must have their record next to them"):
         go(tmp_path / "run", books)
     assert len(books.entries()) == 1
 
@@ -188,7 +188,7 @@ def test_a_record_set_back_in_the_middle_of_a_run_stops_it(tmp_path, books):
 def test_a_record_that_goes_in_the_middle_of_a_run_stops_it(tmp_path, books):
     recorded = RecordedFederation(InMemoryFederation(CLIENTS), tmp_path / "run")
     recorded.books = Books(books)
-    with pytest.raises(FedDPError, match="must have their record beside them"):
+    with pytest.raises(FedDPError, match="must have their record next to them"):
         run(recorded, PREPARED, on_release=lambda _: (tmp_path / "run" / "releases.json").unlink())
 
 

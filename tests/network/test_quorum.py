@@ -89,10 +89,9 @@ def test_servers_and_sites_with_default_options_run(tmp_path, sites):
 
 
 @pytest.mark.parametrize("sites", [31, 100])
-def test_a_site_of_a_large_federation_agrees_and_masks_with_everybody(tmp_path, sites):
+def test_a_site_of_a_large_federation_agrees(tmp_path, sites):
     liar = Liar(tmp_path, sites, sites - 1, colluders=None, min_sites=2)
     asked = terms(threshold=default_threshold(sites, assumed_colluders(sites)), colluders=assumed_colluders(sites))
     meeting = Meeting(liar, asked, bytes(32))
     meeting.agree(liar.names[:1])
     assert meeting.adverts, meeting.refusals
-    assert not meeting.terms.graph(tuple(liar.names)).is_sparse

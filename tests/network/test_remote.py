@@ -185,7 +185,7 @@ def test_a_sum_that_was_opened_and_lost_without_a_journal_is_not_opened_again(tm
         run(RecordedFederation(federation, tmp_path / "record"), prepared)
     transport.fault = lambda *_: None
     again = RemoteFederation(transport, run="r1").connect()
-    with pytest.raises(FedDPError, match="release 'second moment 0' was made already; it is not made twice"):
+    with pytest.raises(FedDPError, match="release 'second moment 0' must be made only once, got a request to make it again"):
         run(RecordedFederation(again, tmp_path / "record"), prepared)
 
 
@@ -246,7 +246,7 @@ def test_clients_that_know_each_others_keys_add_up(tmp_path, confirmed, kinds):
 def test_a_node_without_the_key_of_its_name_is_left_out(tmp_path, server_log):
     federation, _ = signed(tmp_path, impostor="site02")
     assert federation.n_clients == 4
-    assert any("'site02' must show that it holds its key; it did not" in line for line in server_log())
+    assert any("'site02' must prove that it holds its key, got another signature" in line for line in server_log())
 
 
 def test_a_signature_that_was_made_for_another_meeting_is_left_out(tmp_path):

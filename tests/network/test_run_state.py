@@ -1,5 +1,6 @@
 """A site answers from what it knew last, or not at all."""
 
+import json
 import os
 import shutil
 
@@ -34,8 +35,8 @@ def test_a_site_books_the_run_under_its_id_once(talk):
     assert talk.agree().kind == "agreed"
     assert talk.query().kind == "summed"
     (entry,) = Odometer(talk.folder / "ward.jsonl").entries()
-    assert (entry.run, entry.what, entry.secure, entry.delta) == ("r1", "run r1", True, PLAN.delta)
-    assert [r.to_dict() for r in entry.releases] == PLAN.ledger_rows()
+    assert (entry.run, entry.what, entry.secure, entry.plan.delta) == ("r1", "run r1", True, PLAN.delta)
+    assert [r.to_dict() for r in entry.plan.releases] == PLAN.ledger_rows()
 
 
 def test_a_state_from_a_backup_answers_nothing(talk):
@@ -125,6 +126,7 @@ def test_a_state_is_kept_before_anything_is_answered(tmp_path, wrong, monkeypatc
 
 def test_what_is_saved_is_loaded(tmp_path):
     states = RunStates(tmp_path / "state", odometer := Odometer(tmp_path / "odometer.jsonl"))
+    (tmp_path / "state").mkdir()
     assert states.load("r1") is None
     with pytest.raises(BudgetError, match="must go on from its latest state"):
         states.save("r1", RunState({}, ""))  # a run that nobody booked
@@ -135,3 +137,20 @@ def test_what_is_saved_is_loaded(tmp_path):
     (tmp_path / "state" / "r1.json").write_text("{")
     with pytest.raises(FedDPError, match=r"r1\.json must hold the state of a run"):
         states.load("r1")
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({}, r"format of r1\.json must be 2, got 1: an older feddp began this run. Start a new one"),
+        ({"format": 1}, r"format of r1\.json must be 2, got 1: an older feddp began this run"),
+        ({"format": 3}, r"format of r1\.json must be from 1 to 2, got 3: it was written by a newer feddp"),
+        ({"format": "2"}, r"format of r1\.json must be from 1 to 2, got '2'"),
+    ],
+)
+def test_a_state_of_another_format_is_refused_by_number(talk, stated, message):
+    kept = json.loads(state_of(talk).read_text())
+    assert kept.pop("format") == 2
+    state_of(talk).write_text(json.dumps(kept | stated))
+    with pytest.raises(FedDPError, match=message):
+        RunStates(state_of(talk).parent, Odometer(talk.folder / "ward.jsonl")).load("r1")

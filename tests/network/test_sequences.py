@@ -10,7 +10,7 @@ from feddp_kmeans import _files
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network import participant
 from feddp_kmeans.network.run_state import RunStates
-from feddp_kmeans.network.secure_sum import messages, party
+from feddp_kmeans.network.secure_sum import party
 from feddp_kmeans.network.secure_sum.identity import public_line
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.network.wire import pack, unpack
@@ -30,9 +30,8 @@ def cheap(monkeypatch):
         line = lines.setdefault(id(public), (public, public_line(public)))[1]
         return hashlib.sha384(line.encode() + message).digest()
 
-    for module in (messages, party):
-        monkeypatch.setattr(module, "sign", lambda identity, message: signature(identity.public_key(), message))
-        monkeypatch.setattr(module, "verify", lambda public, given, message: given == signature(public, message))
+    monkeypatch.setattr(party, "sign", lambda identity, message: signature(identity.public_key(), message))
+    monkeypatch.setattr(party, "verify", lambda public, given, message: given == signature(public, message))
     monkeypatch.setattr(_files.os, "fsync", lambda _: None)
 
 

@@ -144,7 +144,7 @@ def test_a_sample_of_clients_buys_nothing_for_points():
 def test_a_tiny_sample_does_not_keep_an_accountant_busy():
     stated = terms(plan(privacy_unit="client", sampling_rate=0.5), trust=Trust.AGGREGATOR).to_dict()
     stated |= {"sampling_rate": 1e-12, "releases": [stated["releases"][0] | {"noise_multiplier": 0.05}]}
-    with pytest.raises(FedDPError, match="too little noise to add up"):
+    with pytest.raises(FedDPError, match="must state enough noise to add up"):
         Terms.from_dict(stated)
 
 

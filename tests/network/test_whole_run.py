@@ -127,7 +127,7 @@ def test_what_was_opened_is_said_again_to_the_letter_and_nothing_else_is(tmp_pat
     again = liar.meet(terms(), liar.names)
     again.share(liar.names)
     assert not again.mask(liar.names, 0)
-    assert set(again.refusals) == {"release 'loud 0' was made already; it is not made twice."}
+    assert set(again.refusals) == {"release 'loud 0' must be made only once, got a request to make it again."}
     assert [liar.sites[name].handle(request) for name, request in asked] == said
     assert again.open(liar.names, 1, "low 0") is not None
     assert len(liar.openings("loud 0")) == 1
@@ -172,4 +172,4 @@ def test_names_of_releases_cannot_fool_a_site_s_terminal(tmp_path, label):
 
     liar = Liar(tmp_path, 3)
     meeting = liar.meet(terms(Plan(PrivacyUnit.POINT, 50.0, 1e-6, (release(label),)), threshold=3), liar.names[:1])
-    assert "the terms of a run must state a plan" in meeting.refusals[0]
+    assert "the plan of a run must state names that can be printed" in meeting.refusals[0]

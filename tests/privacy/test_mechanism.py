@@ -1,6 +1,5 @@
 """A release: noise and cost from the same two numbers."""
 
-import dp_accounting
 import numpy as np
 import pytest
 from scipy import stats
@@ -76,14 +75,6 @@ def test_no_more_numbers_are_released_than_the_sampler_was_counted_for():
     for multiplier in (0.0, 3.0):
         with pytest.raises(BudgetError, match="release 'r' must hold at most 40000 values, got 40001"):
             release(multiplier=multiplier).noisy(np.zeros(40_001, dtype=np.int64), SeededStream(0))
-
-
-def test_the_event_states_the_multiplier_and_the_times():
-    event = release(times=3).event
-    assert event == dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(3.0), 3)
-    laplace = release(Mechanism.LAPLACE).event
-    assert laplace == dp_accounting.SelfComposedDpEvent(dp_accounting.LaplaceDpEvent(3.0), 1)
-    assert release(multiplier=0.0).event == dp_accounting.NonPrivateDpEvent()
 
 
 def test_a_ledger_row_names_the_norm_of_its_sensitivity():

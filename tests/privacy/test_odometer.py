@@ -43,7 +43,7 @@ def test_one_run_spends_what_it_says_and_mixed_mechanisms_compose():
 def test_sampled_and_whole_runs_compose():
     sampled = entry(privacy_unit="client", sampling_rate=0.2)
     whole = entry(privacy_unit="client")
-    alone = composed_epsilon(whole.releases, 1e-6)
+    alone = composed_epsilon(whole.plan.releases, 1e-6)
     for runs in ([sampled, whole], [whole, sampled]):
         # Two runs of epsilon 1; the one of everybody is not amplified by the other's sampling, which would leave 1.02.
         assert 1.3 * alone < total_for(PrivacyUnit.CLIENT, runs, 1e-6).epsilon < 1.5 * alone
@@ -122,7 +122,7 @@ def test_gaussian_runs_cost_the_filter_nothing(delta):
 @pytest.mark.parametrize("settings", [{"method": "paper"}, {"privacy_unit": "client", "sampling_rate": 0.2}])
 def test_other_runs_cost_the_filter_more_and_only_the_first_may_take_its_own_accounting(tmp_path, settings):
     first = entry(**settings)
-    limited, total = (made(first.unit, [first], 1e-6).epsilon for made in (filter_for, total_for))
+    limited, total = (made(first.plan.unit, [first], 1e-6).epsilon for made in (filter_for, total_for))
     assert limited > 1.5 * total
     odometer = Odometer(tmp_path / "odometer.jsonl")
     with pytest.raises(BudgetError, match="must stay within"):
@@ -172,8 +172,8 @@ def test_a_limit_is_one_for_the_unit_that_the_run_protects(tmp_path):
 
 def test_the_samplers_errors_add_up_too():
     runs = [entry(), entry(method="paper")]
-    errors = sum(release.sampler_epsilon for run in runs for release in run.releases)
-    ideal = [replace(run, releases=tuple(replace(release, values=0) for release in run.releases)) for run in runs]
+    errors = sum(release.sampler_epsilon for run in runs for release in run.plan.releases)
+    ideal = [replace(run, plan=replace(run.plan, releases=tuple(replace(r, values=0) for r in run.plan.releases))) for run in runs]
     total, without = (total_for(PrivacyUnit.POINT, entries, 1e-6).epsilon for entries in (runs, ideal))
     assert total - without == pytest.approx(errors, rel=1e-3)
     assert errors > 0

@@ -127,7 +127,7 @@ def test_the_ledger_refuses_what_is_not_planned_and_counts_times():
     for _ in range(2):
         ledger.book(plan["r"])
     assert ledger.rows() == plan.ledger_rows()
-    with pytest.raises(BudgetError, match="planned 2 times and was made 2 times already"):
+    with pytest.raises(BudgetError, match="must be made at most 2 times, and was made 2 times already"):
         ledger.book(plan["r"])
     with pytest.raises(BudgetError, match="no release named 'x'"):
         plan["x"]

@@ -1,12 +1,21 @@
 """Results as plain data, without a run: ordinary ones and those that are hard to draw."""
 
+import re
+
 import numpy as np
 
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.report.page import render_page
 
 HOSTILE = '<script>alert("1")</script>\'&"><img src=x onerror=alert(2)>'
+
+
+def section(result, name):
+    """Return one section of the page, on one line; empty where the page has none of this name."""
+    found = re.search(rf'<section aria-labelledby="{name}">.*?</section>', render_page(result), re.DOTALL)
+    return " ".join(found[0].split()) if found else ""
 
 
 def requests(mixed=False):

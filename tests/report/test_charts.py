@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from feddp_kmeans.report.charts import budget_chart, difference_bar, map_chart, size_bar
-from tests.report.examples import HARD, HOSTILE
+from feddp_kmeans.report.charts import bar, map_chart
+from tests.report.examples import HARD, HOSTILE, made_result, section
 
 
 def numbers(svg, attribute):
@@ -14,12 +14,14 @@ def numbers(svg, attribute):
 
 
 def test_budget_bars_are_to_scale_and_read_out():
-    svg = budget_chart(["a", HOSTILE], [0.25, 0.75])
+    result = made_result()
+    result["ledger"][0]["release"], result["ledger"][1]["release"] = "a", HOSTILE
+    svg = re.search("<svg.*</svg>", section(result, "budget"))[0]
     tree = ET.fromstring(svg)
-    assert [bar.get("width") for bar in tree.findall("rect[@class='bar']")] == ["25.00%", "75.00%"]
+    assert [one.get("width") for one in tree.findall("rect[@class='bar']")] == ["11.11%", "88.89%"]
     assert tree.get("role") == "img"
     assert set(tree.get("aria-labelledby").split()) == {tree.find("title").get("id"), tree.find("desc").get("id")}
-    assert tree.find("desc").text.startswith("a 25 %;")
+    assert tree.find("desc").text.startswith("a 11 %;")
     assert "<script" not in svg
 
 
@@ -27,7 +29,7 @@ def test_budget_bars_are_to_scale_and_read_out():
 @pytest.mark.parametrize("stddev", [None, 0.0, 0.5, 1e9])
 @pytest.mark.parametrize("value", [-1e9, -3.0, 0.0, 3.0, 1e9])
 def test_bars_stay_inside_whatever_the_numbers(value, stddev, limit):
-    for svg in (size_bar(value, stddev, limit), difference_bar(value, stddev, limit, trusted=True)):
+    for svg in (bar(value, stddev, limit, 0.0), bar(value, stddev, limit, 50.0)):
         ET.fromstring(svg)
         assert 'aria-hidden="true"' in svg
         for attribute in ("x", "x1", "x2", "width"):
@@ -35,7 +37,7 @@ def test_bars_stay_inside_whatever_the_numbers(value, stddev, limit):
 
 
 def test_a_difference_lies_on_its_side_of_the_middle_and_its_error_spans_two_deviations():
-    svg = difference_bar(-5.0, 1.0, 10.0, trusted=False)
+    svg = bar(-5.0, 1.0, 10.0, 50.0, "bar faint")
     assert (numbers(svg, "x")[0], numbers(svg, "width")[1]) == (25.0, 25.0)
     assert "bar faint" in svg
     low, high = numbers(svg, "x1")[1], numbers(svg, "x2")[1]

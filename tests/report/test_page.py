@@ -116,7 +116,7 @@ def test_a_count_that_was_never_released_is_null(tmp_path):
 
 def test_a_result_that_is_all_noise_says_so():
     made = result(0.001)
-    assert "server data alone" in made["remarks"][0]
+    assert "centers are those of the server data" in made["remarks"][0]
     assert made["remarks"][0] in render_page(made)
     assert result(math.inf)["remarks"] == []
 

@@ -9,8 +9,8 @@ from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.report.server_map import MOST_POINTS, map_section, server_map
-from tests.report.examples import HARD, made_result
+from feddp_kmeans.report.server_map import MOST_POINTS, server_map
+from tests.report.examples import HARD, made_result, section
 
 
 def clustered(d=3, n_server=30):
@@ -47,6 +47,6 @@ def test_no_server_data_no_subspace_and_many_points():
 
 
 def test_the_section_is_left_out_where_there_is_no_map():
-    assert map_section(HARD["old"]) == ""
-    assert map_section(made_result(server_map=None)) == ""
-    assert "There is no server point to show" in map_section(HARD["one point only"])
+    assert section(HARD["old"], "map") == ""
+    assert section(made_result(server_map=None), "map") == ""
+    assert "There is no server point to show" in section(HARD["one point only"], "map")

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.statistics.clipping import clip_rows, row_norms
-from feddp_kmeans.statistics.fixed_point import LEAST_RADIUS, RESOLUTION, Ball
+from feddp_kmeans.statistics.fixed_point import LEAST_RADIUS, RESOLUTION, Ball, row_norms
 from tests.strategies import points
 
 
@@ -67,15 +66,15 @@ def test_decoding_undoes_encoding_to_half_a_step(rng):
 @given(points())
 def test_clipping_returns_a_copy_and_bounds_every_row(rows):
     before = rows.copy()
-    clipped = clip_rows(rows, 2.0)
+    clipped = Ball(np.zeros(rows.shape[1]), 2.0).clip(rows)
     assert np.array_equal(rows, before)
     assert not np.shares_memory(rows, clipped)
     assert (row_norms(clipped) <= 2.0 * (1 + 1e-12)).all()
 
 
 def test_clipping_keeps_short_rows_and_the_direction_of_long_ones():
-    clipped = clip_rows(np.array([[0.3, 0.4], [30.0, 40.0], [0.0, 0.0]]), 1.0)
-    assert clipped == pytest.approx(np.array([[0.3, 0.4], [0.6, 0.8], [0.0, 0.0]]))
+    clipped = Ball(np.ones(2), 1.0).clip(np.array([[1.3, 1.4], [31.0, 41.0], [1.0, 1.0]]))
+    assert clipped == pytest.approx(np.array([[1.3, 1.4], [1.6, 1.8], [1.0, 1.0]]))
 
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, 0.99 * LEAST_RADIUS, float("nan"), float("inf")])

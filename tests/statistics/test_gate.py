@@ -11,7 +11,7 @@ from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
-from feddp_kmeans.statistics.gate import Argument, Rule, parse
+from feddp_kmeans.statistics.gate import Argument, parse
 from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS, OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Query, check_query
 from feddp_kmeans.statistics.residual_sums import CLIENT_RESIDUALS
@@ -25,7 +25,7 @@ PAIR = {"p": Argument(("d", "p"), optional=True), "x": Argument(("k", "p"))}
 
 
 def accepted(arguments, dimension=3, **public):
-    return parse(arguments, (), public, dimension)[0]
+    return parse(arguments, lambda **_: None, public, dimension)[0]
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 2.0, np.float64(1.5), 5e-324])
@@ -68,8 +68,8 @@ def test_arrays_of_another_type_are_refused_by_name(dtype):
         (ROW, [1.0, 1.0, 1.0], "x must be an array of float64, got list"),
         (ROW, np.ones((1, 3)), r"x must have shape \(3\), got \(1, 3\)"),
         (ROW, np.ones(4), r"x must have shape \(3\), got \(4,\)"),
-        (ROW, np.array([0, np.nan, 0]), "x must hold numbers from -1 to 4, got nan"),
-        (ROW, np.array([0, 0, 4.5]), r"x must hold numbers from -1 to 4, got 4\.5"),
+        (ROW, np.array([0, np.nan, 0]), "x must be from -1 to 4, got nan"),
+        (ROW, np.array([0, 0, 4.5]), r"x must be from -1 to 4, got 4\.5"),
         (TABLE, np.ones((0, 3)), r"x must have shape \(k, 3\), k from 1 to 1048576, got \(0, 3\)"),
         (TABLE, np.ones((2, 3, 1)), r"x must have shape \(k, 3\)"),
         (TABLE, np.array([[3.0, 4, 0], [3, 4, 1]]), r"x must have rows of norm at most 5, got 5\.09"),
@@ -99,8 +99,6 @@ def test_names_are_all_given_and_no_others():
         accepted(ONE)
     with pytest.raises(FedDPError, match=r"public arguments must be \['x'\], got 'y'"):
         accepted(ONE, x=1.0, y=1.0)
-    with pytest.raises(FedDPError, match=r"x must be at least y, got x 1.0, y 2.0"):
-        parse(ONE | {"y": Argument()}, (Rule("x must be at least y", lambda *, x, y, **_: x >= y),), {"x": 1.0, "y": 2.0}, 3)
 
 
 def test_what_came_through_cannot_be_changed_any_more():

@@ -25,16 +25,14 @@ class Elbow:
 
 
 def find_elbow(points: FloatArray, weights: FloatArray, largest: int, seed: int) -> Elbow:
-    """Return the curve from 1 to ``largest`` clusters, and where it bends most; points that are all one are one cluster."""
+    """Return the costs of 1 to ``largest`` clusters, and where the curve bends most; points that are all the same are one cluster."""
     numbers = range(1, largest + 1)
     costs = elbow_curve(points, weights, numbers, seed)
-    if costs[0] == 0:
-        return Elbow(tuple(numbers), tuple(costs.tolist()), 1)
-    return Elbow(tuple(numbers), tuple(costs.tolist()), pick_elbow(numbers, costs))
+    return Elbow(tuple(numbers), tuple(costs.tolist()), 1 if costs[0] == 0 else pick_elbow(numbers, costs))
 
 
 def elbow_curve(points: FloatArray, weights: FloatArray, cluster_numbers: Sequence[int], seed: int) -> FloatArray:
-    """Return the weighted within-cluster sum of squares, a unit of weight, for every number of clusters."""
+    """Return the weighted within-cluster sum of squares per unit of weight, for every number of clusters."""
     costs = []
     for k in cluster_numbers:
         centers = weighted_kmeans(points, weights, k, seed)
@@ -44,9 +42,9 @@ def elbow_curve(points: FloatArray, weights: FloatArray, cluster_numbers: Sequen
 
 
 def pick_elbow(cluster_numbers: Sequence[int], costs: FloatArray) -> int:
-    """Return the k where the logarithm of the cost bends most: up to there a cluster more cuts the cost, from there on hardly.
+    """Return the k where the logarithm of the cost bends most: up to k one more cluster lowers the cost clearly, beyond k hardly.
 
-    The farthest point from the line between the ends ("kneedle") was tried too: it picks too few clusters where their distances differ.
+    The point farthest from the line between the ends ("kneedle") was tried too: it picks too few clusters if their distances differ.
     """
     if len(cluster_numbers) < 3:
         raise InputError(f"cluster_numbers must be at least three to have an elbow, got {list(cluster_numbers)}.")

@@ -1,19 +1,18 @@
-"""Bounds on a client's statistics, simulated from public data: what a client of a typical size would send."""
+"""Bounds on a client's statistics for method ``paper``, simulated from public data: what a client of a typical size would send."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.statistics.clipping import row_norms
-from feddp_kmeans.statistics.fixed_point import Ball
+from feddp_kmeans.statistics.fixed_point import Ball, row_norms
 
 DEFAULT_CLIENT_SIZE = 50
-"""Public typical number of points of a client where none is given: that of the paper's cross-device mixture."""
+"""Typical number of points of a client if none is given: that of the paper's cross-device mixture."""
 
 _RESTARTS = 5
-"""Restarts of server k-means, whose clusters need be no better than typical here."""
+"""Restarts of server k-means: here the clusters need only be typical."""
 
 _SIMULATED_CLIENTS = 200
 _QUANTILE = 0.9
@@ -36,22 +35,15 @@ class ClientBounds:
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"bound {field.name!r} must be positive and finite, got {value}.")
 
-    def to_dict(self) -> dict[str, float]:
-        """Return the bounds as plain data."""
-        return asdict(self)
-
 
 def simulated_bounds(server_points: FloatArray, ball: Ball, k: int, client_size: int) -> ClientBounds:
     """Return what clients of ``client_size`` points would send, simulated with random server points and the clusters of server k-means.
 
-    A quotient of sums and counts is biased where one of them is clipped and the other is not. So the bounds on step 3 are such that a
-    typical client is not clipped: ``min(k, client_size)`` clusters can be present, and each of their means may be as long as nine in ten
-    simulated ones.
+    A quotient of sums and counts is biased if only one of them is clipped. So the bounds of step 3 do not clip a typical client: up to
+    ``min(k, client_size)`` clusters can be present, and each of their means may be as long as nine in ten simulated ones.
     Reads public data only, with a fixed seed: the same public facts give the same bounds.
     """
-    if client_size < 1:
-        raise InputError(f"client_size must be at least 1, got {client_size}.")
-    from feddp_kmeans.algorithm.server import weighted_kmeans
+    from feddp_kmeans.algorithm.server import weighted_kmeans  # loads scipy, which whoever only states bounds need not wait for
 
     points = ball.clip(server_points) - ball.center
     centers = weighted_kmeans(points, np.ones(len(points)), k, seed=0, restarts=_RESTARTS)
@@ -72,7 +64,7 @@ def simulated_bounds(server_points: FloatArray, ball: Ball, k: int, client_size:
 
 
 def _simulate(points: FloatArray, labels: IntArray, k: int, chosen: IntArray) -> tuple[float, float, FloatArray]:
-    """Return one made-up client's norms: of its outer product, of its sums, and of each of its clusters' means."""
+    """Return one simulated client's norms: of its outer product, of its sums, and of each of its clusters' means."""
     own = points[chosen]
     indicator = np.eye(k)[labels[chosen]]
     counts = indicator.sum(axis=0)

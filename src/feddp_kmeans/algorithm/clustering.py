@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.choose_k import Elbow
-from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, feddp_init, feddp_proxies
+from feddp_kmeans.algorithm.choose_k import Elbow, find_elbow
+from feddp_kmeans.algorithm.feddp_init import NoisyCenters, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
 from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import AUTO, Settings
@@ -20,6 +20,9 @@ from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.silos.threads import one_blas_thread
 
 _SPARED = "planned and paid for, but not made, since nothing would have come of it"
+
+OnRelease = Callable[[str], None]
+"""Is called with the name of each release just before it is made."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,9 @@ class Clustering:
     privacy: PrivacyReport
     remarks: tuple[str, ...] = ()
     elbow: Elbow | None = None
-    """How the number of clusters was chosen, where it was."""
+    """How the number of clusters was chosen; None if it was given."""
     count_stddev: float | None = None
-    """Standard deviation of the noise in a count; None where it is not known."""
+    """Standard deviation of the noise in a count; None if it is not known."""
 
 
 class Clusterer(Protocol):
@@ -50,10 +53,9 @@ class Clusterer(Protocol):
         server_points: FloatArray,
         *,
         seed: int | None = None,
-        on_release: Callable[[str], None] | None = None,
+        on_release: OnRelease | None = None,
     ) -> Clustering:
         """Return k centers for the federation's points, and what was spent on them."""
-        ...
 
 
 def cluster(
@@ -62,7 +64,7 @@ def cluster(
     server_points: FloatArray | None,
     *,
     seed: int | None = None,
-    on_release: Callable[[str], None] | None = None,
+    on_release: OnRelease | None = None,
 ) -> Clustering:
     """Return the clustering of the federation's points: a plan, then its run. Without server points, proxies are made privately."""
     prepared = prepare(settings, server_points, federation.n_clients, federation.dimension)
@@ -76,7 +78,7 @@ def run(
     start: FloatArray | None = None,
     chosen_k: int | None = None,
     seed: int | None = None,
-    on_release: Callable[[str], None] | None = None,
+    on_release: OnRelease | None = None,
 ) -> Clustering:
     """Return the clustering of the federation's points under the prepared plan: open a run, and carry it out."""
     check(prepared, federation.dimension, chosen_k)
@@ -84,9 +86,7 @@ def run(
         return carry_out(opened, prepared, start=start, chosen_k=chosen_k)
 
 
-def choose_k(
-    federation: Federation, prepared: Prepared, *, seed: int | None = None, on_release: Callable[[str], None] | None = None
-) -> Elbow:
+def choose_k(federation: Federation, prepared: Prepared, *, seed: int | None = None, on_release: OnRelease | None = None) -> Elbow:
     """Return the elbow of steps 1 and 2 of the prepared run, and make no other release: open a run, and look."""
     check(prepared, federation.dimension)
     with federation.open(prepared.plan, seed, on_release) as opened:
@@ -107,22 +107,22 @@ def look(run: Run, prepared: Prepared) -> Elbow:
 
     On a federation that records its releases, a later run of the same plan goes on from there: nothing is paid twice.
     """
-    proxies: Proxies = feddp_proxies(prepared.method.bind(run))
-    return proxies.elbow(prepared.settings.largest_k, run.server_seed)
+    proxies = feddp_proxies(prepared.method.bind(run))
+    return find_elbow(proxies.points, proxies.weights, prepared.settings.largest_k, run.server_seed)
 
 
 @one_blas_thread()
 def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, chosen_k: int | None = None) -> Clustering:
-    """Return the clustering that the run gives; from ``start`` where the plan has no initialization.
+    """Return the clustering that the run gives; from ``start`` if the plan has no initialization.
 
-    Where the number of clusters is to be chosen it is the elbow's, or ``chosen_k``, of one who has seen the curve.
+    If the number of clusters is to be chosen it is the elbow's, or ``chosen_k`` if somebody has seen the curve and decided.
     """
     settings, steps, elbow = prepared.settings, prepared.method.bind(run), None
     if start is None:
         proxies = feddp_proxies(steps)
         projection, server_weights = proxies.projection, proxies.server_weights
         if settings.n_clusters == AUTO:
-            elbow = proxies.elbow(settings.largest_k, run.server_seed)
+            elbow = find_elbow(proxies.points, proxies.weights, settings.largest_k, run.server_seed)
         k = chosen_k or (elbow.picked if elbow else settings.fixed_k)
         first = feddp_init(steps, proxies, k, run.server_seed)
     else:

@@ -1,50 +1,28 @@
-"""Where the points are: a public box or ball where one is given, else a center and a radius from noisy looks."""
+"""Where the points are if the server has none: a center and a radius from noisy looks, within a public region if one is given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.histogram_bounds import Typical, geometric_edges, length_edges, typical_length, typical_sums
+from feddp_kmeans.algorithm.bounds import Typical, geometric_edges, length_edges, typical_length, typical_sums
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks
+from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tuning import DOMAIN
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
+from feddp_kmeans.statistics.norms import SHARE_STEPS
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
 
 _ANY_SCALE: FloatArray = np.exp2(np.arange(-40.0, 41.0))
-"""Edges of distances where no scale is known: 1e-12 to 1e12. What is beyond falls into the last class."""
+"""Edges of distances if no scale is known: 1e-12 to 1e12. What is beyond falls into the last class."""
 
 MOST_CLASSES = len(_ANY_SCALE) + 1
 """Values of the largest histogram of lengths."""
 
 
 @dataclass(frozen=True)
-class Region:
-    """A public region: all points lie in the box, and the ball holds it; or the other way round."""
-
-    ball: Ball
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def of_box(cls, low: FloatArray, high: FloatArray) -> "Region":
-        """Return the box and the ball around it."""
-        center = low + (high - low) / 2
-        return cls(Ball(center, float(np.linalg.norm(high - center))), low, high)
-
-    @classmethod
-    def of_ball(cls, ball: Ball) -> "Region":
-        """Return the ball and the cube around it."""
-        return cls(ball, ball.center - ball.radius, ball.center + ball.radius)
-
-    def clip(self, points: FloatArray) -> FloatArray:
-        """Return the points moved into the box."""
-        clipped: FloatArray = np.clip(points, self.low, self.high)
-        return clipped
-
-
-@dataclass(frozen=True)
 class Domain:
-    """What is known of the points' place: a ball around their noisy mean, a typical distance from it, and how many they are."""
+    """A ball around the noisy mean of the points, their typical distance from it, and their noisy number."""
 
     ball: Ball
     typical: float
@@ -53,14 +31,14 @@ class Domain:
     """Variance of the noise in one coordinate of the ball's center."""
 
 
-def domain_rounds(region: Region | None) -> int:
-    """Return how often center and distances are looked at."""
-    return DOMAIN.rounds if region is None else 1
+def domain_rows(region: Region | None, dimension: int) -> list[tuple[str, int, int, int]]:
+    """Return name, integer steps, values and times of the releases that find the domain.
 
-
-def distance_looks(region: Region | None) -> int:
-    """Return how many histograms of distances are released: without a public region one more, around the last center."""
-    return DOMAIN.rounds + 1 if region is None else 1
+    Each round releases distances and a mean. Without a public region there are several rounds, and distances from the last center.
+    """
+    rounds = DOMAIN.rounds if region is None else 1
+    looks = rounds + 1 if region is None else rounds
+    return [("distances", SHARE_STEPS, MOST_CLASSES, looks), ("mean", BOUNDED_STEPS, dimension + 1, rounds)]
 
 
 def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
@@ -71,18 +49,15 @@ def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
     """
     center = np.zeros(dimension) if region is None else region.ball.center
     edges = _ANY_SCALE if region is None else geometric_edges(region.ball.radius, DOMAIN.point_classes)
-    found: Domain | None = None
-    for _ in range(domain_rounds(region)):
+    for _ in range(DOMAIN.rounds if region is None else 1):
         ball, typical = _around(looks, center, edges, region)
         edges = geometric_edges(DOMAIN.room * typical.length, DOMAIN.round_classes)
         found = _moved(looks, ball, typical, region)
         center = found.ball.center
-    assert found is not None
     if region is not None:
-        radius = region.ball.radius + float(np.linalg.norm(center - region.ball.center))
-        return Domain(Ball(center, radius), found.typical, found.n_points, found.center_variance)
+        return replace(found, ball=region.ball_around(center))
     ball, typical = _around(looks, center, edges, None)
-    return Domain(ball, typical.length, found.n_points, found.center_variance)
+    return replace(found, ball=ball, typical=typical.length)
 
 
 def _around(looks: Looks, center: FloatArray, edges: FloatArray, region: Region | None) -> tuple[Ball, Typical]:

@@ -1,14 +1,13 @@
 """Algorithm 1, FedDP-Init: initial centers from three noisy looks at the clients and the server's own data."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.choose_k import Elbow, find_elbow
 from feddp_kmeans.algorithm.server import weighted_kmeans
 
 
-def feddp_proxies(steps: "InitSteps[SubspaceT, ProxiesT, CentersT_co]") -> "ProxiesT":
+def feddp_proxies(steps: "Steps") -> Any:
     """Return the weighted points that stand for the client data (steps 1 and 2)."""
     # Step 1: projection onto the top singular vectors of the client data.
     subspace = steps.subspace()
@@ -16,7 +15,7 @@ def feddp_proxies(steps: "InitSteps[SubspaceT, ProxiesT, CentersT_co]") -> "Prox
     return steps.proxies(subspace)
 
 
-def feddp_init(steps: "InitSteps[Any, ProxiesT, CentersT_co]", proxies: "ProxiesT", k: int, seed: int) -> "CentersT_co":
+def feddp_init(steps: "Steps", proxies: "Proxies", k: int, seed: int) -> Any:
     """Return the initial centers nu_1, ..., nu_k and their noisy counts (step 3)."""
     # Step 3: cluster the weighted points, then initialize in full space.
     projected_centers = weighted_kmeans(proxies.points, proxies.weights, k, seed)
@@ -25,7 +24,7 @@ def feddp_init(steps: "InitSteps[Any, ProxiesT, CentersT_co]", proxies: "Proxies
 
 @dataclass(frozen=True)
 class Subspace:
-    """What step 1 gives; a method adds what its next steps need."""
+    """The result of step 1."""
 
     projection: FloatArray
     """Pi, as orthonormal columns."""
@@ -33,23 +32,19 @@ class Subspace:
 
 @dataclass(frozen=True)
 class Proxies:
-    """What step 2 gives: weighted points in the subspace. Free to use: they are released already."""
+    """The result of step 2: weighted points in the subspace. Using them costs nothing more: they are released already."""
 
     projection: FloatArray
     points: FloatArray
     weights: FloatArray
     """The noisy weights w_q."""
     server_weights: FloatArray
-    """Weight of each server point; empty where there are none."""
-
-    def elbow(self, largest: int, seed: int) -> Elbow:
-        """Return the costs of up to ``largest`` clusters, and the number picked."""
-        return find_elbow(self.points, self.weights, largest, seed)
+    """Weight of each server point; empty if there are none."""
 
 
 @dataclass(frozen=True)
 class NoisyCenters:
-    """What step 3 and every Lloyd step give."""
+    """The result of step 3 and of every Lloyd step."""
 
     centers: FloatArray
     """nu_r."""
@@ -63,22 +58,20 @@ class NoisyCenters:
     """What a reader of the result should know; made of public facts and released numbers only."""
 
 
-SubspaceT = TypeVar("SubspaceT", bound=Subspace)
-ProxiesT = TypeVar("ProxiesT", bound=Proxies)
-CentersT_co = TypeVar("CentersT_co", bound=NoisyCenters, covariant=True)
+class Steps(Protocol):
+    """The noisy steps of Algorithms 1 and 2, as one method makes them in one run.
 
+    Each step takes what the last one returned: a Subspace, Proxies or NoisyCenters, to which a method adds what its next step needs.
+    """
 
-class InitSteps(Protocol[SubspaceT, ProxiesT, CentersT_co]):
-    """The noisy steps of FedDP-Init, as a method makes them: each takes what the last one gave."""
-
-    def subspace(self) -> SubspaceT:
+    def subspace(self) -> Any:
         """Return the subspace that holds the clusters."""
-        ...
 
-    def proxies(self, subspace: SubspaceT) -> ProxiesT:
+    def proxies(self, subspace: Any) -> Any:
         """Return points of the subspace that stand for the client points, and their noisy weights."""
-        ...
 
-    def initial_centers(self, proxies: ProxiesT, projected_centers: FloatArray) -> CentersT_co:
+    def initial_centers(self, proxies: Any, projected_centers: FloatArray) -> Any:
         """Return the centers and noisy counts of the clusters around the projected centers xi_r."""
-        ...
+
+    def lloyd_centers(self, latest: Any) -> Any:
+        """Return the centers and noisy counts after one more Lloyd step."""

@@ -1,7 +1,6 @@
 """The one core of residual sums: noisy looks at units (points or clients), each of which sends one vector of bounded length.
 
-How long that vector may be comes from a source of bounds: simulated_units.py where there are server data, histogram_bounds.py where there
-are none. What is made of the sums is up to the methods.
+How long that vector may be is up to a source of bounds (bounds.py); what is made of the sums is up to the methods.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,14 +22,17 @@ TINY = 1e-6
 """Least divisor: no count is believed to be smaller."""
 
 _LEAST_NOISE = 1e-9
-"""Stands for no noise where noise is divided by."""
+"""Stands for zero noise in a divisor."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Where points are assigned and what is subtracted from them: targets and origins, each in the space of its own projection."""
+    """The public arguments of residual sums: points are assigned to centers, and the origin of their center is subtracted from them.
 
-    targets: FloatArray
+    Centers are in the space of the first projection, origins in that of the second; None is the full space.
+    """
+
+    centers: FloatArray
     origins: FloatArray
     projection: FloatArray | None = None
     residual_projection: FloatArray | None = None
@@ -44,15 +46,6 @@ class Frame:
     def in_full(self) -> bool:
         """Return whether residuals are taken in full space, not in a subspace."""
         return self.residual_projection is None
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the public arguments of a statistic of residuals."""
-        return {
-            "centers": self.targets,
-            "origins": self.origins,
-            "projection": self.projection,
-            "residual_projection": self.residual_projection,
-        }
 
 
 @dataclass(frozen=True)
@@ -72,7 +65,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Sums:
-    """Noisy residual sums and counts of clusters; each number of a sum has noise ``noise``, each count ``count_noise``."""
+    """Noisy residual sums and counts of clusters, and the standard deviations of their noise."""
 
     residuals: FloatArray
     counts: FloatArray
@@ -88,7 +81,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Moment:
-    """A noisy second moment of all points, traceless, and its trace; each entry has noise ``noise``."""
+    """The noisy second moment of all points, in a traceless part and a trace, with the noise of one entry and the bound on a unit."""
 
     matrix: FloatArray
     trace: float
@@ -116,8 +109,8 @@ def roomy(length: float, release: Release) -> float:
 def affordable_length(release: Release, n_points: float, k: int, dimension: int, steps: int = 1) -> float:
     """Return how long a bound may be, in typical lengths, for its noise to add only a small part to the cost.
 
-    A bound at the median pulls centers towards the common points: of a rare category little is left. The noise of a bound of length b adds
-    ``d (b scale k / n)**2 / steps`` to the cost of a point, if so many steps are averaged.
+    A bound at the median pulls centers towards the common points: little is left of a rare category. The noise of a bound of length b adds
+    ``d (b scale k / n)**2 / steps`` to the cost of a point, if this many steps are averaged.
     """
     noise = release.scale * k * np.sqrt(dimension / steps)
     return float(n_points * np.sqrt(BOUNDS.cheap) / max(noise, _LEAST_NOISE))
@@ -134,13 +127,13 @@ class Looks:
     def sums(self, name: str, ball: Ball, frame: Frame, bound: Bound) -> Sums:
         """Return noisy residual sums and counts."""
         statistic = residual_sums.CLIENT_RESIDUALS if self.is_client_level else residual_sums.POINT_RESIDUALS
-        public = frame.arguments() | {"bound": bound.length, "count_weight": bound.count_weight}
-        table = bound.length * self._look(statistic, name, ball, **public).reshape(len(frame.targets), -1)
+        noisy = self._look(statistic, name, ball, **vars(frame), bound=bound.length, count_weight=bound.count_weight)
+        table = bound.length * noisy.reshape(len(frame.centers), -1)
         noise = bound.length * self.plan[name].scale
         return Sums(table[:, :-1], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept)
 
     def second_moment(self, ball: Ball, typical: float) -> Moment:
-        """Return the noisy second moment of all points around the ball's center; a typical unit's has this length."""
+        """Return the noisy second moment of all points around the ball's center; ``typical`` is its length for a typical unit."""
         statistic = residual_sums.CLIENT_SECOND_MOMENT if self.is_client_level else residual_sums.POINT_SECOND_MOMENT
         release = self.plan["second moment"]
         bound = roomy(typical, release)
@@ -148,21 +141,21 @@ class Looks:
         return Moment(matrix, trace, bound * release.scale, bound)
 
     def distances(self, center: FloatArray, edges: FloatArray) -> FloatArray:
-        """Return noisy classes of the points' distances from the center."""
+        """Return a noisy histogram of the points' distances from the center."""
         statistic = norms.CLIENT_DISTANCES if self.is_client_level else norms.POINT_DISTANCES
         return self._run.noisy_sum(statistic, self.plan["distances"], center=center, edges=edges)
 
     def residual_lengths(self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray) -> FloatArray:
-        """Return noisy classes of the lengths of the units' vectors of residuals and counts."""
+        """Return a noisy histogram of the lengths of the units' vectors of residuals and counts."""
         statistic = norms.CLIENT_RESIDUAL_NORMS if self.is_client_level else norms.POINT_RESIDUAL_NORMS
-        return self._look(statistic, "bounds", ball, edges=edges, count_weight=count_weight, **frame.arguments())
+        return self._look(statistic, "bounds", ball, edges=edges, count_weight=count_weight, **vars(frame))
 
     def moment_lengths(self, ball: Ball, edges: FloatArray) -> FloatArray:
-        """Return noisy classes of the lengths of the units' second moments."""
+        """Return a noisy histogram of the lengths of the units' second moments."""
         return self._look(norms.CLIENT_MOMENT_NORMS if self.is_client_level else norms.POINT_MOMENT_NORMS, "bounds", ball, edges=edges)
 
     def typical_size(self) -> int:
-        """Return the noisy median of the clients' sizes, rounded down to a power of two; an error towards small sizes does no harm."""
+        """Return the noisy median of the clients' sizes, rounded down to a power of two; too small a size does no harm."""
         histogram = self._run.noisy_sum(residual_sums.CLIENT_SIZES, self.plan["client sizes"])
         expected = self._run.n_clients * self.plan.sampling_rate
         crossing = np.flatnonzero(np.cumsum(histogram) >= expected / 2)

@@ -1,10 +1,10 @@
-"""The planner of the refined method: tries its candidates on made-up clients drawn from the server data, and says why it chose one.
+"""The planner of the refined method: it tries candidates on clients simulated from the server data, and says why it chose one.
 
 It knows public facts only: the settings, the server data, the number of clients, and the number of points if the user gives one.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -20,31 +20,23 @@ from feddp_kmeans.privacy.plan import Plan
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What the planner chose, and why."""
+def choose(make: Callable[..., tuple[RefinedMethod, Plan]], n_units: int | None) -> tuple[RefinedMethod, Plan]:
+    """Return method and plan with the Lloyd steps, then the split of the budget, that do best on server data.
 
-    lloyd_steps: int
-    split: str
-    reasons: tuple[str, ...]
-
-
-def choose(make: Callable[[int, str], tuple[RefinedMethod, Plan]], n_units: int | None) -> Choice:
-    """Return the Lloyd steps, then the split of the budget, that do best on server data at the noise that ``n_units`` units will see.
-
-    ``make`` returns the method and the calibrated plan for a number of steps and a split. A simulation has fewer units than the real
-    run, and just as much less noise.
+    ``make`` returns method and calibrated plan for a number of steps, a split and the reasons for them. They are tried at the noise that
+    ``n_units`` units will see: a simulation has fewer units than the real run, and less noise in the same proportion.
     """
     if n_units is None:
         unknown = "the number of points is not public, so nothing was simulated"
-        return Choice(REFINED.default_steps, DEFAULT_SPLIT, (f"{REFINED.default_steps} Lloyd step, split {DEFAULT_SPLIT!r}: {unknown}",))
+        steps, split = REFINED.default_steps, DEFAULT_SPLIT
+        return make(steps, split, f"{steps} Lloyd step, split {split!r}: {unknown}")
     costs = {steps: _simulated_cost(*make(steps, DEFAULT_SPLIT), n_units) for steps in REFINED.candidate_steps}
     steps = _best(costs, REFINED.default_steps)
     others = {split: _simulated_cost(*make(steps, split), n_units) for split in REFINED.splits if split != DEFAULT_SPLIT}
     split_costs = {DEFAULT_SPLIT: costs[steps]} | others
     split = _best(split_costs, DEFAULT_SPLIT)
-    where = "cost per point on clients made up from server data was"
-    return Choice(steps, split, (f"{steps} Lloyd steps: {where} {_listed(costs)}", f"split {split!r}: {where} {_listed(split_costs)}"))
+    where = "cost per point on clients simulated from server data was"
+    return make(steps, split, f"{steps} Lloyd steps: {where} {_listed(costs)}", f"split {split!r}: {where} {_listed(split_costs)}")
 
 
 def _best(costs: dict[T, float], default: T) -> T:

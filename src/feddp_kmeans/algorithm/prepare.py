@@ -1,20 +1,19 @@
 """A plan and the method that carries it out, made from public facts only: settings, server data, and the number of clients."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.client_bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
-from feddp_kmeans.algorithm.feddp_init import InitSteps, ProxiesT, SubspaceT
-from feddp_kmeans.algorithm.feddp_lloyds import LloydSteps, T
+from feddp_kmeans.algorithm.feddp_init import Steps
 from feddp_kmeans.algorithm.methods import grid, refined, serverless
 from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.paper import PaperMethod
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
-from feddp_kmeans.algorithm.planner import Choice, choose
+from feddp_kmeans.algorithm.planner import choose
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, GRID, SERVERLESS
 from feddp_kmeans.errors import InputError
@@ -23,22 +22,16 @@ from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.threads import one_blas_thread
-from feddp_kmeans.statistics.fixed_point import Ball
 
 _ROOM = 2.0
-"""Radius of the ball relative to the server points' reach, where none is public: client points may lie farther out."""
-
-
-class Steps(InitSteps[SubspaceT, ProxiesT, Any], LloydSteps[T], Protocol[SubspaceT, ProxiesT, T]):
-    """A method at work in one run."""
+"""Radius of the refined method's ball relative to the server points' reach: client points may lie farther out."""
 
 
 class Method(Protocol):
-    """What is released, before any data is read."""
+    """Which releases are made; it holds public numbers only."""
 
-    def bind(self, run: Run) -> Steps[Any, Any, Any]:
-        """Return the method at work in one run."""
-        ...
+    def bind(self, run: Run) -> Steps:
+        """Return the steps of this method in one run."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ class Prepared:
 
     @property
     def n_server_points(self) -> int:
-        """Return the number of server points; 0 where there are no server data."""
+        """Return the number of server points; 0 if there are no server data."""
         return 0 if self.server_points is None else len(self.server_points)
 
 
@@ -62,13 +55,13 @@ def prepare(settings: Settings, server_points: FloatArray | None, n_clients: int
     """Return the plan for these settings and public facts.
 
     Whether there are server data is decided here and nowhere else. Without them the dimension must be given; with them it is
-    checked if given. A plan that simulates takes about a second, so keep it where several runs are made under it.
+    checked if given. A plan that simulates takes about a second: keep it if several runs are made under it.
     """
     if server_points is None:
         if settings.method is not MethodName.REFINED:
             raise InputError(f"server_data must be given for method '{settings.method}', got None.")
         if dimension is None:
-            raise InputError("dimension must be given where there are no server data, got None.")
+            raise InputError("dimension must be given if there are no server data, got None.")
         return _prepare_serverless(settings, dimension, n_clients)
     server_points = _checked(settings, server_points, dimension)
     make = _prepare_paper if settings.method is MethodName.PAPER else _prepare_refined
@@ -90,7 +83,7 @@ def _checked(settings: Settings, server_points: FloatArray, dimension: int | Non
 
 def _prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Prepared:
     region, k = settings.region(dimension), settings.largest_k
-    facts = _facts(settings, dimension, 0, n_clients) | {"radius": None if region is None else region.ball.radius}
+    facts = _facts(settings, dimension, 0, n_clients, None if region is None else region.ball.radius)
     if dimension <= GRID.largest_dimension and settings.unit is PrivacyUnit.POINT and settings.lloyd_steps == AUTO:
         method = GridMethod(dimension, k, region, settings.count_noise)
         plan = _plan(settings, method.requests(), facts | {"lloyd_steps": 0}, grid.REASONS)
@@ -105,12 +98,12 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
     k = settings.largest_k
     ball = settings.ball(server_points, np.zeros(server_points.shape[1]))
     steps = 0 if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    facts = _facts(settings, ball.dimension, len(server_points), n_clients) | {"radius": ball.radius, "lloyd_steps": steps}
+    facts = _facts(settings, ball.dimension, len(server_points), n_clients, ball.radius) | {"lloyd_steps": steps}
     bounds = None
     if settings.unit is PrivacyUnit.CLIENT:
         size = settings.client_size or DEFAULT_CLIENT_SIZE
         bounds = settings.bounds or simulated_bounds(server_points, ball, k, size)
-        facts |= {"client_size": size, "bounds": bounds.to_dict()}
+        facts |= {"client_size": size, "bounds": asdict(bounds)}
     method = PaperMethod(settings.unit, ball, k, server_points, steps, bounds, settings.count_noise)
     requests = method.requests(settings.epsilon, settings.delta, settings.shares, with_init=start is None)
     reason = f"{start}: first centers without client data, the whole budget for the paper's Lloyd steps"
@@ -121,53 +114,33 @@ def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int
 
 
 def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: int) -> Prepared:
-    unit, ball = settings.unit, _roomy_ball(settings, server_points)
-    facts = _facts(settings, ball.dimension, len(server_points), n_clients) | {"radius": ball.radius}
+    unit = settings.unit
+    # The ball only fixes the resolution: contributions have bounds of their own.
+    ball = settings.ball(server_points, server_points.mean(axis=0), _ROOM)
+    facts = _facts(settings, ball.dimension, len(server_points), n_clients, ball.radius)
     if unit is PrivacyUnit.CLIENT:
         facts["client_size"] = settings.client_size
 
-    def make(steps: int, split: str, reasons: tuple[str, ...] = ()) -> tuple[RefinedMethod, Plan]:
+    def make(steps: int, split: str, *reasons: str) -> tuple[RefinedMethod, Plan]:
         method = RefinedMethod(unit, ball, settings.largest_k, server_points, steps, settings.client_size, split)
         return method, _plan(settings, method.requests(), facts | {"lloyd_steps": steps, "split": split}, reasons + refined.REASONS)
 
     if settings.lloyd_steps == AUTO:
         n_units = max(1, int(n_clients * settings.sampling_rate)) if unit is PrivacyUnit.CLIENT else settings.n_points
-        choice = choose(make, n_units)
+        method, plan = choose(make, n_units)
     else:
-        choice = Choice(int(settings.lloyd_steps), DEFAULT_SPLIT, (f"{settings.lloyd_steps} Lloyd steps, as asked for",))
-    method, plan = make(choice.lloyd_steps, choice.split, choice.reasons)
-    return Prepared(settings, server_points, plan, method, choice.lloyd_steps)
-
-
-def _roomy_ball(settings: Settings, server_points: FloatArray) -> Ball:
-    """Return a ball around the server mean that holds the points: it fixes the resolution only, contributions are bounded by themselves."""
-    center = server_points.mean(axis=0)
-    if settings.radius is not None:
-        return Ball(center, settings.radius + float(np.linalg.norm(center)))
-    ball = settings.ball(server_points, center)
-    return ball if settings.box is not None else replace(ball, radius=_ROOM * ball.radius)
+        method, plan = make(int(settings.lloyd_steps), DEFAULT_SPLIT, f"{settings.lloyd_steps} Lloyd steps, as asked for")
+    return Prepared(settings, server_points, plan, method, method.lloyd_steps)
 
 
 def _plan(
-    settings: Settings,
-    requests: list[Release],
-    facts: dict[str, Any],
-    reasons: tuple[str, ...],
-    composition: Composition = Composition.TIGHT,
+    settings: Settings, requests: list[Release], facts: dict[str, Any], reasons: tuple[str, ...], how: Composition = Composition.TIGHT
 ) -> Plan:
-    return calibrated_plan(
-        settings.unit,
-        settings.epsilon,
-        settings.delta,
-        requests,
-        composition=composition,
-        sampling_rate=settings.sampling_rate,
-        facts=facts,
-        reasons=reasons,
-    )
+    unit, epsilon, delta, rate = settings.unit, settings.epsilon, settings.delta, settings.sampling_rate
+    return calibrated_plan(unit, epsilon, delta, requests, composition=how, sampling_rate=rate, facts=facts, reasons=reasons)
 
 
-def _facts(settings: Settings, dimension: int, n_server_points: int, n_clients: int) -> dict[str, Any]:
+def _facts(settings: Settings, dimension: int, n_server_points: int, n_clients: int, radius: float | None) -> dict[str, Any]:
     return {
         "method": str(settings.method),
         "n_clusters": settings.n_clusters,
@@ -175,4 +148,5 @@ def _facts(settings: Settings, dimension: int, n_server_points: int, n_clients: 
         "dimension": dimension,
         "n_server_points": n_server_points,
         "n_clients": n_clients,
+        "radius": radius,
     }

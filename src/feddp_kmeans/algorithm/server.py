@@ -12,26 +12,17 @@ from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 RESTARTS = 30
 """Starts of the weighted k-means for up to 10 clusters; a single one ends in a bad local optimum in about one run of four."""
 
-MOST_RESTARTS = 300
-"""Starts for many clusters: the more there are, the rarer is a start that meets each of them."""
-
-_LEAST_WEIGHT = 1e-6
-"""Least weight of a point relative to the heaviest, so that a mean of light points is still a mean."""
+_MOST_RESTARTS = 300  # for many clusters: the more there are, the rarer is a start that meets each of them
 
 SMALLEST = 1e-300
 """Stands for zero in a divisor."""
 
-_LEAST_TRACE = 1e-9
-"""Least trace of a second moment, as a part of the bound on one unit's."""
-
-_LEAST_TOTAL = 1e-9
-"""Least weight of all cells together, and of one cell if all are too small to be believed."""
-
-_LIGHTEST, _LEAST_SAMPLE = 1e-9, 0.5
-"""For means outside a subspace: least weight of a server point relative to the heaviest, and least size of a sample, less one."""
-
-_COST_ROWS = 20_000
-"""Rows of a block of points whose cost is computed at once."""
+_LEAST_WEIGHT = 1e-6  # least weight of a point relative to the heaviest, so that a mean of light points is still a mean
+_LEAST_TRACE = 1e-9  # least trace of a second moment, as a part of the bound on one unit's
+_LEAST_TOTAL = 1e-9  # least weight of all cells together, and of one cell if all are too small to be believed
+_LIGHTEST = 1e-9  # least weight of a server point relative to the heaviest, for means outside a subspace ...
+_LEAST_SAMPLE = 0.5  # ... and least size of a sample, less one
+_COST_ROWS = 20_000  # rows of a block of points whose cost is computed at once
 
 
 def symmetric_from_upper(values: FloatArray, dimension: int) -> FloatArray:
@@ -46,14 +37,13 @@ def top_subspace(matrix: FloatArray, rank: int) -> FloatArray:
     dimension = len(matrix)
     rank = min(rank, dimension)
     _, vectors = linalg.eigh(matrix, subset_by_index=[dimension - rank, dimension - 1])
-    columns: FloatArray = np.ascontiguousarray(vectors[:, ::-1])
-    return columns
+    return np.ascontiguousarray(vectors[:, ::-1])
 
 
 def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> tuple[FloatArray, int]:
     """Return the eigenvectors of a noisy second moment, largest first, and how many stand above its noise.
 
-    The trace tells how many points there are. The server's own covariance is added with a weight that grows with the noise: where noise
+    The trace shows how many points there are. The server's own covariance is added with a weight that grows with the noise: if noise
     dominates, the directions are the server's.
     """
     d = server.shape[1]
@@ -68,9 +58,9 @@ def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> t
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:
-    """Return the weights with those that noise alone would explain set to zero; at least the k largest stay.
+    """Return the weights with those that may be noise only set to zero; at least the k largest stay.
 
-    Noise of standard deviation s on N weights of zero exceeds ``s sqrt(2 log N)`` about once; a weight above that is no accident.
+    Noise of standard deviation s on N weights of zero exceeds ``s sqrt(2 log N)`` about once; a weight above that is hardly noise.
     """
     threshold = noise_stddev * np.sqrt(2 * np.log(max(2, len(weights))))
     kth = np.sort(weights)[-k]
@@ -89,8 +79,7 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
     distinct = np.unique(points, axis=0)
     if len(distinct) <= k:
         padding = np.resize(distinct, (k - len(distinct), points.shape[1]))
-        centers: FloatArray = np.vstack([distinct, padding])
-        return centers
+        return np.vstack([distinct, padding])
     relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -100,7 +89,7 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
 
 
 def _restarts(k: int) -> int:
-    return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, MOST_RESTARTS))
+    return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, _MOST_RESTARTS))
 
 
 def kmeans_cost(points: Points, centers: FloatArray) -> float:
@@ -122,8 +111,7 @@ def centers_from_sums(sums: FloatArray, counts: FloatArray, fallback: FloatArray
     """Return ``sums / counts``, and the fallback center wherever the noisy count is too small to divide by."""
     usable = counts >= smallest_count
     safe = np.where(usable, counts, 1.0)[:, None]
-    centers: FloatArray = np.where(usable[:, None], sums / safe, fallback)
-    return centers
+    return np.where(usable[:, None], sums / safe, fallback)
 
 
 def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> FloatArray:
@@ -144,12 +132,9 @@ def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> 
     return credible
 
 
-def block_shrinkage(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray) -> FloatArray:
-    """Return noisy mean residuals drawn towards zero, as far as noise explains them (James-Stein, positive part); see ``filtered``."""
-    return filtered(means, variances, first, caps, np.zeros_like(means))[0]
-
-
-def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
+def filtered(
+    means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return noisy mean residuals drawn towards zero, as far as noise explains them, and the variance of error that is left.
 
     Row r has noise of variance ``variances[r]`` in each coordinate. Coordinates are taken in blocks of ``first``, then ever larger
@@ -159,6 +144,7 @@ def filtered(means: FloatArray, variances: FloatArray, first: int, caps: FloatAr
     centers that hardly move an average of all of them (a Kalman filter).
     """
     shrunk, left = means.copy(), np.zeros_like(means)
+    known = np.zeros_like(means) if known is None else known
     precision = np.square(variances.min() / np.maximum(variances, SMALLEST))
     low, width = 0, first
     while low < means.shape[1]:

@@ -170,17 +170,10 @@ def _wrong_entry(entries: Sequence[Entry], plan: Plan, *, secure: bool) -> Itera
     if len(entries) != 1:
         yield f"{len(entries)} lines for one run"
         return
-    facts = [
-        (
-            one.unit,
-            one.epsilon,
-            one.delta,
-            one.sampling_rate,
-            *((r.name, r.mechanism, r.noise_multiplier, r.times, r.values) for r in one.releases),
-        )
-        for one in (entries[0], plan)
-    ]
-    if facts[0] != facts[1] or entries[0].secure != secure or not entries[0].run:
+    booked = entries[0].plan
+    same = booked.ledger_rows() == plan.ledger_rows()
+    same &= (booked.unit, booked.epsilon, booked.delta, booked.sampling_rate) == (plan.unit, plan.epsilon, plan.delta, plan.sampling_rate)
+    if not same or entries[0].secure != secure or not entries[0].run:
         yield "it states another run"
 
 

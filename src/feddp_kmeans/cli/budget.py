@@ -72,18 +72,16 @@ def _show(entries: list[Entry], delta: float) -> None:
 
     table = Table("run", "when", "what", "protects", "epsilon", "delta", "releases", box=None, padding=(0, 2, 0, 0))
     for e in entries:
-        epsilon = f"{e.epsilon:g}" if e.private else "NOT PRIVATE"
-        table.add_row(e.run[:8], e.when, e.what, e.unit.value, epsilon, f"{e.delta:g}", str(sum(r.times for r in e.releases)))
+        epsilon, made = f"{e.plan.epsilon:g}" if e.private else "NOT PRIVATE", sum(r.times for r in e.plan.releases)
+        table.add_row(e.run[:8], e.when, e.what, e.plan.unit.value, epsilon, f"{e.plan.delta:g}", str(made))
     out.print(table)
     out.print("All runs together:", style="bold")
     for total in totals(entries, delta):
         out.print(f"  {total}", highlight=False)
         limited = filter_for(total.unit, entries, delta)
         if limited.epsilon > total.epsilon * (1 + _SAME):
-            out.print(
-                f"  A limit counts {limited.epsilon:.4g}: it allows for budgets that were chosen after a look at earlier results.",
-                highlight=False,
-            )
+            why = "it allows for budgets that were chosen after a look at earlier results"
+            out.print(f"  A limit counts {limited.epsilon:.4g}: {why}.", highlight=False)
 
 
 def budget_dict(entries: list[Entry], delta: float) -> dict[str, Any]:

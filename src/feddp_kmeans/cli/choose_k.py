@@ -2,27 +2,27 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from feddp_kmeans._files import write_whole
+from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
-from feddp_kmeans.cli.folders import LOOK, RELEASES, check_no_client, keeping
-from feddp_kmeans.cli.options import command_line
+from feddp_kmeans.cli.folders import LOOK, RELEASES, check_no_client, kept_run
 from feddp_kmeans.cli.show import show_elbow, show_ledger
-from feddp_kmeans.cli.terminal import out, progress, show_log
+from feddp_kmeans.cli.terminal import out, show_log
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.federation.recorded import RecordedFederation, read_record
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
-
-if TYPE_CHECKING:
-    from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.report.charts import elbow_chart
 
 
 @options.takes_settings(clusters="auto")
 def choose_k(
-    settings: "Settings",
+    settings: Settings,
     clients: options.Clients,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume goes on from.")],
     server: options.Server = None,
@@ -48,9 +48,6 @@ def choose_k(
 
     """
     from feddp_kmeans.algorithm import clustering
-    from feddp_kmeans.federation.recorded import RecordedFederation, read_record
-    from feddp_kmeans.privacy.booking import Books
-    from feddp_kmeans.report.charts import elbow_chart
     from feddp_kmeans.report.result import check_folder
     from feddp_kmeans.tables.inputs import open_inputs
 
@@ -66,20 +63,16 @@ def choose_k(
     prepared = inputs.prepared(settings)
     clustering.check(prepared, inputs.federation.dimension)
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)
-    recorded.books = Books(odometer_of(clients, odometer), most, command_line())
-    with (
-        keeping(folder, f"--out {folder}") as begun,
-        progress(prepared.plan, quiet=quiet) as on_release,
-        begun(recorded.open(prepared.plan, seed, on_release)) as run,
-    ):
+    recorded.books = Books(odometer_of(clients, odometer), most, options.command_line())
+    with kept_run(recorded, prepared.plan, seed, folder, f"--out {folder}", quiet=quiet) as run:
         elbow = clustering.look(run, prepared)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     ledger = run.ledger.rows()
-    made = {"elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": command_line()}
+    made = {"format": 1, "elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": options.command_line()}
     write_whole(folder / LOOK, (json.dumps(made, indent=2) + "\n").encode())
     if as_json:
         typer.echo(json.dumps(made, indent=2))
     elif not quiet:
-        show_elbow(elbow)
-        show_ledger(ledger, title="What was released so far")
+        show_elbow(elbow.to_dict())
+        show_ledger(ledger, "What was released so far")
         out.print(f"Go on: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)

@@ -4,11 +4,13 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from feddp_kmeans._typing import FloatArray, Points
+from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.show import new_table, show_result
+from feddp_kmeans.cli.show import new_table, show_run
 from feddp_kmeans.cli.terminal import out, progress
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ def demo(
     """Cluster the paper's Gaussian mixture: 100 clients, 1,000 points each, 100 dimensions, 10 clusters."""
     from feddp_kmeans.algorithm.clustering import run
     from feddp_kmeans.algorithm.prepare import prepare
-    from feddp_kmeans.algorithm.settings import MethodName, Settings
     from feddp_kmeans.federation.in_memory import InMemoryFederation
     from feddp_kmeans.mixture import gaussian_mixture
     from feddp_kmeans.report.result import check_folder, result_dict, write_result
@@ -40,24 +41,21 @@ def demo(
     columns = [f"x{i}" for i in range(data.server_points.shape[1])]
     result = result_dict(found, columns=columns, seed=None, server_points=prepared.server_points, command=options.command_line())
     written = write_result(folder, result)
-    show_result(found, result)
+    show_run(folder)
     _show_costs(data, found.centers)
     out.print(f"Open [bold]{written[1]}[/bold] in a browser; the numbers are in {written[2]}.", highlight=False)
 
 
 def _show_costs(data: "FederatedData", centers: FloatArray) -> None:
     """Print how good the centers are. This looks at the made-up points themselves: it is not private."""
-    import numpy as np
-
     from feddp_kmeans.algorithm.server import kmeans_cost, weighted_kmeans
 
     assert data.means is not None
     points = data.pooled
     server_only = weighted_kmeans(data.server_points, np.ones(len(data.server_points)), len(centers), seed=0)
     optimal = nonprivate_lloyd(points, data.means)
-    table = new_table(
-        "k-means cost per point (NON-PRIVATE check, possible because the data are made up)", "centers", "cost", "above optimal"
-    )
+    title = "k-means cost per point (NON-PRIVATE check, possible because the data are made up)"
+    table = new_table(title, "centers", "cost", "above optimal")
     best = kmeans_cost(points, optimal)
     for name, shown in (("this run, private", centers), ("server data alone", server_only), ("optimal, not private", optimal)):
         cost = kmeans_cost(points, shown)

@@ -12,7 +12,6 @@ from feddp_kmeans.cli.folders import check_new_file
 from feddp_kmeans.cli.terminal import out, say
 
 if TYPE_CHECKING:
-    from feddp_kmeans.tables.columns import Column
     from feddp_kmeans.tables.schema import Schema
 
 _SHOWN = 6
@@ -39,21 +38,19 @@ def encode(
 
 def _show(schema: "Schema") -> None:
     """Print what becomes of each column."""
+    from feddp_kmeans.tables.columns import NumberColumn
+
     table = Table(title=f"{len(schema.names)} columns as {len(schema.columns)} coordinates, norm at most {schema.radius:.4g}")
     for name in ("column", "kind", "public values", "missing", "outside"):
         table.add_column(name, overflow="fold")
     for field in schema.fields:
-        outside = "clipped" if field.kind == "number" else "other: all zero"
-        table.add_row(escape(field.name), field.kind, escape(_values(field)), field.missing, outside)
+        if isinstance(field, NumberColumn):
+            values, outside = f"{field.low:g} to {field.high:g}", "clipped"
+        else:
+            more = len(field.categories) - _SHOWN
+            values = ", ".join(field.categories[:_SHOWN]) + (f", ... {more} more" if more > 0 else "")
+            outside = "other: all zero"
+        table.add_row(escape(field.name), field.kind, escape(values), field.missing, outside)
     for name, reason in schema.ignored:
         table.add_row(escape(name), "ignored", reason, "", "")
     out.print(table)
-
-
-def _values(field: "Column") -> str:
-    from feddp_kmeans.tables.columns import NumberColumn
-
-    if isinstance(field, NumberColumn):
-        return f"{field.low:g} to {field.high:g}"
-    more = len(field.categories) - _SHOWN
-    return ", ".join(field.categories[:_SHOWN]) + (f", ... {more} more" if more > 0 else "")

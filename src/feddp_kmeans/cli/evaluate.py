@@ -30,9 +30,9 @@ def evaluate(
     from feddp_kmeans.tables.client_files import check_client_column, client_paths
 
     run = read_run(made)
-    if client_column is not None:
-        check_client_column(Path(clients), client_column)
-    paths = [Path(clients)] if client_column is not None else client_paths(clients)
+    paths = [Path(clients)] if client_column else client_paths(clients)
+    if client_column:
+        check_client_column(paths[0], client_column)
     for path in paths:
         run.open(path).check()
     found = nonprivate_evaluation(run, paths)
@@ -40,7 +40,7 @@ def evaluate(
     say(f"points             {found.sizes.sum():,} ({found.n_left_out:,} left out: a value is missing)")
     say(f"cost a point       {found.cost:.6g}")
     say(f"with one center    {found.one_center_cost:.6g}")
-    say(f"explained          {found.explained:.2%}")
+    say(f"explained          {1 - found.cost / found.one_center_cost if found.one_center_cost else 0:.2%}")
     table = new_table("Cluster sizes (exact)", "cluster", "points", "share")
     for index, size in enumerate(found.sizes):
         table.add_row(str(index), f"{size:,}", f"{size / found.sizes.sum():.1%}")
@@ -58,11 +58,6 @@ class Evaluation:
     sizes: IntArray
     n_left_out: int
     """Rows with a NaN or an infinity."""
-
-    @property
-    def explained(self) -> float:
-        """Return the part of the cost with one center that the centers take away."""
-        return 1 - self.cost / self.one_center_cost if self.one_center_cost > 0 else 0.0
 
 
 def nonprivate_evaluation(run: "FinishedRun", paths: list[Path]) -> Evaluation:
@@ -86,6 +81,6 @@ def nonprivate_evaluation(run: "FinishedRun", paths: list[Path]) -> Evaluation:
 
 
 def _pieces(run: "FinishedRun", paths: list[Path]) -> Iterator[tuple[FloatArray, int]]:
-    for source in [run.open(path) for path in paths]:
-        for points in source.pieces(_ROWS):
+    for path in paths:
+        for points in run.open(path).pieces(_ROWS):
             yield points[np.isfinite(points).all(axis=1)].astype(np.float64, copy=False), len(points)

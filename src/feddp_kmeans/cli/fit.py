@@ -1,51 +1,47 @@
 """``feddp fit``: from files to clusters, through plan, odometer and ledger."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
-from feddp_kmeans.cli.folders import RELEASES, checked_folder, emptied, keeping, new_folder
-from feddp_kmeans.cli.options import command_line
-from feddp_kmeans.cli.show import show_result
-from feddp_kmeans.cli.terminal import out, progress, show_log
+from feddp_kmeans.cli.folders import RELEASES, checked_folder, kept_run, new_folder
+from feddp_kmeans.cli.show import show_run
+from feddp_kmeans.cli.terminal import show_log
+from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
+from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.prepare import Prepared
-    from feddp_kmeans.algorithm.settings import Settings
     from feddp_kmeans.tables.inputs import Inputs
-
-Resume = Annotated[
-    Path | None, typer.Option("--resume", help="Folder of a fit that was stopped, or of a choose-k: what is released is not paid again.")
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", help="Folder for result.json, centers.parquet, report.html and releases. (default: a new one, named by the time)"
-    ),
-]
 
 
 @options.takes_settings()
 def fit(
-    settings: "Settings",
+    settings: Settings,
     clients: options.Clients,
     server: options.Server = None,
     client_column: options.ClientColumn = None,
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
-    resume: Resume = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Folder of a fit that was stopped, or of a choose-k: what is released is not paid again.")
+    ] = None,
     limit: options.LimitEpsilon = None,
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
-    folder: Out = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Folder for result, report and releases. (default: a new one, named by the time)")
+    ] = None,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -62,8 +58,6 @@ def fit(
 
     """
     from feddp_kmeans.algorithm import clustering
-    from feddp_kmeans.federation.recorded import RecordedFederation
-    from feddp_kmeans.privacy.booking import Books
     from feddp_kmeans.report.result import result_dict, write_result
     from feddp_kmeans.tables.inputs import open_inputs
 
@@ -75,34 +69,29 @@ def fit(
     )
     prepared, chosen = _prepared(inputs, settings, resume)
     clustering.check(prepared, inputs.federation.dimension, chosen)
-    books = Books(odometer_of(clients, odometer), most, command_line())
+    command = options.command_line()
+    books = Books(odometer_of(clients, odometer), most, command)
     if resume is None:  # before anything that was paid for is replaced
         books.check(prepared.plan, secure=seed is None)
-    folder = emptied(folder, resume) if folder else new_folder(clients)
+    folder = folder or new_folder(clients)
+    if folder != resume:
+        shutil.rmtree(folder / RELEASES, ignore_errors=True)
     recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
     recorded.books = books
-    with (
-        keeping(folder, f"--resume {resume or folder}") as begun,
-        progress(prepared.plan, quiet=quiet, folder=folder) as on_release,
-        begun(recorded.open(prepared.plan, seed, on_release)) as run,
-    ):
+    with kept_run(recorded, prepared.plan, seed, folder, f"--resume {resume or folder}", quiet=quiet) as run:
         found = clustering.carry_out(run, prepared, chosen_k=chosen)
         result = result_dict(
-            found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command_line(), schema=inputs.schema
+            found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command, schema=inputs.schema
         )
         write_result(folder, result)
     if as_json:
         typer.echo(json.dumps(result, indent=2, allow_nan=False))
     elif not quiet:
-        show_result(found, result)
-        out.print(f"Written to [bold]{folder}[/bold]: result.json, centers.parquet, report.html.", highlight=False)
+        show_run(folder)
 
 
-def _prepared(inputs: "Inputs", settings: "Settings", resume: Path | None) -> tuple["Prepared", int | None]:
+def _prepared(inputs: "Inputs", settings: Settings, resume: Path | None) -> tuple["Prepared", int | None]:
     """Return the plan, and the number of clusters if it is chosen now: the run to go on with may be a look that left it open."""
-    from feddp_kmeans.algorithm.settings import AUTO
-    from feddp_kmeans.federation.recorded import plan_digest, read_record
-
     prepared = inputs.prepared(settings)
     if resume is None or settings.n_clusters == AUTO or read_record(resume / RELEASES)["plan"] == plan_digest(prepared.plan):
         return prepared, None

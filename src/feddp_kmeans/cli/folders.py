@@ -1,20 +1,20 @@
 """Where a run of this machine keeps its releases and its result, and what becomes of them if it stops."""
 
 import logging
-import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
+from feddp_kmeans.cli.terminal import progress
 from feddp_kmeans.errors import InputError
-
-if TYPE_CHECKING:
-    from feddp_kmeans.federation.run import Run
+from feddp_kmeans.federation.base import Federation
+from feddp_kmeans.federation.recorded import RECORD, read_record
+from feddp_kmeans.federation.run import Run
+from feddp_kmeans.privacy.plan import Plan
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +27,13 @@ _WRITTEN = ("result.json", "centers.parquet", "report.html", f"{RELEASES}/releas
 
 def new_folder(clients: str) -> Path:
     """Make a folder here that is named by the time, and return it."""
-    name = datetime.now(UTC).strftime("feddp-%Y-%m-%dT%H.%M.%S")
-    for number in count(1):
-        folder = Path(name if number == 1 else f"{name}-{number}")
+    while True:
+        folder = Path(datetime.now(UTC).strftime("feddp-%Y-%m-%dT%H.%M.%S"))
         check_no_client(clients, folder)
         with suppress(FileExistsError):
             folder.mkdir()
             return folder
-    raise AssertionError
+        time.sleep(0.1)  # another run began in this second
 
 
 def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, force: bool) -> Path | None:
@@ -42,7 +41,6 @@ def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, fo
 
     A fit that goes on writes into its own folder, one that goes on from a look into another.
     """
-    from feddp_kmeans.federation.recorded import RECORD, read_record
     from feddp_kmeans.report.result import check_folder
 
     if resume is not None:
@@ -57,13 +55,6 @@ def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, fo
             raise InputError(
                 f"--out must not hold releases already, got {str(folder)!r}: --resume {folder} goes on with them, --force pays again."
             )
-    return folder
-
-
-def emptied(folder: Path, resume: Path | None) -> Path:
-    """Return the folder without the releases of another run, which may be replaced."""
-    if folder != resume:
-        shutil.rmtree(folder / RELEASES, ignore_errors=True)
     return folder
 
 
@@ -84,22 +75,19 @@ def check_new_file(path: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def keeping(folder: Path, how: str) -> "Iterator[Callable[[Run], Run]]":
-    """Yield what notes that a run has begun. If it stops, say how it goes on. Take its folder away if nothing is in it.
+def kept_run(federation: Federation, plan: Plan, seed: int | None, folder: Path, how: str, *, quiet: bool) -> Iterator[Run]:
+    """Yield a run that shows its progress. If it stops, say ``how`` it goes on, and remove its folder if nothing is in it.
 
     Ctrl-C is exit status 130.
     """
-    begun: list[Run] = []
-
-    def begin(run: "Run") -> "Run":
-        begun.append(run)
-        return run
-
+    run = None
     try:
-        yield begin
+        with progress(plan, quiet=quiet) as on_release, federation.open(plan, seed, on_release) as run:
+            log.info("Releases and result go to %s", folder)
+            yield run
     except BaseException as error:
-        if begun or isinstance(error, KeyboardInterrupt):
-            kept = f"what was released is kept. Go on with the same options and {how}" if begun else "nothing was released."
+        if run or isinstance(error, KeyboardInterrupt):
+            kept = f"what was released is kept. Go on with the same options and {how}" if run else "nothing was released."
             log.warning("feddp: stopped; %s", kept)
         for place in (folder / RELEASES, folder):
             with suppress(OSError):

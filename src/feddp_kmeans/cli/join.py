@@ -13,37 +13,30 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 
 _STATE = ".feddp-runs"
+_THRESHOLD = "Refuse sums of fewer sites. (default: the least that is safe)"
+_COLLUDERS = "Refuse runs that allow for fewer colluding sites. (default: a tenth, at least one)"
 log = logging.getLogger(__name__)
 
 
 def join(
-    kit: Annotated[Path | None, typer.Argument(help="The public/ folder of the federation, as the server gave it.")] = None,
+    kit: Annotated[Path | None, typer.Argument(help="The public/ folder of the federation, as received from the server.")] = None,
     *,
     data: Annotated[str, typer.Option("--data", help="This site's table, or a folder or glob of tables.")],
     limit: Annotated[float, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")],
     key: Annotated[Path | None, typer.Option("--key", help="This site's private key, made by feddp keys --site.")] = None,
-    delta: Annotated[
-        float, typer.Option("--delta", "--limit-delta", help="Largest delta, and the one at which runs are added up.")
-    ] = LIMIT_DELTA,
+    delta: Annotated[float, typer.Option("--delta", "--limit-delta", help="Largest delta; runs are added up at it.")] = LIMIT_DELTA,
     unit: options.Unit = "point",
     schema_file: options.SchemaFile = None,
     ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     allow_aggregator: Annotated[bool, typer.Option("--allow-aggregator", help="Trust the server with this site's sums.")] = False,
     min_sites: Annotated[int, typer.Option("--min-sites", min=1, help="Refuse runs of fewer sites.")] = 2,
-    threshold: Annotated[
-        int | None, typer.Option("--threshold", min=1, help="Refuse sums of fewer sites. (default: the least that is safe)")
-    ] = None,
-    colluders: Annotated[
-        int | None,
-        typer.Option("--colluders", min=0, help="Refuse runs that allow for fewer colluding sites. (default: a tenth, at least one)"),
-    ] = None,
+    threshold: Annotated[int | None, typer.Option("--threshold", min=1, help=_THRESHOLD)] = None,
+    colluders: Annotated[int | None, typer.Option("--colluders", min=0, help=_COLLUDERS)] = None,
     confirmed: options.Confirmed = None,
-    state: Annotated[
-        Path | None, typer.Option("--state", help="Folder for what is remembered. (default: .feddp-runs beside the data)")
-    ] = None,
+    state: Annotated[Path | None, typer.Option("--state", help=f"Folder for the state of runs. (default: {_STATE} near the data)")] = None,
     odometer: options.OdometerFile = None,
-    name: Annotated[str | None, typer.Option("--name", help="This site's name where there is no key. (default: the data's)")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="This site's name if it has no key. (default: that of its data)")] = None,
     insecure: Annotated[str | None, typer.Option("--insecure", metavar="ADDRESS", help=options.TRIAL)] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -64,7 +57,7 @@ def join(
     known = None
     if insecure is not None:
         if kit is not None or key is not None:
-            raise InputError("--insecure must stand without a kit and a key: neither is used.")
+            raise InputError("--insecure must be given without a kit and a key: neither would be used.")
         called, connection = name or Path(data).stem, joining.Connection(insecure)
         check_site_name(called)
         log.warning(options.TRIAL)
@@ -73,7 +66,7 @@ def join(
     else:
         known = read_kit(kit)
         called = known.name_of(load_identity(key).public_key())
-        connection = joining.Connection(known.address, known.authority.resolve(), key.resolve())
+        connection = joining.Connection(known.address, known.authority, key)
     books = odometer_of(data, odometer).path
     site = Site(
         name=called,
@@ -96,9 +89,8 @@ def join(
     )
     if known is not None:
         site.policy.check_federation(len(known.sites()))
+        log.info("%s: %s.", called, site.policy.floor(len(known.sites())))
     participant = site.participant()
     log.info("%s: %d columns; all runs together may spend epsilon %g.", called, len(participant.columns), limit)
-    if known is not None:
-        log.info("%s: %s.", called, site.policy.floor(len(known.sites())))
     with ended_by_signals():
         joining.join(connection, participant.handle)

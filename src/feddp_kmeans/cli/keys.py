@@ -11,12 +11,12 @@ from feddp_kmeans.errors import InputError
 
 
 def keys(
-    folder: Annotated[Path | None, typer.Argument(help="Federation folder to make, on the server.")] = None,
-    host: Annotated[
-        list[str] | None, typer.Option("--host", help="Name or address by which sites reach the server; may be given again.")
-    ] = None,
+    folder: Annotated[Path | None, typer.Argument(help="Federation folder to make, on the server's machine.")] = None,
+    host: Annotated[list[str] | None, typer.Option("--host", help="Name or address of the server for sites; may be given again.")] = None,
     port: Annotated[int, typer.Option("--port", help="The server's port.")] = options.PORT,
-    site: Annotated[str | None, typer.Option("--site", help="Make NAME.key and NAME.pub here, where the site's data are.")] = None,
+    site: Annotated[
+        str | None, typer.Option("--site", help="Make NAME.key and NAME.pub here, on the machine with the site's data.")
+    ] = None,
 ) -> None:
     """Make the keys of a federation: its folder on the server, or a site's key pair at the site.
 
@@ -33,7 +33,7 @@ def keys(
     if site is not None:
         check_site_name(site)
         private, public = write_site_key(Path(), site)
-        say(f"{private} stays here and is shown to nobody; {public} goes to the server, into public/sites/ of its federation folder.")
+        say(f"{private} stays here, and nobody else may read it; {public} goes to the server, into public/sites/ of its federation folder.")
     elif folder is not None:
         make_federation(folder, host or (), port)
         say(f"Put the .pub file of every site into {folder / 'public' / 'sites'}; then give {folder / 'public'} to the sites.")

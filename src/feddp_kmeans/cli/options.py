@@ -7,34 +7,22 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.odometer import Limit
 from feddp_kmeans.privacy.unit import PrivacyUnit
-
-if TYPE_CHECKING:
-    from feddp_kmeans.algorithm.settings import Settings
 
 PORT = 9443
 TRIAL = "No TLS and no keys: for trials on one machine only."
 
 Clients = Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")]
-Clusters = Annotated[str, typer.Option("-k", "--clusters", help="Number of clusters, or auto.")]
-MaxClusters = Annotated[int, typer.Option("--max-clusters", help="Largest number of clusters tried, where it is to be chosen.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="Total privacy budget; inf adds no noise.")]
-Delta = Annotated[float, typer.Option("--delta", help="Chance that the guarantee may fail.")]
 Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or client.")]
 MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
-Steps = Annotated[str, typer.Option("--lloyd-steps", help="A whole number, or auto.")]
-Radius = Annotated[float | None, typer.Option("--radius", help="Public bound on a point's norm. (default: the server data's)")]
-BoxOption = Annotated[
-    str | None, typer.Option("--box", help="Public least and largest value of the coordinates, as LOW,HIGH; in place of --radius.")
-]
-ClientSize = Annotated[int | None, typer.Option("--client-size", help="Public typical number of points of a client (client level).")]
-Points = Annotated[int | None, typer.Option("--n-points", help="Public rough number of points in total.")]
 Server = Annotated[Path | None, typer.Option("--server", help="Public server data, if any: a table.")]
 ClientColumn = Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")]
 SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Public encoding of mixed tables, made by feddp encode.")]
@@ -72,14 +60,13 @@ def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> C
     """Give a command the options that state settings, and hand it the ``settings`` they make; what is fixed here is not asked for."""
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
-        stated = [p for p in inspect.signature(_settings).parameters.values() if p.name not in fixed]
-        asked = [p.replace(default=(defaults or {}).get(p.name, p.default)) for p in stated]
+        stated = {name: p for name, p in inspect.signature(_settings).parameters.items() if name not in fixed}
+        asked = [p.replace(default=(defaults or {}).get(name, p.default)) for name, p in stated.items()]
         own = [p for p in inspect.signature(command).parameters.values() if p.name != "settings"]
 
         @wraps(command)
         def run(**given: Any) -> None:
-            settings = _settings(**{p.name: given.pop(p.name) for p in asked}, **fixed)
-            command(settings=settings, **given)
+            command(settings=_settings(**{name: given.pop(name) for name in stated}, **fixed), **given)
 
         by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *asked)]
         run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
@@ -90,21 +77,23 @@ def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> C
 
 
 def _settings(
-    clusters: Clusters,
+    clusters: Annotated[str, typer.Option("-k", "--clusters", help="Number of clusters, or auto.")],
     epsilon: Epsilon,
-    delta: Delta = 1e-6,
+    delta: Annotated[float, typer.Option("--delta", help="Chance that the guarantee may fail.")] = 1e-6,
     unit: Unit = "point",
     method: MethodOption = "refined",
-    lloyd_steps: Steps = "auto",
-    radius: Radius = None,
-    box: BoxOption = None,
-    client_size: ClientSize = None,
-    n_points: Points = None,
-    max_clusters: MaxClusters = 20,
-) -> "Settings":
+    lloyd_steps: Annotated[str, typer.Option("--lloyd-steps", help="A whole number, or auto.")] = "auto",
+    radius: Annotated[float | None, typer.Option("--radius", help="Public bound on a point's norm. (default: the server data's)")] = None,
+    box: Annotated[
+        str | None, typer.Option("--box", help="Public least and largest value of the coordinates, as LOW,HIGH; in place of --radius.")
+    ] = None,
+    client_size: Annotated[
+        int | None, typer.Option("--client-size", help="Public typical number of points of a client (client level).")
+    ] = None,
+    n_points: Annotated[int | None, typer.Option("--n-points", help="Public rough number of points in total.")] = None,
+    max_clusters: Annotated[int, typer.Option("--max-clusters", help="Largest number of clusters tried, where it is to be chosen.")] = 20,
+) -> Settings:
     """Return the settings that these options state; what is wrong with them is refused by name."""
-    from feddp_kmeans.algorithm.settings import MethodName, Settings
-
     return Settings(
         _number(clusters),
         epsilon,

@@ -3,25 +3,24 @@
 import json
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 import typer
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.show import show_ledger
 from feddp_kmeans.cli.terminal import out
 from feddp_kmeans.errors import InputError
-
-if TYPE_CHECKING:
-    from feddp_kmeans.algorithm.settings import Settings
 
 log = logging.getLogger(__name__)
 
 
 @options.takes_settings(defaults={"epsilon": 1.0})
 def plan(
-    settings: "Settings",
+    settings: Settings,
     server: options.Server = None,
     dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, where there is no --server.")] = None,
     n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
@@ -41,24 +40,19 @@ def plan(
     if as_json:
         typer.echo(json.dumps(prepared.plan.to_dict(), indent=2))
         return
-    show_ledger(
-        prepared.plan.ledger_rows(),
-        title=f"Plan: epsilon {settings.epsilon:g}, delta {settings.delta:g}, unit {settings.privacy_unit}",
-    )
+    title = f"Plan: epsilon {settings.epsilon:g}, delta {settings.delta:g}, unit {settings.privacy_unit}"
+    show_ledger(prepared.plan.ledger_rows(), title)
     for reason in prepared.plan.reasons:
         out.print(f"- {reason}", highlight=False)
 
 
-def _server_or_stand_in(server: Path | None, dimension: int | None, settings: "Settings") -> FloatArray | None:
+def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray | None:
     """Return the server data; without them None, or made-up points on a sphere of radius 1 for the paper's method."""
-    import numpy as np
-
-    from feddp_kmeans.algorithm.settings import MethodName
-
     if server is not None:
-        from feddp_kmeans.tables.inputs import read_server
+        from feddp_kmeans.tables.client_files import open_table
+        from feddp_kmeans.tables.inputs import read_or_learn
 
-        return read_server(server)
+        return open_table(server, read_or_learn(server, None, ())).read()
     if dimension is None or dimension < 1:
         raise InputError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
     if settings.method is MethodName.REFINED:

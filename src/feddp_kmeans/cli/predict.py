@@ -1,12 +1,13 @@
-"""``feddp predict``: the cluster of each row of a table, written beside it. Labels are the data holder's own, not a private output."""
+"""``feddp predict``: the cluster of each row of a table, in a copy of it. Labels are the data holder's own, not a private output."""
 
 import csv
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from feddp_kmeans.cli.folders import check_new_file
@@ -25,7 +26,7 @@ _ROWS = 1 << 16
 def predict(
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     table: Annotated[Path, typer.Argument(metavar="INPUT", help="A table with the columns of the run, in any order.")],
-    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. (default: beside the input, as NAME.labels)")] = None,
+    path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. (default: next to the input, as NAME.labels)")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")] = False,
 ) -> None:
     """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
@@ -40,7 +41,10 @@ def predict(
         raise InputError(f"--out must end in {suffix!r} as the input does, got {str(path)!r}.")
     check_new_file(path, force=force)
     run.open(table).check()
-    n_rows = _write_table(run, table, path) if has_names(table) else _write_array(run, table, path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".feddp-") as folder:  # no half of a file is ever at its place
+        whole = Path(folder) / path.name
+        n_rows = _write_table(run, table, whole) if has_names(table) else _write_array(run, table, whole)
+        whole.replace(path)
     say(f"{n_rows:,} rows labelled in {path}.")
     say("Labels are the data holder's own: they depend on single rows and are NOT private.")
 
@@ -49,45 +53,25 @@ def _write_table(run: "FinishedRun", source: Path, path: Path) -> int:
     """Write a table again with one more column."""
     import pyarrow as pa
 
-    from feddp_kmeans.tables.formats import named_errors, read_schema
+    from feddp_kmeans.tables.formats import read_schema
 
-    with named_errors(source):
-        schema = read_schema(source)
+    schema = read_schema(source)
     if LABEL in schema.names:
         raise InputError(f"{source.name} must not have a column {LABEL!r} already.")
-    n_rows, points = 0, run.open(source)
-    with _whole(path) as temporary, _writer(source, temporary, schema) as write:
-        for table in _tables(source, schema.names):
-            write(table.append_column(LABEL, pa.array(run.labels(points.points(table)))))
-            n_rows += table.num_rows
+    n_rows = 0
+    with _writer(source, path, schema) as write:
+        for table, points in run.open(source).parts(_ROWS, schema.names):
+            write(table.append_column(LABEL, pa.array(run.labels(points))))
+            n_rows += len(points)
     return n_rows
 
 
 def _write_array(run: "FinishedRun", source: Path, path: Path) -> int:
     """Write the labels of a file without column names as one array of whole numbers."""
-    import numpy as np
-
     parts = [run.labels(points) for points in run.open(source).pieces(_ROWS)]
     labels = np.concatenate([np.empty(0, dtype=np.int64), *parts])
-    with _whole(path) as temporary, temporary.open("wb") as file:
-        np.save(file, labels)
+    np.save(path, labels)
     return len(labels)
-
-
-def _tables(source: Path, columns: Sequence[str]) -> Iterator["pa.Table"]:
-    from feddp_kmeans.tables.formats import named_errors, read_tables
-
-    with named_errors(source):
-        yield from read_tables(source, columns, _ROWS)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Yield a file beside ``path`` that takes its place once it is written whole."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".feddp-") as folder:
-        temporary = Path(folder) / path.name
-        yield temporary
-        temporary.replace(path)
 
 
 @contextmanager
@@ -96,17 +80,16 @@ def _writer(source: Path, path: Path, schema: "pa.Schema") -> Iterator[Callable[
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from feddp_kmeans.tables.csv_files import CsvFile
-    from feddp_kmeans.tables.formats import CSV
+    from feddp_kmeans.tables.csv_files import read_header
+    from feddp_kmeans.tables.formats import is_csv
 
-    suffix = source.suffix.lower()
-    if suffix in CSV:
-        dialect = CsvFile(source)
-        with path.open("w", newline="", encoding=dialect.encoding) as file:
+    if is_csv(source):
+        dialect = read_header(source)
+        with path.open("w", newline="", encoding=dialect.encoding[:6]) as file:  # utf-8, or utf-16 with a mark
             rows = csv.writer(file, delimiter=dialect.delimiter, lineterminator="\n")
             rows.writerow([*schema.names, LABEL])
             yield lambda table: rows.writerows(zip(*(column.to_pylist() for column in table.itercolumns()), strict=True))
         return
     full = schema.append(pa.field(LABEL, pa.int64()))
-    with pq.ParquetWriter(path, full) if suffix == ".parquet" else pa.ipc.new_file(str(path), full) as writer:
+    with pq.ParquetWriter(path, full) if source.suffix.lower() == ".parquet" else pa.ipc.new_file(str(path), full) as writer:
         yield writer.write

@@ -35,7 +35,7 @@ def serve(
     confirmed: options.Confirmed = None,
     round_timeout: options.RoundTimeout = 300.0,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-sites.")] = 3600.0,
-    port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder states its own.")] = options.PORT,
+    port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder has its own.")] = options.PORT,
     insecure: Annotated[bool, typer.Option("--insecure", help=options.TRIAL)] = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -50,7 +50,6 @@ def serve(
     from feddp_kmeans.network.deployment import serve as serving
     from feddp_kmeans.network.deployment.children import ended_by_signals
     from feddp_kmeans.network.deployment.kit import open_federation
-    from feddp_kmeans.network.deployment.superlink import Listening
     from feddp_kmeans.report.result import check_folder
 
     show_log(quiet=quiet, times=True)
@@ -58,27 +57,13 @@ def serve(
     if insecure == (federation is not None):
         raise InputError("feddp serve must be given either a federation folder or --insecure.")
     opened = None if federation is None else open_federation(federation)
-    kit = None if opened is None else opened.kit
-    request = new_request(
-        settings,
-        folder,
-        server,
-        schema_file,
-        ignore,
-        min_sites=min_sites,
-        trust=trust,
-        threshold=threshold,
-        colluders=colluders,
-        confirmed=confirmed,
-        round_timeout=round_timeout,
-        wait=wait,
-        kit=None if kit is None else str(kit.folder.resolve()),
-    )
+    sums = {"min_sites": min_sites, "trust": trust, "threshold": threshold, "colluders": colluders, "confirmed": confirmed}
+    kit = None if opened is None else str(opened.kit.folder.resolve())
+    request = new_request(settings, folder, server, schema_file, ignore, **sums, round_timeout=round_timeout, wait=wait, kit=kit)
     if insecure:
         log.warning(options.TRIAL)
-    listening = Listening("127.0.0.1", port) if opened is None else serving.listening_of(opened)
     with ended_by_signals():
-        serving.serve(request, listening, kit)
+        serving.serve(request, port if opened is None else opened.kit.port, opened)
     if not quiet:
         show_run(folder)
 
@@ -86,7 +71,7 @@ def serve(
 def new_request(
     settings: "Settings", folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any
 ) -> "RunRequest":
-    """Return a new run with these options, its paths as any process of this machine reads them."""
+    """Return a new run with these options; its paths are absolute, so that any process of this machine can read them."""
     from feddp_kmeans.network.deployment.run_request import RunRequest
 
     return RunRequest(

@@ -2,37 +2,27 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from feddp_kmeans.cli.terminal import out, say
 
-if TYPE_CHECKING:
-    from feddp_kmeans.algorithm.choose_k import Elbow
-    from feddp_kmeans.algorithm.clustering import Clustering
-
-
-def show_result(found: "Clustering", result: dict[str, Any]) -> None:
-    """Print what came out, and the guarantee last."""
-    show_ledger(result["ledger"], title="What was released")
-    if found.elbow is not None:
-        show_elbow(found.elbow)
-    _show_clusters(found)
-    if result["schema"] is not None:
-        _show_profiles(result["profiles"])
-    for remark in found.remarks:
-        out.print(f"Note: {remark}.", style="yellow", highlight=False)
-    out.print(result["guarantee"], style="bold", highlight=False)
-
 
 def show_run(folder: Path) -> None:
-    """Print what the finished run in a folder released, and its guarantee last."""
+    """Print what came out of the finished run in a folder, and its guarantee last."""
     from feddp_kmeans.report.finished_run import read_result
 
     result = read_result(folder)
-    show_ledger(result["ledger"], title="What was released")
+    show_ledger(result["ledger"], "What was released")
+    if result.get("elbow"):
+        show_elbow(result["elbow"])
+    _show_clusters(result)
+    if result.get("schema"):
+        _show_profiles(result["profiles"])
+    for remark in result.get("remarks", ()):
+        out.print(f"Note: {remark}.", style="yellow", highlight=False)
     out.print(result["guarantee"], style="bold", highlight=False)
     say(f"Written to {folder}: result.json, centers.parquet, report.html.")
 
@@ -41,41 +31,34 @@ def show_ledger(rows: list[dict[str, Any]], title: str) -> None:
     """Print the releases, a row each."""
     table = new_table(title, "release", "mechanism", "sensitivity", "noise scale", "multiplier", "times")
     for row in rows:
-        norm = "L2" if "l2_sensitivity" in row else "L1"
-        sensitivity = row.get("l2_sensitivity", row.get("l1_sensitivity"))
-        table.add_row(
-            row["release"],
-            row["mechanism"],
-            f"{sensitivity:.4g} {norm}",
-            f"{row['scale']:.4g}",
-            f"{row['noise_multiplier']:.4g}",
-            str(row["times"]),
-        )
+        norm = "l2" if "l2_sensitivity" in row else "l1"
+        scales = (f"{row[name]:.4g}" for name in ("scale", "noise_multiplier"))
+        table.add_row(row["release"], row["mechanism"], f"{row[f'{norm}_sensitivity']:.4g} {norm.upper()}", *scales, str(row["times"]))
     out.print(table)
 
 
-def show_elbow(elbow: "Elbow") -> None:
+def show_elbow(elbow: dict[str, Any]) -> None:
     """Print the cost of every number of clusters as a bar, the number picked marked."""
     table = new_table("Choosing k: cost of the weighted points that stand for the client data", "k", "cost, of k = 1", "")
-    top = max(elbow.costs[0], 1e-300)
-    for number, cost in zip(elbow.numbers, elbow.costs, strict=True):
-        mark = "  <- sharpest bend" if number == elbow.picked else ""
+    top = max(elbow["costs"][0], 1e-300)
+    for number, cost in zip(elbow["numbers"], elbow["costs"], strict=True):
+        mark = "  <- sharpest bend" if number == elbow["picked"] else ""
         table.add_row(str(number), f"{cost / top:.3f}", "#" * round(30 * cost / top) + mark)
     out.print(table)
 
 
-def _show_clusters(found: "Clustering") -> None:
+def _show_clusters(result: dict[str, Any]) -> None:
     table = new_table("Clusters", "cluster", "noisy size", "norm of center", "noise in a coordinate")
-    for index, (count, deviation, center) in enumerate(zip(found.counts, found.center_stddev, found.centers, strict=True)):
-        table.add_row(str(index), f"{count:,.0f}", f"{math.hypot(*center):.4g}", f"{deviation:.2g}")
+    shown = zip(result["noisy_counts"], result["centers"], result["center_stddev"], strict=True)
+    for index, (count, center, noise) in enumerate(shown):
+        table.add_row(str(index), f"{count:,.0f}", f"{math.hypot(*center):.4g}", f"{float(noise):.2g}")
     out.print(table)
 
 
 def _show_profiles(profiles: list[list[dict[str, Any]]]) -> None:
     """Print what each cluster is like in the columns' own words, a row a column."""
-    table = new_table(
-        "Profiles: mean or most frequent value, and the noise in it", "column", *(f"cluster {i}" for i in range(len(profiles)))
-    )
+    clusters = [f"cluster {index}" for index in range(len(profiles))]
+    table = new_table("Profiles: mean or most frequent value, and the noise in it", "column", *clusters)
     for told in zip(*profiles, strict=True):
         table.add_row(escape(told[0]["column"]), *(escape(_told(described)) for described in told))
     out.print(table)

@@ -32,7 +32,7 @@ def simulate(
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run a federation on Flower's simulation engine: one simulated node a client file, all on this machine.
+    """Run a federation on Flower's simulation engine: one simulated node per client file, all on this machine.
 
     Examples:
       feddp simulate clients/ --server public.csv -k 10 --epsilon 1 --out run/
@@ -49,21 +49,9 @@ def simulate(
     check_folder(folder, force=force)
     paths = client_paths(clients)
     inputs = open_inputs(clients, server, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken)
-    request = new_request(
-        settings,
-        folder,
-        server,
-        schema_file,
-        ignore,
-        min_sites=len(paths),
-        trust=trust,
-        threshold=threshold,
-        colluders=colluders,
-        seed=seed,
-        odometer=str(odometer_of(clients, odometer).path.resolve()),
-        limit=limit,
-        limit_delta=limit_delta,
-    )
+    sums = {"min_sites": len(paths), "trust": trust, "threshold": threshold, "colluders": colluders, "seed": seed}
+    books = {"odometer": str(odometer_of(clients, odometer).path.resolve()), "limit": limit, "limit_delta": limit_delta}
+    request = new_request(settings, folder, server, schema_file, ignore, **sums, **books)
     with ended_by_signals():
         simulation.simulate(request, paths, columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
     if not quiet:

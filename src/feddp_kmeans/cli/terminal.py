@@ -3,13 +3,10 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-if TYPE_CHECKING:
-    from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.plan import Plan
 
 out = Console()
 err = Console(stderr=True)
@@ -51,18 +48,15 @@ def say(line: str) -> None:
 
 
 @contextmanager
-def progress(plan: "Plan", *, quiet: bool = False, folder: Path | None = None) -> Iterator[Callable[[str], None]]:
-    """Show the releases as they are made, the folder they are kept in first: a bar on a terminal that vanishes, a line each elsewhere."""
+def progress(plan: Plan, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show the releases as they are made: a bar that vanishes on a terminal, a line each elsewhere."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-    total = sum(release.times for release in plan.releases)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
     with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
-        task = bar.add_task("starting", total=total)
+        task = bar.add_task("starting", total=sum(release.times for release in plan.releases))
 
         def on_release(name: str) -> None:
-            if folder is not None and bar.tasks[task].completed == 0:
-                log.info("Releases and result go to %s", folder)
             if not err.is_terminal:
                 log.info("release: %s", name)
             bar.update(task, description=name, advance=1)

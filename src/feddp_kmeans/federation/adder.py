@@ -9,9 +9,6 @@ from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import RandomStream
 from feddp_kmeans.statistics.query import Query
 
-Total = Callable[[Query, BoolArray | None], IntArray]
-"""The exact sum of a statistic over the clients of a cohort, all of them where it is None."""
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -20,11 +17,11 @@ class Asked:
     query: Query
     release: Release
     number: int
-    """How often this release was asked for before, in this run."""
+    """How often the run asked for this release before."""
     cohort: BoolArray | None
-    """Which clients take part; all of them where it is None."""
+    """Which clients take part; None: all of them."""
     stream: RandomStream
-    """The random bits of its noise, where this process adds it."""
+    """The random bits of its noise, if this process adds it."""
 
     @property
     def label(self) -> str:
@@ -33,20 +30,20 @@ class Asked:
 
 
 class Adder(ABC):
-    """Answers one run. It is made when the run is opened, and holds what is of that run only."""
+    """Answers one run. It is made when the run is opened, and its state belongs to that run."""
 
     @abstractmethod
     def noisy_sum(self, asked: Asked) -> FloatArray:
         """Return the noisy sum over the cohort's clients."""
 
     def kept(self, label: str) -> None:  # noqa: B027 - most have nothing to forget
-        """Be told that this release is on record: nothing that could make it again is needed any more."""
+        """Forget what was needed to make this release again: it is on record now."""
 
 
 class ExactAdder(Adder):
-    """Adds up exactly in this process, and then adds the noise: for whoever is trusted with the sums."""
+    """Adds up exactly in this process, then adds the noise: for whoever is trusted with the sums."""
 
-    def __init__(self, total: Total) -> None:
+    def __init__(self, total: Callable[[Query, BoolArray | None], IntArray]) -> None:
         self._total = total
 
     def noisy_sum(self, asked: Asked) -> FloatArray:

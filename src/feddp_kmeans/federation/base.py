@@ -2,57 +2,44 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
+from typing import Self
 
 from feddp_kmeans.federation.adder import Adder
 from feddp_kmeans.federation.run import Run, Watcher
 from feddp_kmeans.privacy.booking import Books
+from feddp_kmeans.privacy.odometer import new_run
 from feddp_kmeans.privacy.plan import Plan
 
 
 class Federation(ABC):
     """Clients that answer runs. ``with federation.open(plan, seed) as run: run.noisy_sum(statistic, release, **public)``."""
 
+    n_clients: int
+    dimension: int
+    """Number of coordinates of a point: public, as the number of clients is."""
     trust: str
     """Who is trusted with what."""
-
     books: Books | None = None
     """Where every run is written down before its first release, and the limit that it must keep to; None: nowhere."""
     run_id: str | None = None
-    """The id of a run that begins here; None: a random one each time."""
+    """The id of the next run; None: a random one each time."""
 
-    @property
-    @abstractmethod
-    def n_clients(self) -> int:
-        """Return the number of clients: public."""
-
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """Return the number of coordinates of a point: public."""
+    def with_books(self, books: Books) -> Self:
+        """Return the same federation with its runs written down in these books; this one stays as it is."""
+        booked = copy(self)
+        booked.books = books
+        return booked
 
     def open(
-        self,
-        plan: Plan,
-        seed: int | None = None,
-        on_release: Callable[[str], None] | None = None,
-        *,
-        watcher: Watcher | None = None,
+        self, plan: Plan, seed: int | None = None, on_release: Callable[[str], None] | None = None, *, watcher: Watcher | None = None
     ) -> Run:
         """Return a run of this plan, to be used in a ``with`` statement. Without a seed its noise is cryptographic.
 
-        ``on_release`` is told the name of each release as its turn comes: progress, made of public names only.
+        ``on_release`` is called with the name of each release just before it is made: progress, made of public names only.
         """
-        run = Run(
-            plan,
-            seed,
-            n_clients=self.n_clients,
-            dimension=self.dimension,
-            trust=self.trust,
-            run=self.run_id,
-            books=self.books,
-            on_release=on_release,
-            watcher=watcher,
-        )
+        id_ = self.run_id or new_run()
+        run = Run(plan, seed, self.n_clients, self.dimension, self.trust, id_, self.books, on_release, watcher)
         return run.begin(self._adder(run))
 
     @abstractmethod

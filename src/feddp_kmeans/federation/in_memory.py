@@ -8,22 +8,19 @@ from feddp_kmeans.silos.memory import ArraySilo, TableSilo
 
 
 class InMemoryFederation(LocalFederation):
-    """Clients that are arrays in this process: for simulation, and where one place may hold all points."""
+    """Clients that are arrays in this process: for simulation, or if one place may hold all points."""
 
     def __init__(self, clients: Sequence[Any] | TableSilo) -> None:
         super().__init__(clients if isinstance(clients, TableSilo) else ArraySilo(clients))
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "InMemoryFederation":
-        """Return a federation of one table's rows, a client for each distinct value of ``groups``. The table is not copied.
-
-        The number of distinct values is the number of clients, and so is taken as public.
-        """
+        """Return one client for each distinct value of ``groups``; their number is taken as public. The table is not copied."""
         return cls(TableSilo.from_groups(points, groups))
 
     @classmethod
     def from_offsets(cls, points: Any, offsets: Any) -> "InMemoryFederation":
-        """Return a federation of one table, in memory or memory-mapped: client j holds rows ``offsets[j]:offsets[j + 1]``.
+        """Return clients that hold rows ``offsets[j]:offsets[j + 1]`` of one table, in memory or memory-mapped.
 
         Millions of clients cost no more than their rows: no object is made for any of them.
         """

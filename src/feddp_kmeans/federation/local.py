@@ -16,19 +16,10 @@ class LocalFederation(Federation):
 
     def __init__(self, silo: Silo) -> None:
         self._silo = silo
-
-    @property
-    def n_clients(self) -> int:
-        """Return the number of clients."""
-        return self._silo.n_clients
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of coordinates of a point."""
-        return self._silo.dimension
+        self.n_clients, self.dimension = silo.n_clients, silo.dimension
 
     def nonprivate_clients(self) -> Iterator[Any]:
-        """Yield each client's raw points. Only a federation on this machine can; only comparisons that are not private may."""
+        """Yield each client's raw points: for comparisons that are not private, and for nothing else."""
         return self._silo.nonprivate_clients()
 
     def _adder(self, run: Run) -> Adder:

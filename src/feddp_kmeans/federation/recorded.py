@@ -1,14 +1,14 @@
-"""A federation whose releases are kept on disk: a run that stops goes on later without paying for any of them again.
+"""A federation whose releases are kept on disk: a run that was stopped goes on later without paying for any of them again.
 
-The server's computations are repeated from their start with the releases that are there; from the first that is not, the federation is
-asked. A release is on disk, and marked on the odometer, before anything sees it. So one that was begun and did not get there was seen by
-nobody and is made again; one that was kept and has gone is not, and neither does a copy of the record go on that is not the latest.
+The server repeats its computations with the releases on disk; from the first missing one on, the federation is asked. A release is on
+disk, and marked on the odometer, before anyone sees it. So a release that was begun but not kept was seen by nobody and is made again. One
+that was kept and lost is not made again, and a run does not go on from a copy of its record that is not the latest.
 """
 
 import hashlib
 import io
 import json
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -22,50 +22,28 @@ from feddp_kmeans.errors import BudgetError, FedDPError, InputError
 from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
-from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
 
 RECORD = "releases.json"
 
 FORMAT = 2
-"""Of the record. That of 0.1 is of format 1: it has no run id, so it cannot go on."""
+"""Format of the record. Format 1, of release 0.1, has no run id, so its runs cannot go on."""
+
+_FIELDS = {"format", "run", "plan", "seed", "server_seed", "releases"}
 
 
 class RecordedFederation(Federation):
-    """Another federation whose releases are kept in a folder. ``run`` is the id of a run that begins there (default: random)."""
+    """Another federation whose releases are kept in a folder. ``run`` is the id of a new run (default: random)."""
 
     def __init__(self, inner: Federation, folder: Path, run: str | None = None) -> None:
         self._inner = inner
         self._folder = folder
+        self.n_clients, self.dimension, self.trust, self.books = inner.n_clients, inner.dimension, inner.trust, inner.books
         self.run_id = run or inner.run_id
 
-    @property
-    def trust(self) -> str:  # type: ignore[override]
-        """Return who is trusted with what."""
-        return self._inner.trust
-
-    @property
-    def n_clients(self) -> int:
-        """Return the number of clients."""
-        return self._inner.n_clients
-
-    @property
-    def dimension(self) -> int:
-        """Return the number of coordinates of a point."""
-        return self._inner.dimension
-
-    @property
-    def books(self) -> Books | None:
-        """Return where runs on the data of the other federation are written down."""
-        return self._inner.books
-
-    @books.setter
-    def books(self, books: Books | None) -> None:
-        self._inner.books = books
-
     def _adder(self, run: Run) -> Adder:
-        """Begin a run in the folder, or go on with the one that the folder holds: its plan must be this one."""
+        """Return what answers the run: a new one, or the one of the folder, which must have the same plan and seed."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with locked(self._folder):
@@ -74,19 +52,19 @@ class RecordedFederation(Federation):
             raise InputError(f"releases must be kept in a folder that can be written, got {error}.") from None
 
     def _begun(self, run: Run) -> "RecordingAdder":
-        """Write a record without releases and then book the run; or go on with the run of the record, which must be booked.
+        """Write a record without releases, then book the run; or go on with the run of the record, which must be booked.
 
-        In this order nothing is booked that cannot go on: killed in between, the run is booked when it goes on.
+        This order lets every booked run go on: if killed in between, it is booked when it goes on.
         """
         record = read_record(self._folder)
         is_new = not record
         if is_new:
             if any(self._folder.glob("*.npy")):
-                raise InputError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
+                raise _without_record(self._folder)
             record = {"format": FORMAT, "run": run.id, "plan": plan_digest(run.plan), "seed": run.seed}
             record |= {"server_seed": run.server_seed, "releases": {}}
         elif record["plan"] != plan_digest(run.plan) or record["seed"] != run.seed:
-            raise BudgetError(f"the releases in {self._folder.name!r} must be of this very plan and seed; they are of another run.")
+            raise BudgetError(f"the releases in {self._folder.name!r} must be of this very plan and seed; they belong to another run.")
         run.go_on(record["run"], record["server_seed"])
         adder = RecordingAdder(self._inner._adder(run), self._folder, run)  # noqa: SLF001 - a federation's hook, asked by another federation
         if is_new:
@@ -114,7 +92,9 @@ class RecordingAdder(Adder):
             return self._kept_or_made(asked)
 
     def _kept_or_made(self, asked: Asked) -> FloatArray:
-        record = self._record()
+        record = read_record(self._folder)
+        if not record:
+            raise _without_record(self._folder)
         label, digest = asked.label, asked.query.digest
         before, kept = _state(record), record["releases"].get(label)
         path = self._folder / f"{_digest(f'{label} {digest}'.encode())[:16]}.npy"
@@ -126,20 +106,12 @@ class RecordingAdder(Adder):
         if kept is None:
             content = npy_bytes(values)
             record["releases"][label] = {"query": digest, "kept": _digest(content)}
-            with self._step(before, _state(record)):
+            books, after = self._run.books, _state(record)
+            with nullcontext() if books is None else books.odometer.step(self._run.id, before, after):
                 write_whole(path, content)
                 _write(self._folder, record)
         self._inner.kept(label)
         return values
-
-    def _step(self, before: str, after: str) -> AbstractContextManager[None]:
-        return nullcontext() if self._run.books is None else self._run.books.step(self._run.id, before, after)
-
-    def _record(self) -> dict[str, Any]:
-        record = read_record(self._folder)
-        if not record:
-            raise InputError(f"releases in {self._folder.name!r} must have their record beside them, {RECORD}; it is gone.")
-        return record
 
 
 def plan_digest(plan: Plan) -> str:
@@ -148,25 +120,24 @@ def plan_digest(plan: Plan) -> str:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """Return the record of releases in a folder, empty where there is none; refuse anything else."""
+    """Return the record of releases in a folder, empty if there is none; refuse anything else."""
     path = folder / RECORD
     if not path.exists():
         return {}
-    try:
+    record: Any = None
+    with suppress(OSError, ValueError):
         record = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        record = None
     if isinstance(record, dict):
         check_format(record, FORMAT, f"{RECORD} in {folder.name!r}")
-    if isinstance(record, dict) and set(record) == _FIELDS - {"format", "run"}:
-        raise BudgetError(f"{RECORD} in {folder.name!r} must name its run; 0.1 gave runs no id. Start a new run: it is booked in full.")
+        if set(record) == _FIELDS - {"format", "run"}:
+            raise BudgetError(f"{RECORD} in {folder.name!r} must name its run; 0.1 gave runs no id. Start a new run: it is booked in full.")
     if not _is_record(record):
         raise InputError(f"{RECORD} in {folder.name!r} must be the record of a run, got something else.")
-    found: dict[str, Any] = record
-    return found
+    return dict(record)
 
 
-_FIELDS = {"format", "run", "plan", "seed", "server_seed", "releases"}
+def _without_record(folder: Path) -> InputError:
+    return InputError(f"releases in {folder.name!r} must have their record next to them, {RECORD}; it is gone.")
 
 
 def _write(folder: Path, record: dict[str, Any]) -> None:
@@ -178,23 +149,21 @@ def _content(record: dict[str, Any]) -> bytes:
 
 
 def _state(record: dict[str, Any]) -> str:
-    """Return what the odometer marks: a digest of the record, empty as long as no release was made."""
+    """Return what the odometer marks: a digest of the record, empty before the first release."""
     return _digest(_content(record)) if record["releases"] else ""
 
 
 def _is_record(given: Any) -> bool:
     if not isinstance(given, dict) or set(given) != _FIELDS or not isinstance(given["run"], str) or not given["run"]:
         return False
-    seeds = type(given["server_seed"]) is int and (given["seed"] is None or type(given["seed"]) is int)
-    return seeds and isinstance(given["releases"], dict) and all(_is_row(row) for row in given["releases"].values())
-
-
-def _is_row(given: Any) -> bool:
-    return isinstance(given, dict) and set(given) == {"query", "kept"} and all(isinstance(part, str) for part in given.values())
+    seeds, rows = (given["server_seed"], given["seed"]), given["releases"]
+    if type(seeds[0]) is not int or type(seeds[1]) not in {int, type(None)} or not isinstance(rows, dict):
+        return False
+    return all(isinstance(row, dict) and set(row) == {"query", "kept"} and set(map(type, row.values())) == {str} for row in rows.values())
 
 
 def _load(path: Path, kept: str | None, release: Release) -> FloatArray:
-    """Return a release as it was kept; one that was changed since is refused. A crash may come before its digest is on record."""
+    """Return a release as it was kept; refuse one that was changed since. ``kept`` is None if a crash came before it was on record."""
     content = path.read_bytes()
     values: Any = None
     if kept in {None, _digest(content)}:

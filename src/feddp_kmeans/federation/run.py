@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable
-from types import TracebackType
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -14,7 +15,6 @@ from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.ledger import Ledger, PrivacyReport
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.noise import StreamFactory
-from feddp_kmeans.privacy.odometer import new_run
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.statistics.query import Query, Statistic, check_query
 
@@ -23,55 +23,39 @@ class Watcher(Protocol):
     """Looks at a run from inside: for audits and tests."""
 
     def streams(self, streams: StreamFactory) -> StreamFactory:
-        """Return the streams that the run draws its random bits from; these, or others in their place."""
-        ...
+        """Return the streams that the run draws its random bits from: these, or others in their place."""
 
     def adder(self, adder: Adder) -> Adder:
-        """Return what answers the run; this adder, or another around it."""
-        ...
+        """Return what answers the run: this adder, or another around it."""
 
 
-class Run:
-    """A plan under way on a federation: its releases are answered, each as often as planned, and nothing else is.
+@dataclass(eq=False)
+class Run(AbstractContextManager["Run"]):
+    """A plan under way on a federation: each of its releases is answered as often as planned, and nothing else is.
 
     Ledger, random bits, server seed and the line on the odometer are the run's own. ``Federation.open`` makes one.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        seed: int | None,
-        *,
-        n_clients: int,
-        dimension: int,
-        trust: str,
-        run: str | None = None,
-        books: Books | None = None,
-        on_release: Callable[[str], None] | None = None,
-        watcher: Watcher | None = None,
-    ) -> None:
-        self.plan = plan
-        self.seed = seed
-        self.n_clients = n_clients
-        self.dimension = dimension
-        self.trust = trust
-        self.ledger = Ledger(plan)
-        self.streams = StreamFactory(seed) if watcher is None else watcher.streams(StreamFactory(seed))
-        self.id = run or new_run()
+    plan: Plan
+    seed: int | None
+    n_clients: int
+    dimension: int
+    trust: str
+    id: str
+    books: Books | None
+    on_release: Callable[[str], None] | None
+    watcher: Watcher | None
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.plan)
+        self.streams = StreamFactory(self.seed) if self.watcher is None else self.watcher.streams(StreamFactory(self.seed))
         self.server_seed = self.streams.integer_seed("server k-means")
         """Seed of the server's own computations: it decides restarts, never noise."""
-        self.books = books
         self._booked = False
-        self._on_release = on_release
-        self._watcher = watcher
         self._adder: Adder | None = None
         self._made: Counter[str] = Counter()
 
-    def __enter__(self) -> Self:
-        """Return the run."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the run."""
         self.close()
 
@@ -81,12 +65,12 @@ class Run:
         return self.streams.secure
 
     def begin(self, adder: Adder) -> Self:
-        """Let the run be answered by this adder, and return it."""
-        self._adder = adder if self._watcher is None else self._watcher.adder(adder)
+        """Return this run, which the adder answers from now on."""
+        self._adder = adder if self.watcher is None else self.watcher.adder(adder)
         return self
 
     def close(self) -> None:
-        """End the run: nothing is released any more, and what was held for it is let go."""
+        """End the run: it makes no further release, and what was held for it is let go."""
         self._adder = None
 
     def go_on(self, run: str, server_seed: int) -> None:
@@ -107,8 +91,8 @@ class Run:
         self.ledger.book(release)
         check_query(query, release, self.plan.unit)
         self.book()
-        if self._on_release is not None:
-            self._on_release(release.name)
+        if self.on_release is not None:
+            self.on_release(release.name)
         number = self._made[release.name]
         self._made[release.name] += 1
         return self._adder.noisy_sum(Asked(query, release, number, self._cohort(release.name), self.streams.stream(release.name)))
@@ -127,10 +111,9 @@ class Run:
         )
 
     def _cohort(self, label: str) -> BoolArray | None:
-        """Return which clients take part: each with the plan's rate (rounded down), by itself and afresh each time; None for all."""
+        """Return which clients take part: each by itself and afresh each time, with the plan's rate (rounded down); None for all."""
         rate = self.plan.sampling_rate
         if rate == 1:
             return None
         bits: Array = self.streams.stream(f"cohort/{label}").uint64(self.n_clients)
-        cohort: BoolArray = bits < np.uint64(int(rate * 2.0**64))
-        return cohort
+        return bits < np.uint64(int(rate * 2.0**64))

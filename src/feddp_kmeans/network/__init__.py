@@ -1,1 +1,1 @@
-"""Federations of machines: the protocol, its two halves, the secure sum, and what runs them on Flower."""
+"""Federations of machines: the protocol, its client and server, the secure sum, and the parts that run them on Flower."""

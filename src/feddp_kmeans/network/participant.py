@@ -1,13 +1,13 @@
-"""The client's half of a federation of machines: it computes named statistics of its own points, and keeps its own books.
+"""The client of a federation of machines: it computes named statistics of its own points and books the runs on its own odometer.
 
-A participant answers a server that it need not trust: it is shown the terms of a run first, holds them against its own policy and its own
-odometer, and answers nothing that the terms do not hold, nothing twice, and nothing after its budget is spent.
+A participant need not trust the server. It first checks the terms of a run against its own policy and odometer. Then it answers only what
+is in these terms, each request once, and nothing beyond its budget.
 """
 
 import hmac
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ import numpy as np
 
 from feddp_kmeans._typing import IntArray
 from feddp_kmeans.errors import BudgetError, FedDPError, InputError, kind_and_place
-from feddp_kmeans.network.protocol import PUBLIC, place_of, presence, query_bytes, sealed_from, sealed_to, session_terms
+from feddp_kmeans.network.protocol import PUBLIC, label_of, place_of, presence, query_bytes, session_terms
 from feddp_kmeans.network.run_state import RunState, RunStates
+from feddp_kmeans.network.secure_sum.fields import parsed, plain
 from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, sign
 from feddp_kmeans.network.secure_sum.messages import Advert
 from feddp_kmeans.network.secure_sum.party import Party
@@ -32,7 +33,9 @@ from feddp_kmeans.statistics.query import Query, Statistic, check_query
 logger = logging.getLogger(__name__)
 
 _MOST_SESSIONS = 1000
-"""Sessions of one run: a server that starts again opens a new one."""
+"""Most sessions of one run. A server that is restarted opens a new one."""
+
+_Answer = Callable[[Envelope, Terms, RunState], bytes]
 
 _DESCRIBE_FAILED = "its data cannot be read; the reason is in its own log"
 _FAILED = "its data or its program failed; the reason is in its own log"
@@ -61,45 +64,40 @@ class Participant:
         self._runs = RunStates(state, odometer)
         self._identity = identity
         self._roster = roster
-        self._answers = {
-            "describe": self._describe,
-            "agree": self._agree,
-            "share": self._share,
-            "sum": self._sum,
-            "mask": self._mask,
-            "confirm": self._confirm,
-            "unmask": self._unmask,
+        self._answers: dict[str, tuple[Trust, _Answer]] = {
+            "share": (Trust.SECURE_SUM, self._share),
+            "sum": (Trust.AGGREGATOR, self._sum),
+            "mask": (Trust.SECURE_SUM, self._mask),
+            "confirm": (Trust.SECURE_SUM, self._confirm),
+            "unmask": (Trust.SECURE_SUM, self._unmask),
         }
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the coordinates, for this holder's own eyes: what is wrong with the data is said in full."""
+        """Return the names of the coordinates. For the data holder only: errors may quote the data."""
         return self._data().columns
 
     def handle(self, request: bytes) -> bytes:
         """Return the answer to one request.
 
-        A refusal says which rule was broken, and is decided before the data are touched. From then on whatever goes wrong is a failure,
-        and a failure is one of two fixed sentences.
+        A refusal says which rule was broken. It is decided before the data are touched. Any error after that is a failure, which is
+        answered with one of two fixed sentences.
         """
         kind = "a request"
         try:
             asked = unpack(request)
-            kind = asked.kind if asked.kind in self._answers else kind
-            with nullcontext() if kind == "describe" else self._runs.locked():
-                return self._answer(asked)
+            kind = asked.kind if asked.kind in {"describe", "agree", *self._answers} else kind
+            if kind == "describe":
+                return self._describe(asked)
+            with self._runs.locked():
+                return self._agree(asked) if kind == "agree" else self._answer(asked)
         except FedDPError as error:
             logger.warning("refused %s: %s", kind, error)
             return pack("refused", reason=str(error))
         except Exception as error:  # noqa: BLE001
-            # What an error says may quote the data: its kind and its place are kept here, and the server gets a fixed sentence.
-            logger.error("failed at %s: %s", kind, where_of(error))  # noqa: TRY400 - a traceback may quote the data
+            # The text of an error may quote the data: only its kind and its place are logged, and the server gets a fixed sentence.
+            logger.error("failed at %s: %s", kind, kind_and_place(error.__cause__ or error))  # noqa: TRY400 - a traceback may quote the data
             return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
-
-    def _answer(self, asked: Envelope) -> bytes:
-        if asked.kind not in self._answers:
-            raise InputError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
-        return self._answers[asked.kind](asked)
 
     def _describe(self, asked: Envelope) -> bytes:
         nonce = asked.get("nonce", bytes)
@@ -121,7 +119,7 @@ class Participant:
             state = RunState(terms.to_dict(), terms.digest)
             logger.info("agreed to run %s", _summary(terms))
         elif not hmac.compare_digest(state.digest, terms.digest):
-            raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to; they were changed.")
+            raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to, got others.")
         if session.hex() in state.sessions or len(session) != SESSION_BYTES:
             raise BudgetError("a session must be new, got one that was open before.")
         if len(state.sessions) >= _MOST_SESSIONS:
@@ -133,26 +131,42 @@ class Participant:
             rounds = asked.get("rounds", int)
             if not 1 <= rounds <= sum(release.times for release in terms.plan.releases):
                 raise BudgetError(f"rounds must be at most the releases of the plan, got {rounds}.")
-            party = Party.new(self.name, session_terms(terms, session, rounds))
-            reply = {"advert": party.advert(self._identity).to_dict(), "parties": state.parties}
-            state.party = party.to_dict()
+            state.party = Party.new(self.name, session_terms(terms, session, rounds))
+            reply = {"advert": state.party.advert(self._identity).to_dict(), "parties": state.parties}
         self._runs.save(terms.run, state)
         return pack("agreed", **reply)
 
-    def _share(self, asked: Envelope) -> bytes:
-        run, terms, state = self._turn(asked, Trust.SECURE_SUM)
-        party = Party.from_dict(state.party)
-        adverts = [Advert.from_dict(a) for a in asked.get("adverts", list)]
+    def _answer(self, asked: Envelope) -> bytes:
+        """Return the answer to a new request of the current session. The new state is on disk before the answer is returned."""
+        if asked.kind not in self._answers:
+            raise InputError(f"a request must be of a known kind, got {asked.kind!r:.40}.")
+        state = self._runs.load(run := asked.get("run", str))
+        if state is None:
+            raise BudgetError("a plan must be agreed to before anything is asked for.")
+        if asked.kind == "unmask" and state.answer.get("opening") == _opening(asked):
+            return bytes.fromhex(state.answer["reply"])
+        session, turn = asked.get("session", bytes), asked.get("turn", int)
+        if session.hex() != state.session or turn <= state.turn:
+            raise BudgetError("a request must be of the current session and new, got one that is old or repeated.")
+        terms = Terms.from_dict(state.terms)
+        trust, answer = self._answers[asked.kind]
+        if terms.trust is not trust:
+            raise BudgetError(f"trust must be {terms.trust.value}, as agreed, got a request of {trust.value}.")
+        state.turn = turn
+        reply = answer(asked, terms, state)
+        with touching_data():
+            self._runs.save(run, state)
+        return reply
+
+    def _share(self, asked: Envelope, terms: Terms, state: RunState) -> bytes:
+        adverts = [Advert.from_dict(row) for row in asked.get("adverts", list)]
         self._pin(state, terms, [advert.name for advert in adverts])
-        shares = party.share(adverts, self._roster)
-        state.party = party.to_dict()
-        self._runs.save(run, state)
-        return pack("shared", **place_of(asked), shares=sealed_to(shares))
+        return pack("shared", **place_of(asked), shares=plain(state.own_party.share(adverts, self._roster)))
 
     def _pin(self, state: RunState, terms: Terms, names: list[str]) -> None:
-        """Fix the parties of a run at its first session; refuse a party that was not there then.
+        """Fix the parties of a run at its first session; refuse a party that was not in that session.
 
-        Whoever helps to open this client's part is one of them, so that 2t > n + c for their number n leaves room for one opening only.
+        Only these n parties can help to open this client's part. Since 2t > n + c, they can open a release only once.
         """
         strangers = set(names) - set(state.parties or names)
         if strangers:
@@ -160,23 +174,18 @@ class Participant:
         state.parties = state.parties or names
         self._policy.check_sites(terms, len(state.parties))
 
-    def _sum(self, asked: Envelope) -> bytes:
-        run, terms, state = self._turn(asked, Trust.AGGREGATOR)
+    def _sum(self, asked: Envelope, terms: Terms, state: RunState) -> bytes:
         release, query = self._query(asked, terms, state)
         with touching_data():
-            total = self._own_total(query, release)
-            self._runs.save(run, state)
-            return pack("summed", **place_of(asked), values=total)
+            return pack("summed", **place_of(asked), values=self._own_total(query, release))
 
-    def _mask(self, asked: Envelope) -> bytes:
-        run, terms, state = self._turn(asked, Trust.SECURE_SUM)
+    def _mask(self, asked: Envelope, terms: Terms, state: RunState) -> bytes:
         release, query = self._query(asked, terms, state)
-        label, number = _label(asked), asked.get("round", int)
+        label, number, party = label_of(asked.fields), asked.get("round", int), state.own_party
         if label in state.opened:
-            raise BudgetError(f"release {label!r} was made already; it is not made twice.")
-        party = Party.from_dict(state.party)
+            raise BudgetError(f"release {label!r} must be made only once, got a request to make it again.")
         if not state.received:
-            party.receive(asked.get("sharers", list), sealed_from(asked.get("shares", dict)))
+            party.receive(asked.get("sharers", list), parsed(dict[str, bytes], asked.get("shares", dict), "shares"))
             state.received = True
         party.check_round(number)
         stream = self._stream(asked, terms)
@@ -184,60 +193,31 @@ class Participant:
             part = release.with_noise(self._own_total(query, release), stream, terms.shares)
             masked = party.mask(number, part.view(np.uint64), query_bytes(asked.fields))
             state.rounds[str(number)] = label
-            state.party = party.to_dict()
-            self._runs.save(run, state)
             return pack("masked", **place_of(asked), values=masked)
 
-    def _confirm(self, asked: Envelope) -> bytes:
-        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+    def _confirm(self, asked: Envelope, _: Terms, state: RunState) -> bytes:
         if self._identity is None:
-            raise InputError("a key must be given to sign who is in a sum, got none.")
-        party = Party.from_dict(state.party)
-        signature = party.confirm(asked.get("round", int), asked.get("survivors", list), self._identity)
-        state.party = party.to_dict()
-        self._runs.save(run, state)
+            raise InputError("a key must be given to sign the list of survivors, got none.")
+        signature = state.own_party.confirm(asked.get("round", int), asked.get("survivors", list), self._identity)
         return pack("confirmed", **place_of(asked), signature=signature)
 
-    def _unmask(self, asked: Envelope) -> bytes:
-        number, survivors = asked.get("round", int), asked.get("survivors", list)
-        opening = [asked.get("session", bytes).hex(), number, survivors]
-        before = self._runs.load(asked.get("run", str))
-        if before is not None and before.answer.get("opening") == opening:
-            return bytes.fromhex(before.answer["reply"])
-        run, _, state = self._turn(asked, Trust.SECURE_SUM)
+    def _unmask(self, asked: Envelope, _: Terms, state: RunState) -> bytes:
+        number, confirmations = asked.get("round", int), parsed(dict[str, bytes], asked.get("confirmations", dict), "confirmations")
         label = state.rounds.get(str(number))
         if label is None or label in state.opened:
-            raise BudgetError(f"round {number} must be one that this client sent a masked sum for, and be unmasked once.")
-        party = Party.from_dict(state.party)
-        shares = party.unmask(number, survivors, sealed_from(asked.get("confirmations", dict)))
+            raise BudgetError(f"round {number} must be one for which this client sent a masked sum and which was not unmasked before.")
+        shares = state.own_party.unmask(number, asked.get("survivors", list), confirmations)
         reply = pack("unmasked", **place_of(asked), **shares.to_dict())
         state.opened.append(label)
-        state.answer = {"opening": opening, "reply": reply.hex()}
-        state.party = party.to_dict()
-        self._runs.save(run, state)
+        state.answer = {"opening": _opening(asked), "reply": reply.hex()}
         logger.info("%s: answered", label)
         return reply
 
-    def _turn(self, asked: Envelope, trust: Trust) -> tuple[str, Terms, RunState]:
-        """Return the run that a request belongs to, if it is of the session under way and was not answered before."""
-        run = asked.get("run", str)
-        state = self._runs.load(run)
-        if state is None:
-            raise BudgetError("a plan must be agreed to before anything is asked for.")
-        session, turn = asked.get("session", bytes), asked.get("turn", int)
-        if session.hex() != state.session or turn <= state.turn:
-            raise BudgetError("a request must be of the session under way and come once; this one is old or repeated.")
-        terms = Terms.from_dict(state.terms)
-        if terms.trust is not trust:
-            raise BudgetError(f"trust must be {terms.trust.value}, as agreed; got a request of {trust.value}.")
-        state.turn = turn
-        return run, terms, state
-
     def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Query]:
-        """Return what is asked for, if it is in the plan, is proved, and no more sensitive than its noise covers."""
+        """Return the release and the query of a request; refuse one that is not planned, not proved or too sensitive for its noise."""
         release = terms.plan[asked.get("release", str)]
         if not 0 <= asked.get("number", int) < release.times:
-            raise BudgetError(f"release {release.name!r} is planned {release.times} times, and was asked for once more.")
+            raise BudgetError(f"release {release.name!r} must be asked for at most {release.times} times, as planned, got one more.")
         statistic = self._registry.get(name := asked.get("statistic", str))
         if statistic is None:
             raise InputError(f"statistic must be one of the registry, got {name!r:.80}.")
@@ -246,8 +226,8 @@ class Participant:
             dimension = len(self._data().columns)
         query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
-        if state.queries.setdefault(_label(asked), query.digest) != query.digest:
-            raise BudgetError(f"release {_label(asked)!r} must stay the query that it was; it was changed.")
+        if state.queries.setdefault(label_of(asked.fields), query.digest) != query.digest:
+            raise BudgetError(f"release {label_of(asked.fields)!r} must stay the query that it was, got another.")
         return release, query
 
     def _own_total(self, query: Query, release: Release) -> IntArray:
@@ -257,40 +237,31 @@ class Participant:
         return total
 
     def _stream(self, asked: Envelope, terms: Terms) -> RandomStream:
-        """Return the bits of this client's noise: its own, but in a simulation, whose terms it agreed to."""
+        """Return the random bits of this client's noise: from the system, or in a simulation from the server's seed."""
         if terms.secure:
             return SystemStream()
-        return SeededStream(asked.get("seed", int), f"{self.name}/{_label(asked)}")
+        return SeededStream(asked.get("seed", int), f"{self.name}/{label_of(asked.fields)}")
 
 
-def _label(asked: Envelope) -> str:
-    return f"{asked.get('release', str)} {asked.get('number', int)}"
+def _opening(asked: Envelope) -> list[Any]:
+    """Return what an unmask request asks for: the same request again gets the same answer."""
+    return [asked.get("session", bytes).hex(), asked.get("round", int), asked.get("survivors", list)]
 
 
 def _summary(terms: Terms) -> str:
     plan = terms.plan
-    releases = ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
-    return (
-        f"{terms.run}: epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}; "
-        f"releases: {releases}"
-    )
+    promise = f"epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}"
+    return f"{terms.run}: {promise}; releases: " + ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
 
 
 class DataError(Exception):
-    """Something went wrong once the data were touched. What it was is this error's cause, and is shown to nobody."""
+    """An error after the data were touched. The original error is the cause, and its text is shown to nobody."""
 
 
 @contextmanager
 def touching_data() -> Iterator[None]:
-    """Make whatever goes wrong in the block a failure that says nothing: from here on a message could quote the data."""
+    """Turn any error in the block into a DataError: its text could quote the data."""
     try:
         yield
     except Exception as error:
         raise DataError from error
-
-
-def where_of(error: BaseException) -> str:
-    """Return the kind and the place of what went wrong; of its cause, if the data were touched."""
-    while isinstance(error, DataError) and error.__cause__ is not None:
-        error = error.__cause__
-    return kind_and_place(error)

@@ -1,10 +1,9 @@
-"""What both halves of a federation of machines say alike: how fields are named, what is signed, and what a session is about."""
+"""What client and server have in common: names of fields, what is signed, and the terms of a session."""
 
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 from feddp_kmeans.network.terms import Terms
 from feddp_kmeans.network.wire import Envelope, pack
@@ -14,34 +13,26 @@ PUBLIC = "public."
 
 
 def session_terms(terms: Terms, session: bytes, rounds: int) -> SessionTerms:
-    """Return the terms of a session of a run: they are good for runs on these very terms only."""
+    """Return the terms of a session. They hold the digest of the run's terms, so they are valid for this run only."""
     return SessionTerms(session, rounds, terms.threshold, terms.colluders, terms.confirmed, terms.digest)
 
 
+def label_of(query: Mapping[str, Any]) -> str:
+    """Return the label of the requested release, unique in its run."""
+    return f"{query['release']} {query['number']}"
+
+
 def query_bytes(fields: Mapping[str, Any]) -> bytes:
-    """Return a digest of what a request asks for, bit by bit as it travels: masks cancel among sites that were asked the same."""
+    """Return a digest of the query, bit by bit: masks cancel only among sites that were asked the same."""
     asked = {name: fields[name] for name in sorted(fields) if name in ("release", "number", "statistic") or name.startswith(PUBLIC)}
     return hashlib.sha256(pack("query", **asked)).digest()
 
 
 def place_of(message: Envelope) -> dict[str, Any]:
-    """Return where in a run a request stands: its answer says the same, so that an old answer is not taken for a new one."""
+    """Return the session and turn of a message. An answer repeats those of its request, so an old answer is not taken for a new one."""
     return {name: message.fields.get(name) for name in ("session", "turn")}
 
 
 def presence(nonce: bytes, name: str) -> bytes:
-    """Return what a client signs to show that it is who it says."""
+    """Return what a client signs to prove its name."""
     return b"feddp-kmeans presence\0" + len(nonce).to_bytes(2, "big") + nonce + name.encode()
-
-
-def sealed_to(sealed: Mapping[str, bytes]) -> dict[str, str]:
-    """Return bytes by name as they travel."""
-    return {name: content.hex() for name, content in sealed.items()}
-
-
-def sealed_from(given: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return bytes by name as they came; refuse anything else."""
-    try:
-        return {name: bytes.fromhex(content) for name, content in given.items()}
-    except (TypeError, ValueError):
-        raise InputError("sealed messages must be hexadecimal digits, got something else.") from None

@@ -1,4 +1,4 @@
-"""The server's half of a federation of machines: the one verb, on any transport, in either trust mode."""
+"""The server of a federation of machines: noisy sums over any transport, in either trust mode."""
 
 import logging
 import math
@@ -9,38 +9,36 @@ from typing import Any, Self
 
 import numpy as np
 
-from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray
+from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.network.journal import Journal, Pending
-from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, sealed_to, session_terms
-from feddp_kmeans.network.replies import Session, advert_of, shares_of, unmasked_of, vector_of
+from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, session_terms
+from feddp_kmeans.network.replies import Session, advert_of, parties_of, shares_of, unmasked_of, vector_of
 from feddp_kmeans.network.secure_sum import fields
-from feddp_kmeans.network.secure_sum.aggregator import Aggregator, masked_sum
+from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity
 from feddp_kmeans.network.secure_sum.session_terms import SESSION_BYTES
 from feddp_kmeans.network.sites import Sites
 from feddp_kmeans.network.terms import Terms, Trust, assumed_colluders, default_threshold
 from feddp_kmeans.network.transport import Transport
 from feddp_kmeans.network.wire import Envelope, pack, unpack
-from feddp_kmeans.privacy.mechanism import Release, Sensitivity
-from feddp_kmeans.statistics.query import Query
 
 logger = logging.getLogger(__name__)
 
 _TO_SPARE = 1 + 1e-9
-"""For the rounding of norms in floating point."""
+"""Tolerance for the rounding of norms in floating point."""
 
 TIMEOUT = 300.0
-"""Seconds that a client has for an answer."""
+"""Seconds to wait for a client's answer."""
 
 
 class RemoteFederation(Federation):
-    """Clients on other machines, each asked for named statistics through a transport. ``connect`` asks them who they are.
+    """Clients on other machines, reached through a transport. Call ``connect`` first.
 
-    A client that does not answer is missing from that release and is asked again for the next; below the threshold nothing is released.
+    A client that does not answer is missing from that release and is asked again for the next one. Below the threshold nothing is released.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class RemoteFederation(Federation):
         self._sites: Sites | None = None
 
     def connect(self) -> Self:
-        """Ask everyone who is there who they are and what columns they have, and return this federation, which consists of them."""
+        """Return this federation once all connected nodes have been asked for their name and columns."""
         sites = Sites(self._transport, self._roster, self._timeout)
         sites.meet(self._columns)
         self._sites = sites
@@ -79,9 +77,9 @@ class RemoteFederation(Federation):
 
     @property
     def sites(self) -> Sites:
-        """Return the sites that were there at the start."""
+        """Return the sites that were present at the start."""
         if self._sites is None:
-            raise InputError("a federation of machines must be connected before it is used; call connect() first.")
+            raise InputError("a federation of machines must be connected before it is used: call connect() first.")
         return self._sites
 
     @property
@@ -90,34 +88,34 @@ class RemoteFederation(Federation):
         return self.sites.columns
 
     @property
-    def n_clients(self) -> int:
-        """Return the number of clients that were there at the start."""
+    def n_clients(self) -> int:  # type: ignore[override]
+        """Return the number of clients that were present at the start."""
         return len(self.sites.names)
 
     @property
-    def dimension(self) -> int:
+    def dimension(self) -> int:  # type: ignore[override]
         """Return the number of coordinates of a point."""
         return len(self.columns)
 
     @property
     def n_sites(self) -> int:
-        """Return the number of sites that the threshold is reckoned from: the roster's; without one, those that were there at the start."""
+        """Return the number of sites that the default threshold is computed from: the roster's, or those present at the start."""
         return self.n_clients if self._roster is None else len(self._roster)
 
     @property
     def colluders(self) -> int:
-        """Return how many sites may side with the server. One that is trusted with the sums needs none."""
+        """Return how many sites may collude with the server: 0 by default if the server is trusted with the sums."""
         if self._colluders is not None:
             return self._colluders
         return assumed_colluders(self.n_sites) if self._mode is Trust.SECURE_SUM else 0
 
     @property
     def threshold(self) -> int:
-        """Return the fewest sites that a release is made of."""
+        """Return the least number of sites in a release."""
         return default_threshold(self.n_sites, self.colluders) if self._threshold is None else self._threshold
 
     def _adder(self, run: Run) -> Adder:
-        """Return what answers this run. The clients are shown its plan when the first release needs them."""
+        """Return what answers this run. The clients see its plan when the first release needs them."""
         if not 1 <= self.threshold <= self.n_clients:
             raise InputError(f"threshold must be from 1 to the {self.n_clients} sites, got {self.threshold}.")
         terms = Terms(run.id, run.plan, self._mode, run.seed is None, self.threshold, self.colluders, self._confirmed)
@@ -139,60 +137,45 @@ class RemoteAdder(Adder):
         query, release = asked.query, asked.release
         question = {"release": release.name, "number": asked.number, "statistic": query.statistic.name}
         question |= {PUBLIC + name: value for name, value in query.public.items()}
-        pending = self._journal.read(question)
-        if pending is not None:
-            return self._logged(release.from_steps(self._finished(pending, question)))
-        if self._session is None:
-            self._session = self._open()
-        if self._terms.trust is Trust.AGGREGATOR:
-            values = release.noisy(self._plain_sum(self._session, query, release, question, asked.cohort), asked.stream)
+        if (pending := self._journal.read(question)) is not None:
+            values = release.from_steps(self._finished(pending, question))
         else:
-            values = release.from_steps(self._secure_sum(self._session, question, query.size))
-        return self._logged(values)
-
-    def kept(self, label: str) -> None:
-        """Forget how the release was opened."""
-        self._journal.forget(label)
-
-    def _logged(self, values: FloatArray) -> FloatArray:
-        """Return a release; log what was spent so far."""
+            self._session = self._session or self._open()
+            if self._terms.trust is Trust.AGGREGATOR:
+                values = release.noisy(self._plain_sum(self._session, asked, question), asked.stream)
+            else:
+                values = release.from_steps(self._secure_sum(self._session, question, query.size))
         ledger = self._run.ledger
         made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
         logger.info("%d of %d releases made: epsilon %.3g of %g", made, planned, ledger.epsilon_so_far, ledger.plan.epsilon)
         return values
 
-    def _plain_sum(
-        self,
-        session: Session,
-        query: Query,
-        release: Release,
-        question: dict[str, Any],
-        cohort: BoolArray | None,
-    ) -> IntArray:
+    def kept(self, label: str) -> None:
+        """Forget how the release was opened."""
+        self._journal.forget(label)
+
+    def _plain_sum(self, session: Session, asked: Asked, question: dict[str, Any]) -> IntArray:
         """Return the sum of what the clients sent.
 
-        A client that lies can only do what the data it claims to have could: where clients are protected, its answer has the norm that
-        one client may have; where points are, a client may have any number of them, and only answers that would wrap the sum around
-        are no honest client's. Under secure-sum nothing of this can be seen: a masked answer looks like any other.
+        An answer that no honest client can give is left out: at unit client one whose norm exceeds that of one client; at unit point,
+        where a client may have any number of points, only one so large that the sum could overflow. Masked answers cannot be checked.
         """
-        chosen = session.names if cohort is None else [n for n, taken in zip(self._sites.names, cohort, strict=True) if taken]
-        asked = [name for name in chosen if name in session.names]
+        query, names = asked.query, session.names
+        if asked.cohort is not None:
+            names = [name for name, taken in zip(self._sites.names, asked.cohort, strict=True) if taken and name in names]
         request = pack("sum", **session.next_turn(), **question)
-        replies = self._sites.ask(dict.fromkeys(asked, request), "summed", session.place)
-        bound = query.sensitivity if query.statistic.whole_clients else None
-        parts = self._sites.read(replies, lambda _, reply: self._part_of(reply, query.size, release, bound))
-        self._sites.check_enough(self._named(question), parts, needed=self._terms.threshold if cohort is None else 0)
-        total = np.zeros(query.size, dtype=np.int64)
-        for part in parts.values():
-            total += part
-        return total
+        parts = self._sites.ask(dict.fromkeys(names, request), "summed", session.place, lambda _, reply: self._part_of(reply, asked))
+        self._sites.check_enough(self._named(question), parts, needed=self._terms.threshold if asked.cohort is None else 0)
+        return sum(parts.values(), start=np.zeros(query.size, dtype=np.int64))
 
-    def _part_of(self, reply: Envelope, length: int, release: Release, bound: Sensitivity | None) -> Array:
-        part = vector_of(reply, length, np.dtype(np.int64))
+    def _part_of(self, reply: Envelope, asked: Asked) -> Array:
+        query = asked.query
+        part = vector_of(reply, query.size, np.dtype(np.int64))
         sizes = np.abs(part.astype(np.float64))
-        if sizes.max(initial=0.0) * len(self._sites.names) >= release.largest_total:
+        if sizes.max(initial=0.0) * len(self._sites.names) >= asked.release.largest_total:
             raise InputError("sent more than a sum can hold")
-        if bound is not None:
+        if query.statistic.whole_clients:
+            bound = query.sensitivity
             l1 = math.inf if bound.l1 is None else bound.l1
             if np.linalg.norm(sizes) > bound.l2 * _TO_SPARE or sizes.sum() > l1 * _TO_SPARE:
                 raise InputError("sent more than one client may")
@@ -206,83 +189,70 @@ class RemoteAdder(Adder):
         for name in aggregator.sharers:
             first = {}
             if name not in session.received:
-                first = {"sharers": list(aggregator.sharers), "shares": sealed_to(aggregator.ciphertexts_for(name))}
+                first = {"sharers": list(aggregator.sharers), "shares": fields.plain(aggregator.ciphertexts_for(name))}
             requests[name] = pack("mask", **turn, **query, **first)
-        masked = self._sites.read(
-            self._sites.ask(requests, "masked", session.place), lambda _, reply: vector_of(reply, length, np.dtype(np.uint64))
-        )
+        masked = self._sites.ask(requests, "masked", session.place, lambda _, reply: vector_of(reply, length, np.dtype(np.uint64)))
         session.received |= masked.keys()
         self._sites.check_enough(self._named(query), masked, needed=self._terms.threshold)
-        survivors = list(aggregator.survivors(masked))
+        survivors = sorted(masked)
         about = {"round": number, "survivors": survivors}
         confirmations: dict[str, bytes] = {}
         if self._terms.confirmed:
             request = pack("confirm", **session.next_turn(), **about)
-            replies = self._sites.ask(dict.fromkeys(survivors, request), "confirmed", session.place)
-            confirmations = self._sites.read(replies, lambda _, reply: reply.get("signature", bytes))
+            requests = dict.fromkeys(survivors, request)
+            confirmations = self._sites.ask(requests, "confirmed", session.place, lambda _, reply: reply.get("signature", bytes))
             self._sites.check_enough(self._named(query), confirmations, needed=self._terms.threshold, of=len(survivors))
-        request = pack("unmask", **session.next_turn(), **about, confirmations=sealed_to(confirmations))
-        pending = Pending(aggregator.without_messages(), masked_sum(masked.values()), request)
+        request = pack("unmask", **session.next_turn(), **about, confirmations=fields.plain(confirmations))
+        pending = Pending(aggregator.without_messages(), sum(masked.values(), start=np.zeros(length, dtype=np.uint64)), request)
         self._journal.write(query, pending)
         return self._finished(pending, query)
 
     def _finished(self, pending: Pending, query: dict[str, Any]) -> IntArray:
-        """Return the sum that sites are asked to open: for the first time, or again after a restart, when they say again what they said."""
+        """Return the opened sum. After a restart the sites are asked again, and give the same answers again."""
         asked = unpack(pending.request)
         survivors = tuple(asked.fields["survivors"])
         present = {name: pending.request for name in survivors if name in self._sites.names}
         if len(present) < self._terms.threshold:
             absent, needed = ", ".join(name for name in survivors if name not in present), self._terms.threshold
             raise InputError(f"{query['release']} must be opened with at least {needed} sites of its sum; wait for {absent}.")
-        opened = self._sites.read(self._sites.ask(present, "unmasked", place_of(asked)), lambda _, reply: unmasked_of(reply))
+        opened = self._sites.ask(present, "unmasked", place_of(asked), lambda _, reply: unmasked_of(reply))
         self._sites.check_enough(self._named(query), opened, needed=self._terms.threshold, of=len(survivors))
         number = asked.fields["round"]
         total: IntArray = pending.aggregator.unmasked(number, survivors, pending.masked, opened, query_bytes(query)).view(np.int64)
         return total
 
     def _open(self) -> Session:
-        """Show the clients the terms and open a session with those that agree."""
+        """Return a new session with the clients that agree to the terms."""
         booked = sum(row["times"] for row in self._run.ledger.rows())
         rounds = sum(release.times for release in self._run.ledger.plan.releases) - booked + 1
         session = Session(self._run.id, os.urandom(SESSION_BYTES))
         request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
-        agreed = self._sites.ask(dict.fromkeys(self._sites.names, request), "agreed")
+        agreed = self._sites.ask(dict.fromkeys(self._sites.names, request), "agreed", None, lambda _, reply: reply)
         self._sites.check_enough("the plan", agreed, needed=self._terms.threshold)
         session.names = sorted(agreed)
         if self._terms.trust is Trust.SECURE_SUM:
-            agreed = self._same_parties(agreed)
-            session.aggregator = self._exchange_keys(session, agreed, rounds)
+            session.aggregator = self._exchange_keys(session, self._same_parties(agreed), rounds)
         return session
 
     def _same_parties(self, agreed: Mapping[str, Envelope]) -> dict[str, Envelope]:
-        """Return the answers of those that were in the run's first session, as the sites remember it: they share keys with nobody else."""
-        remembered = self._sites.read(agreed, lambda _, reply: self._parties_of(reply))
+        """Return the answers of the sites that were in the run's first session: sites share keys with no others."""
+        remembered = self._sites.read(agreed, lambda _, reply: parties_of(reply, self._terms.threshold))
         names = set(remembered).intersection(*(parties for parties in remembered.values() if parties))
         for name in sorted(set(remembered) - names):
             self._sites.missing[name] = "it was not in the first session of this run"
         return {name: agreed[name] for name in sorted(names)}
 
-    def _parties_of(self, reply: Envelope) -> tuple[str, ...]:
-        parties = fields.names(reply.get("parties", list), "the parties of a run")
-        if parties and len(parties) < self._terms.threshold:
-            raise InputError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
-        return parties
-
     def _exchange_keys(self, session: Session, agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
-        terms = session_terms(self._terms, session.key, rounds)
-        aggregator = Aggregator(terms)
         adverts = self._sites.read(agreed, advert_of)
         self._sites.check_enough("the keys", adverts, needed=self._terms.threshold)
-        ordered = aggregator.take_adverts(adverts.values())
+        ordered = tuple(adverts[name] for name in sorted(adverts))
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
-        replies = self._sites.ask(dict.fromkeys(sorted(adverts), request), "shared", session.place)
-        graph = terms.graph(tuple(sorted(adverts)))
-        shared = self._sites.read(replies, lambda name, reply: shares_of(reply, graph.neighbours(name)))
+        requests = dict.fromkeys(sorted(adverts), request)
+        shared = self._sites.ask(requests, "shared", session.place, lambda name, reply: shares_of(name, reply, adverts))
         self._sites.check_enough("the shares of keys", shared, needed=self._terms.threshold)
-        aggregator.take_shares(shared)
-        return aggregator
+        return Aggregator(session_terms(self._terms, session.key, rounds), ordered, shared)
 
     def _named(self, query: Mapping[str, Any]) -> str:
-        """Return the name of a release; with its number, if it is made more than once."""
+        """Return the name of a release, with its number if it is made more than once."""
         release = self._run.plan[query["release"]]
         return release.name + (f" {query['number'] + 1}" if release.times > 1 else "")

@@ -1,39 +1,41 @@
-"""What a server expects of its sites' answers, and where in a run it stands."""
+"""The server's checks of answers from sites, and its state within a session."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._typing import Array
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.protocol import place_of, sealed_from
+from feddp_kmeans.network.protocol import place_of
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
+from feddp_kmeans.network.secure_sum.fields import names, parsed
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.network.transport import Lost
 from feddp_kmeans.network.wire import Envelope, unpack
 
 
+@dataclass
 class Session:
     """What the server remembers between two messages."""
 
-    aggregator: Aggregator
-
-    def __init__(self, run: str, key: bytes) -> None:
-        self.run = run
-        self.key = key
-        self.turn = 0
-        self.round = 0
-        self.names: list[str] = []
-        self.received: set[str] = set()
+    run: str
+    key: bytes
+    turn: int = 0
+    round: int = 0
+    names: list[str] = field(default_factory=list)
+    received: set[str] = field(default_factory=set)
+    """Who has the messages of the other parties."""
+    aggregator: Aggregator = field(init=False)
 
     @property
     def place(self) -> dict[str, Any]:
-        """Return what the answers to the latest request say of their place."""
+        """Return the session and turn that answers to the latest request must repeat."""
         return {"session": self.key, "turn": self.turn}
 
     def next_turn(self) -> dict[str, Any]:
-        """Return the fields that place a request in the session; no two requests share them."""
+        """Return the fields that identify the next request; no two requests share them."""
         self.turn += 1
         return {"run": self.run} | self.place
 
@@ -46,29 +48,37 @@ def advert_of(name: str, reply: Envelope) -> Advert:
     return advert
 
 
+def parties_of(reply: Envelope, threshold: int) -> tuple[str, ...]:
+    """Return who was in the first session of the run according to a site; nobody if it has not shared keys yet."""
+    parties = names(reply.get("parties", list), "the parties of a run")
+    if parties and len(parties) < threshold:
+        raise InputError(f"it says that its run has {len(parties)} parties, fewer than it agreed to")
+    return parties
+
+
 def unmasked_of(reply: Envelope) -> UnmaskReply:
     """Return a site's shares of a round."""
     return UnmaskReply.from_dict({name: value for name, value in reply.fields.items() if name not in place_of(reply)})
 
 
-def shares_of(reply: Envelope, neighbours: Iterable[str]) -> dict[str, bytes]:
-    """Return a site's messages to all its neighbours."""
-    shares = sealed_from(reply.get("shares", dict))
-    if set(shares) != set(neighbours):
-        raise InputError("did not share with each of its neighbours")
+def shares_of(name: str, reply: Envelope, parties: Iterable[str]) -> dict[str, bytes]:
+    """Return a site's messages to all other parties."""
+    shares: dict[str, bytes] = parsed(dict[str, bytes], reply.get("shares", dict), "shares")
+    if set(shares) != set(parties) - {name}:
+        raise InputError("it must share with each other party, got other names")
     return shares
 
 
 def vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
-    """Return a row of numbers of this length and type."""
+    """Return the vector of an answer, of this length and type."""
     values = reply.fields.get("values")
     if not (isinstance(values, np.ndarray) and values.dtype == dtype and values.shape == (length,)):
-        raise InputError(f"sent something else than {length} numbers")
+        raise InputError(f"it must send {length} numbers, got something else")
     return values
 
 
 def opened_reply(reply: bytes | Lost, kind: str, place: Mapping[str, Any] | None = None) -> Envelope:
-    """Return a reply of the kind wanted, to the request that was made at this place of the run; anything else is an error."""
+    """Return the message of a reply of this kind to the request with this session and turn; refuse anything else."""
     if isinstance(reply, Lost):
         raise InputError(reply.reason)
     told = unpack(reply)

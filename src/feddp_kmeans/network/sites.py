@@ -1,4 +1,4 @@
-"""The sites of a federation of machines as the server knows them: who is there, who is missing and why, and how they are asked."""
+"""The sites of a federation of machines, seen from the server: who is present, who is missing and why, and how they are asked."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from feddp_kmeans.network.replies import opened_reply
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity, verify
 from feddp_kmeans.network.transport import Lost, Transport
-from feddp_kmeans.network.wire import PROTOCOL, Envelope, pack
+from feddp_kmeans.network.wire import Envelope, pack
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ Read = TypeVar("Read")
 
 
 class Sites:
-    """The sites that were there when the server first asked. One that is missing is asked again each time."""
+    """The sites that were present at the start. A missing site is asked again each time."""
 
     def __init__(self, transport: Transport, roster: Mapping[str, PublicIdentity] | None, timeout: float) -> None:
         self._transport = transport
@@ -36,11 +36,11 @@ class Sites:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the sites, in their order."""
+        """Return the names of the sites, sorted."""
         return sorted(self._nodes)
 
     def meet(self, columns: tuple[str, ...] | None) -> None:
-        """Ask everyone who they are and what columns they have: the sites are those that have these; None: what most of them have."""
+        """Ask all nodes for their name and columns. The sites are those with these columns; None: with the most frequent ones."""
         described = self._describe(self._transport.nodes())
         if columns is None and described:
             columns = Counter(names for _, names in described.values()).most_common(1)[0][0]
@@ -57,19 +57,21 @@ class Sites:
         logger.info("%d sites: %s", len(self._nodes), ", ".join(self.names))
         self.columns = columns
 
-    def ask(self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None = None) -> dict[str, Envelope]:
-        """Return the answers of the kind wanted; why the others are missing is remembered."""
+    def ask(
+        self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None, read: Callable[[str, Envelope], Read]
+    ) -> dict[str, Read]:
+        """Return the answers of this kind, converted by ``read``; ``missing`` says why others are missing."""
         self._find_again()
         patient = [self._nodes[name] for name in requests if name not in self.missing]
         replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
         received = {name: replies.get(self._nodes[name], Lost("it was not reached")) for name in requests}
-        answers = self.read(received, lambda _, reply: opened_reply(reply, kind, place))
+        answers = self.read(received, lambda name, reply: read(name, opened_reply(reply, kind, place)))
         for name in answers:
             self.missing.pop(name, None)
         return answers
 
     def read(self, given: Mapping[str, Given], read: Callable[[str, Given], Read]) -> dict[str, Read]:
-        """Return what was given, read, by its senders; what cannot be read is its sender's loss and nobody else's."""
+        """Return the given values by sender, converted by ``read``. The sender of one that cannot be read counts as missing."""
         found: dict[str, Read] = {}
         for name, content in given.items():
             try:
@@ -79,7 +81,7 @@ class Sites:
         return found
 
     def check_enough(self, label: str, answers: Mapping[str, Any], *, needed: int, of: int | None = None) -> None:
-        """Log who answered; stop below the threshold, with nothing released."""
+        """Log who answered; refuse fewer answers than needed."""
         missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self.missing.items()) if name not in answers)
         level = logging.WARNING if missing else logging.INFO
         logger.log(level, "%s: %d of %d sites%s", label, len(answers), of or len(self._nodes), f"; {missing}" if missing else "")
@@ -89,7 +91,7 @@ class Sites:
             )
 
     def _describe(self, nodes: Iterable[int]) -> dict[int, tuple[str, tuple[str, ...]]]:
-        """Return the name and the columns of each node that shows who it is."""
+        """Return the name and the columns of each node that proves who it is."""
         nonce = os.urandom(16)
         replies = self._transport.exchange(dict.fromkeys(nodes, pack("describe", nonce=nonce)), self._timeout, list(nodes))
         described = {}
@@ -102,18 +104,16 @@ class Sites:
         return described
 
     def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
-        """Return who a node is, and its columns; with a roster it must show that it holds the key of that name."""
+        """Return the name and the columns of a node. With a roster, it must prove that it holds the key of that name."""
         name = fields.name(told.get("name", str), "the name of a site")
-        if told.get("protocol", int) != PROTOCOL:
-            raise InputError(f"{name!r} must speak protocol {PROTOCOL}, got {told.fields['protocol']}.")
         if self._roster is not None and name not in self._roster:
-            raise InputError(f"{name!r} must be one of the federation's sites.")
+            raise InputError(f"{name!r} must be one of the federation's sites, got a name that is not in the roster.")
         if self._roster is not None and not verify(self._roster[name], told.get("signature", bytes), presence(nonce, name)):
-            raise InputError(f"{name!r} must show that it holds its key; it did not.")
+            raise InputError(f"{name!r} must prove that it holds its key, got another signature.")
         return name, tuple(str(column) for column in told.get("columns", list))
 
     def _find_again(self) -> None:
-        """Look whether a site that was missing is back under another node number."""
+        """Find sites that were missing and are back under another node number."""
         present = set(self._transport.nodes())
         new = present - set(self._nodes.values()) - self._strangers
         for node, (name, columns) in self._describe(sorted(new)).items() if new else ():

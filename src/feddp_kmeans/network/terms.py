@@ -1,4 +1,4 @@
-"""The terms of a run on a federation of machines: what the server shows its clients before the first round, and what they ask of it."""
+"""The terms of a run, which the server shows its clients before the first round, and the policy that a client checks them against."""
 
 import hashlib
 import json
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from feddp_kmeans.errors import BudgetError, FedDPError, InputError
+from feddp_kmeans._json import field_of
+from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.accounting import accounting_work
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.mechanism import Mechanism
@@ -17,24 +18,25 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 
 _MOST_RELEASES, _MOST_TIMES, _MOST_VALUES = 100, 10_000, 1 << 28
 _LONGEST_NAME = 200
+_MOST_SITES = 1 << 31
 _LEAST_MULTIPLIER = 0.01
-"""Noise beneath which no accountant needs to be asked: the release is as good as open."""
+"""Least noise multiplier other than 0: with less, a release is practically exact."""
 _MOST_WORK = 1000.0
-"""Privacy losses up to which an accountant takes seconds, less for samples: a server must not keep a client busy with a plan."""
+"""Largest privacy loss for which an accountant takes seconds (less for samples): a plan must not keep a client busy for longer."""
 
 
 def assumed_colluders(sites: int) -> int:
-    """Return how many sites are assumed to side with the server unless somebody says otherwise: a tenth, at least one of several."""
+    """Return the default number of sites that are assumed to collude with the server: a tenth, but at least 1 of 2 or more."""
     return max(1, sites // 10) if sites > 1 else 0
 
 
 def safe_threshold(sites: int, colluders: int) -> int:
-    """Return the fewest sites that may open a sum: any two groups of this many have an honest site in common."""
+    """Return the least safe threshold: any two groups of this size have an honest site in common."""
     return (sites + colluders) // 2 + 1
 
 
 def default_threshold(sites: int, colluders: int) -> int:
-    """Return the fewest sites that a sum is made of unless somebody says otherwise: the safe number, and at least two thirds."""
+    """Return the default threshold: the least safe one, but at least two thirds of the sites."""
     return max(safe_threshold(sites, colluders), math.ceil(2 * sites / 3))
 
 
@@ -42,9 +44,9 @@ class Trust(StrEnum):
     """Who is trusted with what."""
 
     AGGREGATOR = "aggregator"
-    """The server adds up the clients' sums and then adds the noise: it is trusted with the sums, and not to show them."""
+    """The server adds up the clients' sums and then adds the noise. It is trusted to keep the sums secret."""
     SECURE_SUM = "secure-sum"
-    """Clients add shares of the noise and mask what they send: the server learns the noisy sum and nothing else."""
+    """Clients add shares of the noise and mask what they send. The server learns only the noisy sum."""
 
     @classmethod
     def parse(cls, value: str) -> "Trust":
@@ -63,42 +65,37 @@ class Terms:
     plan: Plan
     trust: Trust
     secure: bool
-    """Whether the noise is cryptographic; a seed makes it a simulation."""
+    """Whether the noise is cryptographic; with a seed it is a simulation."""
     threshold: int
-    """Fewest clients that a release is made of."""
+    """Least number of clients in a release."""
     colluders: int
-    """Clients that may side with the server: their shares of the noise count for nothing."""
+    """Number of clients that may collude with the server: their shares of the noise are not counted."""
     confirmed: bool = False
-    """Whether clients sign the list of who is in a sum before they open it: against a server that tells each of them another list."""
+    """Whether clients sign the list of survivors before they open a sum: against a server that sends them different lists."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.colluders < self.threshold:
+        if not 0 <= self.colluders < self.threshold <= _MOST_SITES:
             raise InputError(f"colluders must be from 0 to below the threshold of {self.threshold}, got {self.colluders}.")
         if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
-            raise InputError(
-                f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part, so there is "
-                "nothing to gain from sampling."
-            )
+            raise InputError(f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part.")
         if self.trust is Trust.SECURE_SUM and any(r.noise_multiplier and r.mechanism is Mechanism.LAPLACE for r in self.plan.releases):
             raise InputError("noise must be Gaussian under secure-sum, because it is added in shares; this plan has Laplace noise.")
-        if self.epsilon_spent > self.plan.epsilon:
-            raise BudgetError(
-                f"a plan must not spend more than it says: it says epsilon {self.plan.epsilon}, and spends {self.epsilon_spent}."
-            )
+        if (spent := self.epsilon_spent) > self.plan.epsilon:
+            raise BudgetError(f"a plan must not spend more than it says: it says epsilon {self.plan.epsilon}, and spends {spent}.")
 
     @property
     def shares(self) -> int:
-        """Return in how many shares the noise is drawn: as many as honest clients are sure to take part."""
+        """Return the number of noise shares that make up the planned noise: the honest clients that are sure to take part."""
         return self.threshold - self.colluders if self.trust is Trust.SECURE_SUM else 1
 
     @property
     def epsilon_spent(self) -> float:
-        """Return the epsilon of the plan, the samplers' error in every share of the noise included."""
+        """Return the epsilon of the plan, including the samplers' error in every share of the noise."""
         return self.plan.epsilon_spent + (self.shares - 1) * sum(r.sampler_epsilon for r in self.plan.releases)
 
     @property
     def digest(self) -> str:
-        """Return what identifies these terms."""
+        """Return a digest that identifies these terms."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,46 +118,35 @@ class Terms:
 
     @classmethod
     def from_dict(cls, given: Any) -> "Terms":
-        """Return the terms that this plain data states; refuse anything else. It comes from the network."""
-        try:
-            return cls(
-                _checked(given["run"], isinstance(given["run"], str) and 0 < len(given["run"]) <= 64 and given["run"].isalnum()),
-                _plan(given),
-                Trust.parse(given["trust"]),
-                given["secure"] is True,
-                _checked(given["threshold"], type(given["threshold"]) is int),
-                _checked(given["colluders"], type(given["colluders"]) is int),
-                _checked(given["confirmed"], type(given["confirmed"]) is bool),
-            )
-        except FedDPError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(f"the terms of a run must state a plan, got {type(error).__name__}: {error}.") from None
+        """Return the terms that this plain data from the network states; refuse anything else."""
+        kinds = {"run": str, "trust": Trust, "secure": bool, "threshold": int, "colluders": int, "confirmed": bool}
+        stated = {name: field_of(given, name, kind, "the terms of a run") for name, kind in kinds.items()}
+        return cls(plan=_plan(given), **stated)
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a client insists on. It is the client's own, and nothing that a server says can change it."""
+    """The rules of a client for runs that it takes part in. A server cannot change them."""
 
     unit: PrivacyUnit
     epsilon: float
     """Largest epsilon that all runs on this data may spend together."""
     delta: float = LIMIT_DELTA
-    """Largest delta, and the one at which the runs are added up."""
+    """Largest delta of a run, and the delta at which the runs are added up."""
     allow_aggregator: bool = False
     allow_simulation: bool = False
     """Whether runs with a known seed are answered: they are not private."""
     min_sites: int = 1
-    """Fewest sites that a secure sum's run must have."""
+    """Least number of sites of a run under secure sum."""
     threshold: int | None = None
-    """Least threshold that the terms must have; None: the least that is safe for the number of sites."""
+    """Least threshold of the terms; None: the least that is safe for the number of sites."""
     colluders: int | None = None
-    """How many other sites the noise must not rely on, at the least; None: as many as are assumed for the number of sites."""
+    """Least number of colluders of the terms; None: the default for the number of sites."""
     confirmed: bool = False
-    """Whether lists of survivors must be confirmed: against a server that lies about them."""
+    """Whether lists of survivors must be confirmed."""
 
     def check(self, terms: Terms) -> None:
-        """Refuse terms that this client does not accept, whatever it has spent before."""
+        """Refuse terms that break a rule of this client, whatever it has spent before."""
         plan = terms.plan
         if plan.unit is not self.unit:
             raise BudgetError(f"the plan must protect each {self.unit.value}, got one that protects each {plan.unit.value}.")
@@ -176,22 +162,20 @@ class Policy:
             raise BudgetError(f"epsilon must be at most {self.epsilon:g}, got a plan that spends {terms.epsilon_spent:.4g}.")
 
     def least_colluders(self, sites: int) -> int:
-        """Return how many colluders the terms of a secure sum of so many sites must allow for."""
+        """Return the least number of colluders in the terms of a secure sum of this many sites."""
         return assumed_colluders(sites) if self.colluders is None else self.colluders
 
     def least_threshold(self, sites: int, colluders: int) -> int:
-        """Return how many of so many sites must answer. Never fewer than is safe, whatever the policy says."""
+        """Return the least threshold of a secure sum of this many sites: never less than the safe one."""
         return max(safe_threshold(sites, colluders), self.threshold or 0)
 
     def floor(self, sites: int) -> str:
-        """Return a sentence on what every secure sum of a federation of so many sites holds, as far as this client has a say in it."""
+        """Return a sentence on the honest noise in every secure sum of this many sites that this client accepts."""
         colluders = self.least_colluders(sites)
         threshold = self.least_threshold(sites, colluders)
         honest = threshold - colluders
-        return (
-            f"of {sites} sites at least {threshold} must answer and {colluders} may side with the server: every sum holds the noise of at "
-            f"least {honest} honest site{'s' if honest > 1 else ''}"
-        )
+        noise = f"the noise of at least {honest} honest site{'s' if honest > 1 else ''}"
+        return f"of {sites} sites at least {threshold} must answer and {colluders} may side with the server: every sum holds {noise}"
 
     def check_federation(self, sites: int) -> None:
         """Refuse a federation whose sites are too few for this policy."""
@@ -201,7 +185,7 @@ class Policy:
             raise InputError(f"threshold must be at most the {sites} sites of the federation, got {least}.")
 
     def check_sites(self, terms: Terms, sites: int) -> None:
-        """Refuse a secure sum that this number of sites does not make safe: of the roster, and of the parties of the run."""
+        """Refuse terms of a secure sum that are not safe for this many sites: those of the roster, or the parties of the run."""
         if sites < self.min_sites:
             raise BudgetError(f"sites must be at least {self.min_sites}, got {sites}.")
         if terms.colluders < (least := self.least_colluders(sites)):
@@ -210,31 +194,29 @@ class Policy:
             raise BudgetError(f"threshold must be at least {least} of {sites} sites, got {terms.threshold}.")
 
     def book(self, terms: Terms, odometer: Odometer) -> None:
-        """Write a run that this client remembers nothing of on its own odometer; refuse one that would take all its runs beyond the limit.
+        """Book a run without a state on this client's odometer; refuse one with which all runs would exceed the limit.
 
-        One that is booked already must be this very plan, and have answered nothing.
+        A run that is booked already must have the same plan and have answered nothing.
         """
         limit = None if math.isinf(self.epsilon) else Limit(self.epsilon, self.delta)
         Books(odometer, limit, f"run {terms.run}").book(terms.plan, terms.run, secure=terms.secure, state="")
 
 
 def _plan(given: Any) -> Plan:
-    """Return the plan of the terms; refuse one that only wastes a client's time and memory."""
+    """Return the plan of the terms; refuse one that would only cost a client time and memory."""
     plan = Plan.from_dict(given)
-    _checked("releases without integer_sensitivity", all("integer_sensitivity" in row for row in given["releases"]))
-    _checked(len(plan.releases), 0 < len(plan.releases) <= _MOST_RELEASES and len({r.name for r in plan.releases}) == len(plan.releases))
+    _require("integer_sensitivity of each release", all("integer_sensitivity" in row for row in given["releases"]))
+    _require(f"1 to {_MOST_RELEASES} releases", 0 < len(plan.releases) <= _MOST_RELEASES)
+    _require("a name of its own for each release", len({release.name for release in plan.releases}) == len(plan.releases))
     for release in plan.releases:
-        _checked(release.name, 0 < len(release.name) <= _LONGEST_NAME and release.name.isprintable())
-        _checked(release.noise_multiplier, release.noise_multiplier == 0 or release.noise_multiplier >= _LEAST_MULTIPLIER)
-        _checked((release.values, release.times), release.values <= _MOST_VALUES and release.times <= _MOST_TIMES)
-    noisy = [release for release in plan.releases if release.noise_multiplier]
-    work = accounting_work(noisy, sampled=plan.sampling_rate < 1)
-    _checked("too little noise to add up", work <= _MOST_WORK * math.sqrt(plan.sampling_rate))
+        _require("names that can be printed", 0 < len(release.name) <= _LONGEST_NAME and release.name.isprintable())
+        _require("releases of a size that can be made", release.values <= _MOST_VALUES and release.times <= _MOST_TIMES)
+        _require("enough noise to add up", release.noise_multiplier == 0 or release.noise_multiplier >= _LEAST_MULTIPLIER)
+    work = accounting_work([release for release in plan.releases if release.noise_multiplier], sampled=plan.sampling_rate < 1)
+    _require("enough noise to add up", work <= _MOST_WORK * math.sqrt(plan.sampling_rate))
     return plan
 
 
-def _checked(value: Any, holds: bool) -> Any:
-    """Return the value; refuse it where its rule does not hold."""
+def _require(what: str, holds: bool) -> None:
     if not holds:
-        raise ValueError(repr(value)[:80])
-    return value
+        raise InputError(f"the plan of a run must state {what}; this one does not.")

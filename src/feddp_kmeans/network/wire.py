@@ -1,10 +1,11 @@
-"""Messages between server and clients as bytes: a kind, plain values, and arrays of numbers. Data only, never code.
+"""Messages between server and clients as bytes: a kind, plain values, and arrays of numbers. They hold data and no code.
 
-Layout: a magic word, the length of a JSON header, the header, then the arrays' raw little-endian numbers one after the other. The length of
-a message depends on the shapes of its arrays and never on their numbers.
+Layout: a magic word, the length of a JSON header, the header, then the raw little-endian numbers of all arrays. The length of a message
+depends on the shapes of its arrays, but not on their numbers.
 """
 
 import json
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from feddp_kmeans._typing import Array
 from feddp_kmeans.errors import InputError
 
 PROTOCOL = 2
-"""Format of the messages; both sides must speak the same."""
+"""Version of the messages; server and sites must have the same one."""
 
 _MAGIC = b"feddp%d\n" % PROTOCOL
 _ANY_MAGIC = re.compile(rb"feddp([0-9]{1,9})\n")
@@ -36,7 +37,7 @@ class Envelope:
     fields: Mapping[str, Any]
 
     def get(self, name: str, kind: type) -> Any:
-        """Return a field of the kind expected; anything else is refused."""
+        """Return a field of this type; refuse anything else."""
         value = self.fields.get(name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise InputError(f"field {name!r} of a {self.kind!r} message must be {kind.__name__}, got {type(value).__name__}.")
@@ -44,7 +45,7 @@ class Envelope:
 
 
 def pack(kind: str, **fields: Any) -> bytes:
-    """Return the message as bytes. Values are what JSON knows, bytes, and arrays of float64, int64 or uint64."""
+    """Return the message as bytes. Values are JSON values, bytes, and arrays of float64, int64 or uint64."""
     plain: dict[str, Any] = {}
     blobs: list[tuple[str, str, list[int]]] = []
     parts: list[bytes] = []
@@ -65,7 +66,7 @@ def pack(kind: str, **fields: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Envelope:
-    """Return the message that these bytes hold; anything else is refused."""
+    """Return the message in these bytes; refuse anything else."""
     other = _ANY_MAGIC.match(data)
     if other and int(other[1]) != PROTOCOL:
         raise InputError(f"a message must be one of protocol {PROTOCOL}, got {int(other[1])}: server and site need the same feddp.")
@@ -79,7 +80,7 @@ def unpack(data: bytes) -> Envelope:
 def _unpack(data: bytes) -> Envelope:
     start = len(_MAGIC) + _LENGTH.size
     if len(data) > _LARGEST or data[: len(_MAGIC)] != _MAGIC:
-        raise ValueError("its first bytes are others, or it is too long")
+        raise ValueError("its first bytes are wrong, or it is too long")
     (length,) = _LENGTH.unpack(data[len(_MAGIC) : start])
     if start + length > len(data):
         raise ValueError("its header is cut off")
@@ -88,7 +89,7 @@ def _unpack(data: bytes) -> Envelope:
     place = start + length
     for name, kind, shape in header["blobs"]:
         if name in fields or not all(type(n) is int and 0 <= n <= _LARGEST for n in shape):
-            raise ValueError("a name comes twice, or a shape is none")
+            raise ValueError("a name comes twice, or a shape is invalid")
         fields[str(name)], place = _blob(data, place, kind, shape)
     if place != len(data) or not isinstance(header["kind"], str):
         raise ValueError("its kind or its length is wrong")
@@ -96,19 +97,11 @@ def _unpack(data: bytes) -> Envelope:
 
 
 def _blob(data: bytes, place: int, kind: str, shape: list[int]) -> tuple[bytes | Array, int]:
-    if kind == _BYTES:
-        (size,) = shape
-        return _slice(data, place, size), place + size
-    if kind not in _DTYPES:
+    """Return the bytes or the array at a place, and the place after it."""
+    if kind not in _DTYPES and (kind != _BYTES or len(shape) != 1):
         raise ValueError("an array is not of 64-bit numbers")
-    size = 8
-    for n in shape:
-        size *= n
-    array: Array = np.frombuffer(_slice(data, place, size), dtype=kind).reshape(shape).copy()
-    return array, place + size
-
-
-def _slice(data: bytes, place: int, size: int) -> bytes:
-    if place + size > len(data):
+    end = place + math.prod(shape) * (1 if kind == _BYTES else 8)
+    if end > len(data):
         raise ValueError("an array is cut off")
-    return data[place : place + size]
+    content = data[place:end]
+    return content if kind == _BYTES else np.frombuffer(content, dtype=kind).reshape(shape).copy(), end

@@ -1,12 +1,8 @@
-"""From noise to epsilon and back, for a list of releases that are composed.
+"""From noise to epsilon and back, for releases that are composed.
 
-All Gaussian: the closed form of Gaussian differential privacy, exact. Anything else: dp-accounting's privacy loss
-distributions, which bound from above. Knows nothing of k-means.
-
-The closed form is written out here although ``dp_accounting.gaussian_mechanism`` has it too. A test compares the two: they agree to a
-relative 1e-10, but for the 1e-9 by which ours stays on the private side of a budget, and theirs ends on either side. Theirs would change
-the last digits of every plan, states no delta, warns of a division by zero where mu is 1e-5, and takes a second to import, for which
-every site would wait before its first answer.
+Gaussian noise has an exact closed form; for all other noise, dp-accounting's privacy loss distributions bound epsilon from above. The
+closed form is written out although ``dp_accounting.gaussian_mechanism`` has it. A test shows that both agree to a relative 1e-10, but
+theirs may end on the wrong side of a budget, states no delta, warns where mu is 1e-5, and takes a second to import, at every site.
 """
 
 import math
@@ -19,18 +15,18 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
 _LARGEST_EPSILON = 1e3
-"""Budgets beyond are no privacy, and more than an accountant can add up."""
+"""Larger budgets give no privacy, and an accountant cannot add them up."""
 
 _TOLERANCE = 1e-5
 """Relative tolerance of a calibrated epsilon; the search ends on the private side."""
 
 _COARSE, _COARSE_TOLERANCE = 16.0, 1e-4
 _STEPS, _STEEPEST = 8, 8.0
-"""The search: how much coarser its first part is, how many steps the second takes at most, and the slopes it believes."""
+"""The search: coarseness and tolerance of its first part; most steps and steepest slope of its second part."""
 
 
 def check_budget(epsilon: float, delta: float) -> None:
-    """Refuse a budget that is not one: epsilon > 0 (infinity: no noise), 0 < delta < 1."""
+    """Refuse a budget outside its range: epsilon > 0 (infinity: no noise), 0 < delta < 1."""
     if not (isinstance(epsilon, int | float) and epsilon > 0):
         raise InputError(f"epsilon must be positive, got {epsilon!r}.")
     if _LARGEST_EPSILON < epsilon < math.inf:
@@ -78,9 +74,9 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 def composed_epsilon(releases: Sequence[Release], delta: float, sampling_rate: float = 1.0, coarseness: float = 1.0) -> float:
     """Return the epsilon of all the releases together, each ``times`` times.
 
-    With ``sampling_rate`` below 1 every release, and each of its times, sees a fresh Poisson cohort of privacy units; so the
-    composition is one of independently sampled mechanisms. (Two releases of one cohort would be *one* sampled mechanism, and
-    pretending otherwise understates epsilon by up to 27 %.) A coarser grid of privacy losses is faster and bounds less tightly.
+    With ``sampling_rate`` below 1 every release, and each of its times, sees a fresh Poisson cohort of privacy units: independently sampled
+    mechanisms are composed. (Two releases of one cohort are *one* sampled mechanism; counting them as two understates epsilon by up to
+    27 %.) A coarser grid of privacy losses is faster and bounds less tightly.
     """
     return runs_epsilon([(releases, sampling_rate)], delta, coarseness)
 
@@ -97,7 +93,7 @@ def runs_epsilon(runs: Sequence[tuple[Sequence[Release], float]], delta: float, 
     mu = math.sqrt(sum(times / multiplier**2 for _, multiplier, times, _ in plain))
     if not others:
         return gaussian_epsilon(mu, delta)
-    # Gaussians of everybody's data are together one Gaussian, exactly; and equal mechanisms are one, made several times.
+    # Gaussians without sampling compose to one Gaussian, exactly. Equal mechanisms are one mechanism, composed several times.
     numbers = Counter({(Mechanism.GAUSSIAN, 1 / mu, 1.0): 1} if plain else {})
     for mechanism, multiplier, times, rate in others:
         numbers[mechanism, multiplier, rate] += times
@@ -120,19 +116,15 @@ def filter_epsilon(releases: Sequence[Release], delta: float) -> float:
     """Return the epsilon of releases whose noise may have been chosen after looking at those before.
 
     Gaussian DP composes without loss for adaptively chosen budgets too (Smith and Thakurta 2022; Koskela et al. 2023): a sum of squared
-    mu. A Laplace release enters with the mu of its pure epsilon, a sampled one as if it were not.
+    mu. A Laplace release counts with the mu of its pure epsilon, a sampled release as if it were not sampled.
     """
-    gaussian = Mechanism.GAUSSIAN
-    mus = [(1 / r.noise_multiplier if r.mechanism is gaussian else pure_mu(1 / r.noise_multiplier), r.times) for r in releases]
-    mu = math.sqrt(sum(times * one**2 for one, times in mus))
+    costs = [(1 / r.noise_multiplier, r) for r in releases]
+    mu = math.sqrt(sum(r.times * (cost if r.mechanism is Mechanism.GAUSSIAN else pure_mu(cost)) ** 2 for cost, r in costs))
     return gaussian_epsilon(mu, delta) if mu else 0.0
 
 
 def accounting_work(releases: Sequence[Release], *, sampled: bool) -> float:
-    """Return about how large the privacy losses of noisy releases become together: time and memory of the accountant grow with it.
-
-    Zero where there is a closed form: all noise is Gaussian, and no release is of a sample.
-    """
+    """Return roughly the privacy loss of all releases, with which the accountant's time and memory grow; 0 where a closed form holds."""
     gaussian = [r for r in releases if r.mechanism is Mechanism.GAUSSIAN]
     if len(gaussian) == len(releases) and not sampled:
         return 0.0
@@ -156,7 +148,7 @@ def _pld_epsilon(rows: tuple[tuple[tuple[Mechanism, float, float], int], ...], d
             one = make(multiplier, value_discretization_interval=interval, sampling_prob=rate)
             many = one.self_compose(times) if times > 1 else one
             total = many if total is None else total.compose(many)
-    except (ValueError, MemoryError):  # Losses of thousands, at which dp-accounting's own arithmetic ends: no bound is known.
+    except (ValueError, MemoryError):  # Losses of thousands are too much for dp-accounting's arithmetic: no bound is known.
         return math.inf
     return float(total.get_epsilon_for_delta(delta))
 

@@ -1,6 +1,5 @@
-"""Booking a run: the one way onto an odometer, for a run of this process and for a site that agrees to one."""
+"""Booking a run on an odometer: for a run of this process, and for a site that agrees to one."""
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer
@@ -9,7 +8,7 @@ from feddp_kmeans.privacy.plan import Plan
 
 @dataclass(frozen=True)
 class Books:
-    """Where the runs on some data are written down, how much they may spend together, and what a run is called there."""
+    """The odometer of some data, how much the runs on it may spend together, and the name of a run there."""
 
     odometer: Odometer
     limit: Limit | None = None
@@ -22,15 +21,10 @@ class Books:
     def book(self, plan: Plan, run: str, *, secure: bool, state: str | None = None) -> None:
         """Write a run down before its first release; refuse one that would take the total beyond the limit.
 
-        ``state`` is given for a run that can be stopped and go on: a digest of what it remembers, empty before its first step. If the
-        run is booked already, it goes on from this state, which must be its latest.
+        ``state`` is given for a run that can be stopped and go on; see ``Odometer.begin``.
         """
         entry = Entry.of(plan, self.what, secure=secure, run=run)
         if state is None:
             self.odometer.book(entry, limit=self.limit)
         else:
             self.odometer.begin(entry, state, limit=self.limit)
-
-    def step(self, run: str, before: str, after: str) -> AbstractContextManager[None]:
-        """Let a run go from one state to the next, which the block keeps on disk."""
-        return self.odometer.step(run, before, after)

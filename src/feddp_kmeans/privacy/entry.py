@@ -8,15 +8,13 @@ from typing import Any
 
 from feddp_kmeans._json import check_format, field_of
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Plan
-from feddp_kmeans.privacy.unit import PrivacyUnit
 
 FORMAT = 2
 """Of a line. Older lines are read and counted in full (those of format 1 have no run id); newer ones are refused."""
 
 _LEAST_MULTIPLIER = 0.01
-"""Noise multiplier beneath which a release is as good as open, and no accountant needs to be asked."""
+"""A release with a smaller noise multiplier counts as open: no accountant needs to be asked."""
 
 _LONGEST_RUN = 64
 
@@ -28,34 +26,30 @@ def new_run() -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """One run: what its plan releases, booked as a whole."""
+    """One run, booked with its whole plan. Without secure noise it counts as not private."""
 
-    when: str
+    plan: Plan
     what: str
-    unit: PrivacyUnit
-    epsilon: float
-    delta: float
-    sampling_rate: float
     secure: bool
-    releases: tuple[Release, ...]
     run: str = ""
     """The id of the run; lines written by 0.1 have none."""
+    when: str = ""
 
     @classmethod
     def of(cls, plan: Plan, what: str, *, secure: bool, run: str) -> "Entry":
-        """Return the entry of a run that is about to start; without secure noise it counts as not private."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(now, what, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases, run)
+        """Return the entry of a run that is about to start."""
+        return cls(plan, what, secure, run, datetime.now(UTC).isoformat(timespec="seconds"))
 
     @property
     def private(self) -> bool:
         """Return whether the run had a guarantee at all."""
-        return self.secure and math.isfinite(self.epsilon) and all(r.noise_multiplier >= _LEAST_MULTIPLIER for r in self.releases)
+        noisy = all(r.noise_multiplier >= _LEAST_MULTIPLIER for r in self.plan.releases)
+        return self.secure and math.isfinite(self.plan.epsilon) and noisy
 
     def same_plan(self, other: "Entry") -> bool:
         """Return whether the other entry is of the same plan, with the same kind of noise."""
-        mine, others = self.to_dict(), other.to_dict()
-        return all(mine[name] == others[name] for name in mine if name not in {"when", "what", "run"})
+        names = {"when": "", "what": "", "run": ""}
+        return self.to_dict() | names == other.to_dict() | names
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain data."""
@@ -64,12 +58,12 @@ class Entry:
             "run": self.run,
             "when": self.when,
             "what": self.what,
-            "privacy_unit": self.unit.value,
-            "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
-            "delta": self.delta,
-            "sampling_rate": self.sampling_rate,
+            "privacy_unit": self.plan.unit.value,
+            "epsilon": self.plan.epsilon if math.isfinite(self.plan.epsilon) else "inf",
+            "delta": self.plan.delta,
+            "sampling_rate": self.plan.sampling_rate,
             "secure": self.secure,
-            "releases": [release.to_dict() for release in self.releases],
+            "releases": self.plan.ledger_rows(),
         }
 
     @classmethod
@@ -79,7 +73,7 @@ class Entry:
         when, name = (field_of(given, field, str, what) for field in ("when", "what"))
         secure = field_of(given, "secure", bool, what)
         check_format(given, FORMAT, what)
-        plan, run = Plan.from_dict(given), given.get("run", "")
+        run = given.get("run", "")
         if not (isinstance(run, str) and len(run) <= _LONGEST_RUN and (run.isalnum() or not run)):
             raise InputError(f"run of {what} must be an id of letters and digits, got {run!r:.80}.")
-        return cls(when, name, plan.unit, plan.epsilon, plan.delta, plan.sampling_rate, secure, plan.releases, run)
+        return cls(Plan.from_dict(given), name, secure, run, when)

@@ -1,5 +1,6 @@
-"""What was released, booked before it is released, and the report that a person reads."""
+"""The ledger, in which every release is booked before it is made, and the report that a person reads."""
 
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -15,20 +16,20 @@ class Ledger:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._booked: dict[Release, int] = {}
+        self._booked: Counter[Release] = Counter()
 
     def book(self, release: Release) -> None:
         """Write a release down; call this *before* anything is computed from data."""
         if release not in self.plan.releases:
             raise BudgetError(f"release {release.name!r} is not in the plan.")
-        count = self._booked.get(release, 0)
-        if count >= release.times:
-            raise BudgetError(f"release {release.name!r} is planned {release.times} times and was made {count} times already.")
-        self._booked[release] = count + 1
+        made = self._booked[release]
+        if made >= release.times:
+            raise BudgetError(f"release {release.name!r} must be made at most {release.times} times, and was made {made} times already.")
+        self._booked[release] += 1
 
     def not_made(self) -> dict[str, int]:
-        """Return which releases of the plan were not made, and how many times each: they are paid for all the same."""
-        left = {release.name: release.times - self._booked.get(release, 0) for release in self.plan.releases}
+        """Return the releases of the plan that were not made, and how many times each was left out: they count as spent."""
+        left = {release.name: release.times - self._booked[release] for release in self.plan.releases}
         return {name: times for name, times in left.items() if times}
 
     @property
@@ -38,7 +39,7 @@ class Ledger:
         return composed_epsilon(made, self.plan.delta, self.plan.sampling_rate)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return what was released so far, a row a release."""
+        """Return what was released so far, one row per release."""
         return [release.to_dict() | {"times": count} for release, count in self._booked.items()]
 
 
@@ -55,9 +56,9 @@ class PrivacyReport:
     ledger: tuple[dict[str, Any], ...] = field(repr=False)
     relation: str = RELATION
     not_made: dict[str, int] = field(default_factory=dict, repr=False)
-    """Releases that were planned and not made, and how many times each: they are paid for all the same."""
+    """Releases that were planned and not made, and how many times each was left out: they count as spent."""
     caveat: str = ""
-    """Said in place of the guarantee where the run was made outside plan and ledger."""
+    """Shown instead of the guarantee if the run was made without plan and ledger."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""

@@ -1,8 +1,8 @@
-"""Marks beside an odometer: for each run that can be stopped and go on, which of its states is the latest.
+"""Marks next to an odometer: for each run that can be stopped and go on, which of its states is the latest.
 
-They can only refuse, so a step does not wait for them to be on disk: it would take three times as long for each mark (13 ms, not 5). A
-power cut may set a mark back, which refuses a run that could have gone on; it lets nothing through unless an old copy of the state comes
-back too. The state itself, and the line of the odometer, are on disk before anything is shown.
+A step does not wait for its mark to be on disk (5 ms, not 13). A power cut may set a mark back, which refuses a run that could have gone
+on; it lets nothing through unless an old copy of the state comes back too. The state itself, and the odometer's line, are on disk before
+anything is shown.
 """
 
 import json
@@ -30,7 +30,7 @@ class Mark:
 
 
 class Marks:
-    """The marks of all runs on one odometer, in one file, as they are while somebody holds the odometer's lock."""
+    """The marks of all runs on one odometer, in one file. Used only while the odometer's lock is held."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,7 +41,7 @@ class Marks:
         return None if row is None else Mark(field_of(row, "done", str, name), field_of(row, "begun", str, name))
 
     def set(self, run: str, mark: Mark) -> None:
-        """Mark a run: whoever reads the marks from now on sees it, also after a kill."""
+        """Mark a run. The mark survives a kill of this process."""
         self._rows[run] = asdict(mark)
         write_whole(self._path, json.dumps({"format": FORMAT, "runs": self._rows}).encode(), lasting=mark == Mark())
 
@@ -52,9 +52,7 @@ class Marks:
         try:
             given = parse_json(self._path.read_bytes())
         except FedDPError as error:
-            raise InputError(
-                f"{self._path.name} must hold the marks of runs: {error} Without it no run that was stopped goes on."
-            ) from None
+            raise InputError(f"{self._path.name} must hold the marks of runs: {error} Without it no stopped run goes on.") from None
         rows: dict[str, Any] = field_of(given, "runs", dict, self._path.name)
         check_format(given, FORMAT, self._path.name)
         return rows

@@ -1,7 +1,4 @@
-"""What a guarantee means to a person: how well an attacker can guess who took part, and where the budget went.
-
-All of it is computed from public numbers: epsilon, delta and the rows of a ledger.
-"""
+"""What a guarantee means, from public numbers only: how well an attacker can guess who took part, and where the budget went."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,12 +13,11 @@ from feddp_kmeans.privacy.mechanism import Mechanism, Release
 def attack_advantage(epsilon: float, delta: float) -> float:
     """Return the most that any attacker's true positive rate can exceed the false positive rate: ``(e^eps - 1 + 2 delta) / (e^eps + 1)``.
 
-    The attacker sees all that was released, knows all other data, and says "took part" or "did not". Let T be the chance of "took
-    part" where the unit did take part and F where it did not.
+    The attacker sees all that was released, knows all other data, and says "took part" with chance T if the unit did and F if it did not.
 
     Proof. The guarantee bounds the event "took part" one way, and its complement the other way:
     ``T <= e^eps F + delta`` and ``1 - F <= e^eps (1 - T) + delta``. Add them: ``1 + T - F <= e^eps (1 - (T - F)) + 2 delta``. Solve
-    for ``T - F``. The bound is reached by randomized response, so it cannot be lowered for a general mechanism.
+    for ``T - F``. Randomized response reaches the bound, so it cannot be lowered for a general mechanism.
 
     >>> round(attack_advantage(1.0, 0.0), 4)
     0.4621
@@ -34,8 +30,7 @@ def attack_advantage(epsilon: float, delta: float) -> float:
 def attack_accuracy(epsilon: float, delta: float) -> float:
     """Return the largest chance to guess right whether a unit took part, where both were equally likely before.
 
-    Proof. At even odds the chance is ``(T + 1 - F) / 2 = (1 + advantage) / 2``, that is ``(e^eps + delta) / (1 + e^eps)``. An attacker
-    who sees nothing is right half of the time.
+    Proof. At even odds the chance is ``(T + 1 - F) / 2 = (1 + advantage) / 2``, that is ``(e^eps + delta) / (1 + e^eps)``.
 
     >>> round(attack_accuracy(1.0, 0.0), 4)
     0.7311
@@ -44,12 +39,12 @@ def attack_accuracy(epsilon: float, delta: float) -> float:
 
 
 def ledger_accuracy(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the same chance for the noise of this very ledger; None where it is not all Gaussian.
+    """Return the same chance for the noise of this ledger, smaller than what (epsilon, delta) imply; None where it is not all Gaussian.
 
-    It is smaller than what (epsilon, delta) alone implies: the pair is one line below a curve. Proof. A release with noise multiplier
-    m, made t times, is Gaussian DP with ``mu^2 = t / m^2``, and these squares add up, also where queries depend on earlier answers (Dong
-    et al. 2019). The largest advantage against mu-Gaussian DP is its delta at epsilon 0, ``2 Phi(mu / 2) - 1``. The samplers' distance
-    from their ideal law, at most a factor ``e^s``, adds at most ``e^s - 1``. Leaving clients out at random only lowers it.
+    Proof. A release with noise multiplier m, made t times, is Gaussian DP with ``mu^2 = t / m^2``, and these squares add up, also where
+    queries depend on earlier answers (Dong et al. 2019). The largest advantage against mu-Gaussian DP is its delta at epsilon 0,
+    ``2 Phi(mu / 2) - 1``. The samplers' distance from their ideal law, at most a factor ``e^s``, adds at most ``e^s - 1``. Leaving clients
+    out at random only lowers it.
     """
     releases = [Release.from_dict(row) for row in rows]
     if not releases or any(r.mechanism is not Mechanism.GAUSSIAN or r.noise_multiplier == 0 for r in releases):
@@ -81,15 +76,11 @@ class BudgetShares:
 def budget_shares(rows: Sequence[Mapping[str, Any]], delta: float, sampling_rate: float = 1.0) -> BudgetShares:
     """Return the share of the budget of each row; all zero where nothing was released or a release had no noise."""
     releases = [Release.from_dict(row) for row in rows]
-    if not releases or any(r.noise_multiplier == 0 for r in releases):
-        return BudgetShares(ShareKind.NONE, (0.0,) * len(releases))
-    if all(r.mechanism is Mechanism.GAUSSIAN for r in releases):
-        kind = ShareKind.SQUARED_MU
-        costs = [r.times / r.noise_multiplier**2 for r in releases]
-    else:
-        kind = ShareKind.SINGLE_EPSILON
-        costs = [composed_epsilon([r], delta, sampling_rate) for r in releases]
+    kind, costs = ShareKind.NONE, [0.0] * len(releases)
+    if all(r.noise_multiplier > 0 for r in releases):
+        if all(r.mechanism is Mechanism.GAUSSIAN for r in releases):
+            kind, costs = ShareKind.SQUARED_MU, [r.times / r.noise_multiplier**2 for r in releases]
+        else:
+            kind, costs = ShareKind.SINGLE_EPSILON, [composed_epsilon([r], delta, sampling_rate) for r in releases]
     total = sum(costs)
-    if total <= 0:
-        return BudgetShares(ShareKind.NONE, (0.0,) * len(releases))
-    return BudgetShares(kind, tuple(cost / total for cost in costs))
+    return BudgetShares(kind, tuple(cost / total for cost in costs)) if total > 0 else BudgetShares(ShareKind.NONE, tuple(costs))

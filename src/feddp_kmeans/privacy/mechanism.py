@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +12,14 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.noise import SAMPLER_LOG_ERROR, RandomStream, discrete_gaussian, rounded_laplace
 
-if TYPE_CHECKING:
-    from dp_accounting import dp_event
-
 _FINEST_SCALE = 2.0**27
-"""Noise scale, in integer steps, from which a discrete Gaussian is a rounded one to within 2**-51 a draw."""
+"""Noise scale, in integer steps, from which a discrete Gaussian is a rounded one to within 2**-51 per draw."""
 
 _MOST_TIMES, _MOST_VALUES, _MOST_MULTIPLIER = 1_000_000, 1 << 53, 1e15
-"""The largest numbers of a release that was read; beyond them no accountant could add it up."""
+"""The largest numbers accepted in a release that is read; no accountant could add up larger ones."""
 
 _FINEST_SHARE = 2.0**10
-"""Least noise scale of one share, in integer steps: from 4 on the sum of shares is as good as one draw."""
+"""Least noise scale of one share, in integer steps; 4 would be enough for the sum of shares to be as good as one draw."""
 
 
 class Mechanism(StrEnum):
@@ -51,11 +48,11 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Release:
-    """A sum over clients that is published with noise, ``times`` times.
+    """A sum over clients that is published with noise, ``times`` times. All fields are public.
 
-    ``sensitivity`` bounds what one privacy unit adds to the sum: in L2 norm for Gaussian noise, in L1 norm for Laplace noise, in
-    the data's own units. The sum arrives in integers; ``integer_sensitivity`` is the same bound in those integer steps. All
-    fields are public. ``values`` is how many numbers it holds at most: the sampler's error is counted for so many.
+    ``sensitivity`` bounds what one privacy unit adds to the sum, in the data's own units: in L2 norm for Gaussian noise, in L1 norm for
+    Laplace noise. The sum arrives in integers; ``integer_sensitivity`` is the same bound in those integer steps. ``values`` is the largest
+    number of values in the sum: the sampler's error is counted for this many.
     """
 
     name: str
@@ -67,11 +64,11 @@ class Release:
     times: int = 1
 
     def __post_init__(self) -> None:
-        for field, low in (("sensitivity", 0.0), ("integer_sensitivity", 0.0)):
+        for field in ("sensitivity", "integer_sensitivity"):
             value = getattr(self, field)
-            if not (math.isfinite(value) and value > low):
+            if not 0 < value < math.inf:
                 raise InputError(f"{field} of release {self.name!r} must be positive and finite, got {value}.")
-        if not (math.isfinite(self.noise_multiplier) and self.noise_multiplier >= 0):
+        if not 0 <= self.noise_multiplier < math.inf:
             raise InputError(f"noise_multiplier of {self.name!r} must be at least 0, got {self.noise_multiplier}.")
 
     @property
@@ -95,16 +92,6 @@ class Release:
         return self.grid * 2.0**-self._shift
 
     @property
-    def event(self) -> "dp_event.DpEvent":
-        """Return the privacy cost as dp-accounting writes it, all ``times`` included."""
-        from dp_accounting import dp_event
-
-        if self.noise_multiplier == 0:
-            return dp_event.NonPrivateDpEvent()
-        kind = {Mechanism.GAUSSIAN: dp_event.GaussianDpEvent, Mechanism.LAPLACE: dp_event.LaplaceDpEvent}[self.mechanism]
-        return dp_event.SelfComposedDpEvent(kind(self.noise_multiplier), self.times)
-
-    @property
     def sampler_epsilon(self) -> float:
         """Return what the sampler's distance from its ideal law can add to epsilon; see ``privacy.noise``."""
         return 2.0 * SAMPLER_LOG_ERROR * self.values * self.times
@@ -121,17 +108,20 @@ class Release:
     def with_noise(self, part: IntArray, stream: RandomStream, shares: int = 1) -> IntArray:
         """Return an integer sum, or one holder's part of it, in fine steps and with one share of the noise.
 
-        Sum and noise are first refined by a power of two, so that the noise has at least 2**27 steps a scale and its grid cannot be seen.
-        ``shares`` independent shares of variance ``scale**2 / shares`` add up to the noise. They are discrete Gaussians of far more
-        than four steps each, and the sum of such is a discrete Gaussian to within ``exp(-pi**2 s**2)`` (s in steps; Kairouz, Liu and
-        Steinke 2021): with s above 2**10 there is nothing left to account for. Laplace noise has no such shares.
+        Sum and noise are first refined by a power of two, so that one noise scale is at least 2**27 steps and the grid cannot be seen.
+        ``shares`` independent shares of variance ``scale**2 / shares`` add up to the noise: the sum of discrete Gaussians of scale s is a
+        discrete Gaussian to within ``exp(-pi**2 s**2)`` (s in steps; Kairouz, Liu and Steinke 2021), which is nothing where s is above
+        2**10. Laplace noise has no such shares.
         """
         self.check_size(part.size)
         if self.noise_multiplier == 0:
             return part
         fine = self.noise_multiplier * self.integer_sensitivity * 2.0**self._shift
         if self.mechanism is Mechanism.GAUSSIAN:
-            noise = discrete_gaussian(stream, self._share_scale(fine, shares), part.size)
+            scale = fine / math.sqrt(shares)
+            if scale < _FINEST_SHARE:
+                raise InputError(f"noise of release {self.name!r} must be added in fewer than {shares} shares: each would be too coarse.")
+            noise = discrete_gaussian(stream, scale, part.size)
         elif shares == 1:
             noise = rounded_laplace(stream, math.ceil(fine), part.size)
         else:
@@ -142,12 +132,6 @@ class Release:
     def from_steps(self, total: IntArray) -> FloatArray:
         """Return a noisy total of fine steps in the data's own units."""
         return np.asarray(total * self.fine_step, dtype=np.float64)
-
-    def _share_scale(self, fine: float, shares: int) -> float:
-        scale = fine / math.sqrt(shares)
-        if scale < _FINEST_SHARE:
-            raise InputError(f"noise of release {self.name!r} must be added in fewer than {shares} shares: each would be too coarse.")
-        return scale
 
     @property
     def _shift(self) -> int:
@@ -177,7 +161,7 @@ class Release:
     def from_dict(cls, row: Any) -> "Release":
         """Return the release that a ledger row states, on an odometer, in a result or from the network; refuse anything else.
 
-        Rows that a client is to answer state their ``integer_sensitivity`` too. Without it a release can be added up, and not be made.
+        Rows that a client must answer also state their ``integer_sensitivity``. Without it a release can be added up, but not made.
         """
         name = field_of(row, "release", str, "a release")
         what = f"release {name!r:.80}"

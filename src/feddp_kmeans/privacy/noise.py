@@ -1,18 +1,16 @@
-"""Integer noise from a stream of random bits.
+"""Integer noise from a stream of random bits. It is added to integers, so no trace of floating-point arithmetic is released.
 
-Noise is drawn in integers and added to integers, so a released number carries no trace of the floating-point
-value it was computed from. Knows nothing of sensitivities or budgets.
-
-How exact the samplers are: every draw is a chain of *acceptances*, each a comparison of random bits with
-``exp(-x)`` that is exact for the float64 value of ``exp(-x)``. The only error is therefore the relative error of
-that float64, at most 2**-42 for all the acceptances of one draw together (exponents stay below 100 up to 13 standard
-deviations; the mass beyond is below 1e-38). A rejection sampler turns a relative error of its acceptances into the same
-relative error of its probabilities, so the law of one draw is within a factor ``exp(+-SAMPLER_LOG_ERROR)`` of the ideal
-law. That is a multiplicative error: it costs ``2 * SAMPLER_LOG_ERROR`` of epsilon a draw, and nothing of delta.
+How exact the samplers are: every draw is a chain of *acceptances*, each an exact comparison of random bits with the float64 ``exp(-x)``.
+The only error is the relative error of that float64, at most 2**-42 for all acceptances of one draw together (exponents stay below 100 up
+to 13 standard deviations; the mass beyond is below 1e-38). A rejection sampler turns a relative error of its acceptances into the same
+relative error of its probabilities, so the law of one draw is within a factor ``exp(+-SAMPLER_LOG_ERROR)`` of the ideal law. This costs
+``2 * SAMPLER_LOG_ERROR`` of epsilon per draw, and nothing of delta.
 """
 
 import hashlib
+import itertools
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
@@ -43,15 +41,13 @@ class RandomStream(Protocol):
 
 
 class _ChaCha20Stream:
-    """The ChaCha20 key stream, in a new key at least every gibibyte."""
+    """The ChaCha20 key stream, with a new key at least every gibibyte."""
 
     secure: bool
 
-    def __init__(self) -> None:
+    def __init__(self, new_key: Callable[[], bytes]) -> None:
+        self._new_key = new_key
         self._rekey()
-
-    def _new_key(self) -> bytes:
-        raise NotImplementedError
 
     def _rekey(self) -> None:
         self._used = 0
@@ -72,8 +68,8 @@ class SystemStream(_ChaCha20Stream):
 
     secure = True
 
-    def _new_key(self) -> bytes:
-        return os.urandom(32)
+    def __init__(self) -> None:
+        super().__init__(lambda: os.urandom(32))
 
 
 class SeededStream(_ChaCha20Stream):
@@ -82,13 +78,8 @@ class SeededStream(_ChaCha20Stream):
     secure = False
 
     def __init__(self, seed: int, label: str = "") -> None:
-        self._material = f"feddp-kmeans/{seed}/{label}".encode()
-        self._keys = 0
-        super().__init__()
-
-    def _new_key(self) -> bytes:
-        self._keys += 1
-        return hashlib.sha256(self._material + b"/%d" % self._keys).digest()
+        keys = itertools.count(1)
+        super().__init__(lambda: hashlib.sha256(f"feddp-kmeans/{seed}/{label}/{next(keys)}".encode()).digest())
 
 
 class StreamFactory:
@@ -96,19 +87,19 @@ class StreamFactory:
 
     def __init__(self, seed: int | None = None) -> None:
         self._seed = seed
-        self._made: dict[str, int] = {}
+        self._made: Counter[str] = Counter()
 
     @property
     def secure(self) -> bool:
-        """Whether the streams are cryptographic."""
+        """Return whether the streams are cryptographic."""
         return self._seed is None
 
     def stream(self, label: str) -> RandomStream:
-        """Return a new stream; the same label asked for again gives another stream."""
+        """Return a new stream; asking for the same label again gives another stream."""
         if self._seed is None:
             return SystemStream()
-        count = self._made[label] = self._made.get(label, 0) + 1
-        return SeededStream(self._seed, f"{label}/{count}")
+        self._made[label] += 1
+        return SeededStream(self._seed, f"{label}/{self._made[label]}")
 
     def integer_seed(self, label: str) -> int:
         """Return a 32-bit seed for randomness that needs no secrecy, such as restarts on the server."""
@@ -182,10 +173,7 @@ def _bernoulli_exp(stream: RandomStream, exponent: FloatArray) -> BoolArray:
 
 
 def _below(stream: RandomStream, probability: FloatArray) -> BoolArray:
-    """Return whether a uniform number is below each probability, exactly: 64 bits are compared at a time.
-
-    Where they tie, the next 64 are, until the float64 has no more. So a small probability is met as exactly as a large one.
-    """
+    """Return whether a uniform number is below each probability, exactly: 64 bits are compared, and where they are equal, the next 64."""
     scaled = probability * 2.0**64
     whole = np.floor(scaled)
     threshold = whole.astype(np.uint64)
@@ -220,7 +208,7 @@ def _geometric(stream: RandomStream, t: int, size: int) -> IntArray:
 
 
 def _geometric_unit(stream: RandomStream, size: int) -> IntArray:
-    """Return v >= 0 with probability proportional to ``exp(-v)``: how often a coin of 1/e shows true in a row."""
+    """Return v >= 0 with probability proportional to ``exp(-v)``: the number of times in a row that a coin of chance 1/e shows true."""
     v = np.zeros(size, dtype=np.int64)
     running = np.arange(size)
     while len(running):

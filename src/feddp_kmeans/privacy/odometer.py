@@ -1,7 +1,7 @@
 """The odometer: what all runs on the same data have spent together. Written before a run's first release, so it never counts too little.
 
-Every run has an id. A run that can be stopped and go on has a state too, such as its record of releases; marks beside the odometer say
-which state is the latest, so that a run never goes on from a copy, a backup or nothing.
+A run that can be stopped and go on has a state, such as its record of releases; marks next to the odometer say which state is the latest,
+so that a run never goes on from a copy, a backup or nothing.
 """
 
 import json
@@ -20,19 +20,19 @@ __all__ = ["LIMIT_DELTA", "Entry", "Limit", "Odometer", "Total", "filter_for", "
 
 
 class Odometer:
-    """The runs on one data set, a line of JSON each in a file that only ever grows."""
+    """The runs on one data set: one line of JSON per run, in a file that only grows."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def entries(self) -> list[Entry]:
-        """Return all runs booked so far; a damaged line is an error, since skipping it would count too little."""
+        """Return all runs booked so far. A damaged line is an error: skipping it would count too little."""
         return [self._entry(number, line) for number, line in enumerate(self._content().split(b"\n"), 1) if line.strip()]
 
     def book(self, entry: Entry, *, limit: Limit | None = None) -> None:
         """Write a run down, on disk before this returns. Refuse one that would take the total beyond ``limit``.
 
-        Whoever books at the same time waits, so that no run is lost and two cannot both take the last of a budget.
+        Others who book at the same time wait: no run is lost, and two runs cannot both take the last of a budget.
         """
         with self._alone():
             self.check_limit(entry, limit)
@@ -58,7 +58,7 @@ class Odometer:
                 )
             else:
                 _check_state(entry.run, state, mark)
-                if mark != Mark(state, state):  # killed in a step: it is settled which of the two states goes on
+                if mark != Mark(state, state):  # killed within a step: settle which of the two states goes on
                     marks.set(entry.run, Mark(state, state))
 
     def check(self, run: str, state: str) -> None:
@@ -68,9 +68,9 @@ class Odometer:
 
     @contextmanager
     def step(self, run: str, before: str, after: str) -> Iterator[None]:
-        """Let a run go from one state to the next, which the block keeps on disk; what the step answers may be shown afterwards only.
+        """Let a run go from one state to the next, which the block writes to disk. The answer may be shown only afterwards.
 
-        Killed anywhere, the run goes on from the one state or the other. Of two copies of a run one gets through, the other is refused.
+        Killed anywhere, the run goes on from one of the two states. If a run was copied, only one of the copies can take the step.
         """
         with self._alone():
             self._check_booked(run, before).set(run, Mark(before, after))
@@ -97,11 +97,10 @@ class Odometer:
         return Marks(path.with_name(f".{path.stem.removeprefix('.')}.marks.json"))
 
     def _booked(self, run: str) -> Entry | None:
-        """Return the entry of a run. Only lines that name it are parsed: a step must not take longer for every run there was."""
+        """Return the entry of a run. Only lines that name it are parsed: steps must not slow down with the number of runs."""
         sought = json.dumps(run).encode()
         lines = enumerate(self._content().split(b"\n"), 1) if run else ()
-        named = (self._entry(number, line) for number, line in lines if sought in line)
-        return next((entry for entry in named if entry.run == run), None)
+        return next((entry for number, line in lines if sought in line and (entry := self._entry(number, line)).run == run), None)
 
     def _entry(self, number: int, line: bytes) -> Entry:
         try:
@@ -121,23 +120,24 @@ class Odometer:
             raise InputError(
                 f"{self.path.name} must be a file of one name; under its other names, which are hard links, runs would be missed."
             )
-        before = self._content()
+        before, line = self._content(), json.dumps(entry.to_dict()).encode() + b"\n"
         between = b"" if before.endswith(b"\n") or not before else b"\n"
-        write_whole(self.path.resolve(), before + between + json.dumps(entry.to_dict()).encode() + b"\n", mode=self._mode())
+        mode = self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644
+        write_whole(self.path.resolve(), before + between + line, mode=mode)
 
     def check_limit(self, entry: Entry, limit: Limit | None) -> None:
-        """Refuse a run that is booked already, and one beyond the limit, which is a filter: budgets may follow earlier results.
+        """Refuse a run that is booked already, or is beyond the limit. The limit is a filter: budgets may depend on earlier results.
 
-        The very first run is nobody's answer to a result, so its own tight accounting may accept it too.
+        The first run follows no earlier result, so its own tight accounting may accept it too.
         """
         before = self.entries()
         if entry.run and any(entry.run == other.run for other in before):
             raise BudgetError(f"a run must be booked once, got run {entry.run!r:.80} again.")
         if limit is None:
             return
-        total = filter_for(entry.unit, [*before, entry], limit.delta)
+        total = filter_for(entry.plan.unit, [*before, entry], limit.delta)
         if not (before or total.within(limit)):
-            total = total_for(entry.unit, [entry], limit.delta)
+            total = total_for(entry.plan.unit, [entry], limit.delta)
         if not total.within(limit):
             raise BudgetError(f"the budget of this data set must stay within epsilon {limit.epsilon:g}; with this run it is {total}.")
 
@@ -148,9 +148,6 @@ class Odometer:
             return b""
         except OSError as error:
             raise InputError(f"the odometer must be a file that can be read, got {error}.") from None
-
-    def _mode(self) -> int:
-        return self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644
 
 
 def _check_state(run: str, state: str, mark: Mark | None) -> None:

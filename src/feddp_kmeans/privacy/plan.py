@@ -1,4 +1,4 @@
-"""The plan: every release of a run with its noise, fixed before any data is read, from public numbers alone."""
+"""The plan: every release of a run with its noise, fixed before any data is read, from public numbers only."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class Composition(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a run will release, and what it costs."""
+    """Everything that a run may release, and what it costs."""
 
     unit: PrivacyUnit
     epsilon: float
@@ -38,7 +38,7 @@ class Plan:
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The public facts and settings that the plan was made from."""
     reasons: tuple[str, ...] = ()
-    """Why the planner chose what it chose, one sentence each."""
+    """Reasons for the planner's choices, one sentence each."""
 
     def __post_init__(self) -> None:
         check_sampling(self.unit, self.sampling_rate)
@@ -61,7 +61,7 @@ class Plan:
         return any(release.name == name for release in self.releases)
 
     def ledger_rows(self) -> list[dict[str, Any]]:
-        """Return what the ledger must read after the run."""
+        """Return the rows of the ledger after a run that made every release."""
         return [release.to_dict() for release in self.releases]
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,11 +109,8 @@ def calibrated_plan(
     as the budget allows. Under ``paper-naive`` they are taken as they are. At infinite epsilon all are zero.
     """
     check_budget(epsilon, delta)
-    if math.isinf(epsilon):
-        factor = 0.0
-    elif composition is Composition.PAPER_NAIVE:
-        factor = 1.0
-    else:
+    factor = 0.0 if math.isinf(epsilon) else 1.0
+    if factor and composition is Composition.TIGHT:
         factor = _tight_factor(requests, epsilon, delta, sampling_rate)
     releases = tuple(replace(r, noise_multiplier=r.noise_multiplier * factor) for r in requests)
     return Plan(unit, epsilon, delta, releases, composition, sampling_rate, dict(facts or {}), tuple(reasons))
@@ -136,10 +133,10 @@ def _tight_factor(requests: Sequence[Release], epsilon: float, delta: float, sam
 
 
 def epsilon_share_multiplier(mechanism: Mechanism, epsilon: float, delta: float) -> float:
-    """Return the noise multiplier with which one release alone is (epsilon, delta)-private, as the paper sets it.
+    """Return the noise multiplier that makes one release by itself (epsilon, delta)-private, as in the paper.
 
-    Laplace: ``1 / epsilon``. Gaussian: ``sqrt(2 log(1.25/delta)) / epsilon``, which is proved for epsilon < 1 only; beyond, the exact
-    multiplier is taken where it is larger.
+    Laplace: ``1 / epsilon``. Gaussian: ``sqrt(2 log(1.25/delta)) / epsilon``, which is proved only for epsilon < 1; the exact multiplier is
+    used where it is larger.
     """
     if mechanism is Mechanism.LAPLACE:
         return 1.0 / epsilon

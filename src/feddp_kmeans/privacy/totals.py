@@ -1,7 +1,7 @@
 """What several runs on the same data guarantee together, and the limit that they must keep.
 
-Two theorems: an odometer adds up runs whose budgets were fixed without a look at each other's results; a filter, which limits need, holds
-for budgets that were chosen after the results before them.
+Two theorems: an odometer adds up runs whose budgets were fixed without seeing each other's results; a filter, which limits need, also holds
+for budgets that were chosen after earlier results.
 """
 
 import math
@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.accounting import accounting_work, filter_epsilon, runs_epsilon
 from feddp_kmeans.privacy.entry import Entry
+from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 LIMIT_DELTA = 1e-6
-"""The delta at which runs are added up, unless another is asked for."""
+"""The default delta at which runs are added up."""
 
 _MOST_WORK = 1e4
-"""Privacy losses beyond which runs are not added up: they guarantee nothing, and an accountant would be at it for hours."""
+"""Runs with a larger total privacy loss are not added up: they guarantee nothing, and an accountant would take hours."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that all runs on the same data may spend together: one epsilon, at one delta, whatever the deltas of the runs are."""
+    """The most that all runs on the same data may spend together: one epsilon at one delta, whatever the deltas of the runs."""
 
     epsilon: float
     delta: float = LIMIT_DELTA
@@ -61,33 +62,34 @@ def totals(entries: Sequence[Entry], delta: float) -> list[Total]:
 
 
 def total_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Total:
-    """Return what the runs guarantee together to one kind of unit: their budgets were fixed without a look at each other's results.
+    """Return what the runs guarantee together to one kind of unit, if their budgets were fixed without seeing each other's results.
 
-    A client is more than any of its points, so a run that protects clients protects points as well as it protects clients, and all
-    runs count for points. A run that protects points bounds nothing for clients.
+    A client's data include its points, so a run that protects clients protects points equally well: all runs count for points. A run that
+    protects points guarantees nothing to clients.
     """
+    runs = [(e.plan.releases, e.plan.sampling_rate) for e in entries]
     why = _unbounded(unit, entries)
-    work = 0.0 if why else accounting_work([r for e in entries for r in e.releases], sampled=any(e.sampling_rate < 1 for e in entries))
-    if work > _MOST_WORK:
-        why = "so many releases had so little noise"
-    epsilon = math.inf if why else runs_epsilon([(e.releases, e.sampling_rate) for e in entries], delta)
-    return Total(unit, epsilon + _sampler_epsilon(entries), delta, len(entries), why)
+    if not why and accounting_work(_releases(entries), sampled=any(rate < 1 for _, rate in runs)) > _MOST_WORK:
+        why = "too many releases had too little noise"
+    epsilon = math.inf if why else runs_epsilon(runs, delta) + sum(r.sampler_epsilon for r in _releases(entries))
+    return Total(unit, epsilon, delta, len(entries), why)
 
 
 def filter_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Total:
     """Return what the runs guarantee together even if the budget of each was chosen after the results of those before it."""
     why = _unbounded(unit, entries)
-    epsilon = math.inf if why else filter_epsilon([r for e in entries for r in e.releases], delta)
-    return Total(unit, epsilon + _sampler_epsilon(entries), delta, len(entries), why)
+    releases = _releases(entries)
+    epsilon = math.inf if why else filter_epsilon(releases, delta) + sum(r.sampler_epsilon for r in releases)
+    return Total(unit, epsilon, delta, len(entries), why)
 
 
 def _unbounded(unit: PrivacyUnit, entries: Sequence[Entry]) -> str:
-    """Return why nothing bounds what the runs tell of this unit; empty if something does."""
+    """Return why the runs guarantee nothing to this unit; empty if they do."""
     if open_runs := [e for e in entries if not e.private]:
         return f"{len(open_runs)} of {len(entries)} runs had no noise or a known seed"
-    narrower = [e for e in entries if unit is PrivacyUnit.CLIENT and e.unit is PrivacyUnit.POINT]
+    narrower = [e for e in entries if unit is PrivacyUnit.CLIENT and e.plan.unit is PrivacyUnit.POINT]
     return f"{len(narrower)} of {len(entries)} runs protect points only" if narrower else ""
 
 
-def _sampler_epsilon(entries: Sequence[Entry]) -> float:
-    return sum(r.sampler_epsilon for e in entries for r in e.releases)
+def _releases(entries: Sequence[Entry]) -> list[Release]:
+    return [release for entry in entries for release in entry.plan.releases]

@@ -8,15 +8,15 @@ from feddp_kmeans.errors import InputError
 RELATION = "add-remove"
 """Neighbouring data sets differ by one unit that is present in one of them and absent from the other.
 
-A client that is absent stays a client, one that has no data: it adds zero to every statistic, and the number of clients is the same.
+An absent client stays a client without data: it adds zero to every statistic, and the number of clients does not change.
 """
 
 PUBLIC_CLIENTS = "The number of clients is public; where groups are given, it is the number of distinct groups."
-"""What every guarantee says beside its epsilon: plans and cohorts are made for that many clients."""
+"""Stated with every guarantee: plans and cohorts are made for this number of clients."""
 
 
 def check_sampling(unit: "PrivacyUnit", rate: float) -> None:
-    """Refuse a rate at which clients cannot be sampled, or one that is taken to hide a point: sampling clients does not."""
+    """Refuse a rate that is no probability, and one below 1 if points are protected: sampling clients does not hide a point."""
     if not (isinstance(rate, Real) and not isinstance(rate, bool) and 0 < rate <= 1):
         raise InputError(f"sampling_rate must be above 0 and at most 1, got {rate!r}.")
     if rate < 1 and unit is PrivacyUnit.POINT:
@@ -35,9 +35,9 @@ class PrivacyUnit(StrEnum):
     @property
     def hidden(self) -> str:
         """Return what the released numbers hide, in words."""
-        return (
-            "any one data point" if self is PrivacyUnit.POINT else "all the data of any one client, which stays as a client without data,"
-        )
+        if self is PrivacyUnit.POINT:
+            return "any one data point"
+        return "all the data of any one client, which stays as a client without data,"
 
     @classmethod
     def parse(cls, value: str) -> "PrivacyUnit":

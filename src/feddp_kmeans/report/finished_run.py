@@ -1,26 +1,24 @@
 """A finished run, read back from its folder."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import pairwise_distances_argmin
 
 from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.estimator import nearest_centers
+from feddp_kmeans.report.text import finite
 from feddp_kmeans.tables.client_files import open_columns, open_table
 from feddp_kmeans.tables.point_files import PointFile
 from feddp_kmeans.tables.schema import Schema
 
-_NEEDED = (
-    *("version", "method", "n_clusters", "centers", "noisy_counts", "epsilon", "delta", "privacy_unit", "guarantee", "secure", "ledger"),
-    "plan",
-)
-"""What a page and a budget are made of; older results may lack the rest."""
+_PRIVACY = ("epsilon", "delta", "privacy_unit", "guarantee", "secure", "ledger", "plan")
+_NEEDED = ("version", "method", "n_clusters", "centers", "noisy_counts", *_PRIVACY)
+"""Fields that a page and a budget need; older results may lack the others."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +30,12 @@ class FinishedRun:
     schema: Schema | None
 
     def open(self, path: Path) -> PointFile:
-        """Return a table as points in the coordinates of the centers; columns that the run does not know are left alone."""
+        """Return a table as points in the coordinates of the centers; columns that the run does not know are ignored."""
         return open_columns(path, self.columns) if self.schema is None else open_table(path, self.schema)
 
     def labels(self, points: FloatArray) -> IntArray:
         """Return the nearest center of each point; -1 for a point with a NaN or an infinity."""
-        finite = np.isfinite(points).all(axis=1)
-        labels = np.full(len(points), -1, dtype=np.int64)
-        if finite.any():
-            labels[finite] = pairwise_distances_argmin(points[finite], self.centers)
-        return labels
+        return nearest_centers(points, self.centers)
 
 
 def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
@@ -62,13 +56,13 @@ def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
 
 
 def read_run(where: Path) -> FinishedRun:
-    """Return the run in a folder, or in a result.json; anything else is refused in one line."""
+    """Return the run in a folder or in a result.json; refuse anything else in one line."""
     data, name = read_result(where, ("centers", "columns")), "result.json"
     columns, centers = data["columns"], data["centers"]
     if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
         raise InputError(f"columns of {name} must be a list of names, got {columns!r:.80}.")
     if not isinstance(centers, list) or not centers or not all(_is_center(center, len(columns)) for center in centers):
-        raise InputError(f"centers of {name} must be rows of {len(columns)} finite numbers, got something else.")
+        raise InputError(f"centers of {name} must be rows of {len(columns)} finite numbers, got other rows.")
     schema = None if data.get("schema") is None else Schema.from_dict(data["schema"])
     if schema is not None and schema.columns != tuple(columns):
         raise InputError(f"columns of {name} must be those of its schema, got {columns!r:.80}.")
@@ -76,11 +70,4 @@ def read_run(where: Path) -> FinishedRun:
 
 
 def _is_center(center: Any, dimension: int) -> bool:
-    return isinstance(center, list) and len(center) == dimension and all(_is_finite(x) for x in center)
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:
-        return False
+    return isinstance(center, list) and len(center) == dimension and all(finite(x) is not None for x in center)

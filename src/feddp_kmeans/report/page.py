@@ -1,73 +1,56 @@
-"""report.html: one self-contained page that says what was asked, what was guaranteed and what came out.
+"""report.html: one page that loads nothing and says what was asked, what was guaranteed and what came out.
 
-Hand-written, without a template engine: for the budget section, tables and all, one took 61 lines in two files where this takes 68 in one,
-before its set-up and a dependency more.
+Its words are in page.html, a Jinja template that escapes every value. This module adds the numbers that result.json does not hold.
 """
 
 from typing import Any
 
-from feddp_kmeans.report.budget_section import budget_section
-from feddp_kmeans.report.charts import elbow_chart
-from feddp_kmeans.report.cluster_section import clusters_section
-from feddp_kmeans.report.guarantee import asked_section, banner, guarantee_section, is_private
-from feddp_kmeans.report.rerun import rerun_section
-from feddp_kmeans.report.server_map import map_section
-from feddp_kmeans.report.style import STYLE
-from feddp_kmeans.report.text import words
+from feddp_kmeans.privacy import meaning
+from feddp_kmeans.report import charts
+from feddp_kmeans.report.profiles import SHOWN, cluster_traits, size_weights
+from feddp_kmeans.report.templates import rendered
+from feddp_kmeans.report.text import finite
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What the browser may load: nothing. No script runs, should a name ever slip through the escaping."""
-
-_PRIVATE = "Everything on this page is either public or was released with noise."
-_NOT_PRIVATE = "This result is not private: treat this page like the data themselves."
+_UNITS = {"point": "one data point", "client": "all the data of one client"}
 
 
 def render_page(result: dict[str, Any]) -> str:
-    """Return the page for a result; it loads nothing from anywhere, and needs no script."""
-    sections = {
-        "asked": ("Asked", asked_section(result)),
-        "guaranteed": ("Guaranteed", guarantee_section(result)),
-        "budget": ("Budget", budget_section(result)),
-        "elbow": ("Choosing k", _elbow_section(result)),
-        "clusters": ("Clusters", clusters_section(result)),
-        "map": ("Map", map_section(result)),
-        "remarks": ("Remarks", _remarks_section(result)),
-        "again": ("Run it again", rerun_section(result)),
-    }
-    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, (title, content) in sections.items() if content)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><meta name="referrer" content="no-referrer">
-<title>Private clustering report</title><style>{STYLE}</style></head><body>
-<a class="skip" href="#content">Skip to the report</a>
-<header>{banner(result)}<h1>Private clustering report</h1>
-<p class="soft">{_PRIVATE if is_private(result) else _NOT_PRIVATE}</p>
-<nav aria-label="Sections"><ol>{links}</ol></nav></header>
-<main id="content" tabindex="-1">
-{"".join(content for _, content in sections.values())}
-</main>
-<footer><p class="soft">All numbers: <code>result.json</code>; the centers as a table: <code>centers.parquet</code>.</p></footer>
-</body></html>
-"""
-
-
-def _elbow_section(result: dict[str, Any]) -> str:
-    elbow = result.get("elbow")
-    if not elbow:
-        return ""
-    told = (
-        f"The number of clusters was not given. {elbow['picked']} is where the cost of the weighted points that stand for the client data "
-        "bends most: up to there one cluster more cuts the cost, from there on hardly. The curve costs no privacy of its own."
-    )
-    return (
-        f'<section aria-labelledby="elbow"><h2 id="elbow">How the number of clusters was chosen</h2><p>{words(told)}</p>'
-        f'<div class="figure">{elbow_chart(elbow)}</div></section>'
+    """Return the page for a result; older results may lack fields."""
+    counts = [finite(count) for count in result["noisy_counts"]]
+    weights = size_weights(counts, len(counts))
+    traits = [row[:SHOWN] for row in cluster_traits(result)]
+    limits: dict[str, float] = {}
+    for trait in (trait for row in traits for trait in row):
+        limits[trait.scale] = max(limits.get(trait.scale, 0.0), abs(trait.difference) + 2 * (trait.error or 0.0))
+    return rendered(
+        "page.html",
+        result=result,
+        private=is_private(result),
+        unit=_UNITS.get(str(result.get("privacy_unit")), str(result.get("privacy_unit"))),
+        meaning=meaning,
+        sizes=[{"count": count, "share": weight / sum(weights)} for count, weight in zip(counts, weights, strict=True)],
+        largest=max([0.0] + [count + 2 * (finite(result.get("count_stddev")) or 0.0) for count in counts if count is not None]),
+        traits=traits,
+        most_traits=SHOWN,
+        limits=limits,
+        bar=charts.bar,
+        elbow_chart=charts.elbow_chart,
+        map_chart=charts.map_chart,
+        call=_call(result),
     )
 
 
-def _remarks_section(result: dict[str, Any]) -> str:
-    remarks = "".join(f'<li class="warning">{words(remark)}</li>' for remark in result.get("remarks") or [])
-    reasons = "".join(f"<li>{words(reason)}</li>" for reason in result["plan"].get("reasons") or [])
-    told = f'<ul class="warnings">{remarks}</ul>' if remarks else "<p>No warnings.</p>"
-    why = f"<h3>Why the plan is as it is</h3><ul>{reasons}</ul>" if reasons else ""
-    return f'<section aria-labelledby="remarks"><h2 id="remarks">Warnings and remarks</h2>{told}{why}</section>'
+def is_private(result: dict[str, Any]) -> bool:
+    """Return whether the run's guarantee holds: secret noise, a finite epsilon, and no caveat in place of the guarantee."""
+    stated = "NOT PRIVATE" not in str(result.get("guarantee", "")) and not result.get("caveat")
+    return bool(result.get("secure")) and finite(result.get("epsilon")) is not None and stated
+
+
+def _call(result: dict[str, Any]) -> str:
+    """Return the Python call that makes this result again, as far as its settings were recorded."""
+    epsilon = 'float("inf")' if result["epsilon"] == "inf" else repr(result["epsilon"])
+    settings = [f"n_clusters={result['n_clusters']!r}", f"epsilon={epsilon}", f"delta={result['delta']!r}"]
+    settings += [f'{key}="{result[key]}"' for key in ("privacy_unit", "method")]
+    if result.get("seed") is not None:
+        settings.append(f"random_state={result['seed']!r}")
+    return f"FedDPKMeans({', '.join(settings)}).fit(clients, server_data=server_points)"

@@ -1,13 +1,13 @@
-"""What sets a cluster apart: the traits of each center, beside the mean over all clusters and the noise in it."""
+"""What sets a cluster apart: the traits of each center, next to the mean over all clusters and the noise in it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from feddp_kmeans.report.text import finite
 
 SHOWN = 6
-"""Traits shown of a cluster."""
+"""Number of traits shown per cluster."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Trait:
     value: float
     error: float | None
     """Standard deviation of the noise in the value; None where it is not known."""
-    overall: float
-    """Mean over all clusters, weighted by their noisy sizes."""
     scale: str
     """Traits of one scale are in the same units and can be drawn on one axis."""
+    overall: float = 0.0
+    """Mean over all clusters, weighted by their noisy sizes."""
 
     @property
     def difference(self) -> float:
@@ -35,21 +35,15 @@ class Trait:
         return not self.error or self.error <= abs(self.difference)
 
 
-@dataclass(frozen=True)
-class _Reading:
-    value: float
-    error: float | None
-    scale: str
-
-
-_Key = tuple[str, str | None]
+_Readings = dict[tuple[str, str | None], Trait]
 
 
 def cluster_traits(result: dict[str, Any]) -> list[list[Trait]]:
     """Return every cluster's traits, those that set it apart most clearly first: by difference over noise, else by difference."""
-    readings = _from_profiles(result["profiles"]) if result.get("profiles") else _from_centers(result)
-    overall = _overall(readings, size_weights(result["noisy_counts"], len(readings)))
-    return [_ranked([Trait(*key, one.value, one.error, overall[key], one.scale) for key, one in row.items()]) for row in readings]
+    profiles = result.get("profiles") or _plain_profiles(result)
+    rows = [{(trait.column, trait.category): trait for item in profile for trait in _readings(item)} for profile in profiles]
+    overall = _overall(rows, size_weights(result["noisy_counts"], len(rows)))
+    return [_ranked([replace(trait, overall=overall[key]) for key, trait in row.items()]) for row in rows]
 
 
 def size_weights(counts: Sequence[Any], k: int) -> list[float]:
@@ -63,43 +57,34 @@ def _ranked(traits: list[Trait]) -> list[Trait]:
     return sorted(traits, key=lambda t: -abs(t.difference) / (t.error or 1.0) if noisy else -abs(t.difference))
 
 
-def _overall(readings: list[dict[_Key, _Reading]], weights: list[float]) -> dict[_Key, float]:
+def _overall(rows: list[_Readings], weights: list[float]) -> dict[tuple[str, str | None], float]:
     """Return the weighted mean of every trait over the clusters that have it."""
-    totals: dict[_Key, tuple[float, float]] = {}
-    for row, weight in zip(readings, weights, strict=True):
-        for key, one in row.items():
-            total, mass = totals.get(key, (0.0, 0.0))
-            totals[key] = (total + weight * one.value, mass + weight)
-    return {key: total / mass if mass > 0 else 0.0 for key, (total, mass) in totals.items()}
+    means = {}
+    for key in {key: None for row in rows for key in row}:
+        found = [(weight, row[key].value) for row, weight in zip(rows, weights, strict=True) if key in row]
+        mass = sum(weight for weight, _ in found)
+        means[key] = sum(weight * value for weight, value in found) / mass if mass > 0 else 0.0
+    return means
 
 
-def _from_centers(result: dict[str, Any]) -> list[dict[_Key, _Reading]]:
-    columns = result.get("columns") or []
-    made = []
-    for index, center in enumerate(result["centers"]):
-        error = finite(_at(result.get("center_stddev") or [], index))
-        row: dict[_Key, _Reading] = {}
-        for i, coordinate in enumerate(center):
-            value = finite(coordinate)
-            if value is not None:
-                column = str(columns[i]) if i < len(columns) else f"column {i}"
-                row[(column, None) if (column, None) not in row else (f"{column} ({i})", None)] = _Reading(value, error, "center")
-        made.append(row)
-    return made
+def _plain_profiles(result: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Return profiles of a result of 0.1, which had none: the coordinates of its centers."""
+    names: list[str] = []
+    for i in range(max(map(len, result["centers"]), default=0)):
+        name = str(result["columns"][i]) if i < len(result.get("columns") or []) else f"column {i}"
+        names.append(f"{name} ({i})" if name in names else name)
+    errors = [*(result.get("center_stddev") or []), *[None] * len(result["centers"])]
+    return [
+        [{"column": name, "value": value, "error": error, "scale": "center"} for name, value in zip(names, center, strict=False)]
+        for center, error in zip(result["centers"], errors, strict=False)
+    ]
 
 
-def _from_profiles(profiles: Sequence[Sequence[dict[str, Any]]]) -> list[dict[_Key, _Reading]]:
-    return [{key: one for item in profile for key, one in _readings(item)} for profile in profiles]
-
-
-def _readings(item: dict[str, Any]) -> list[tuple[_Key, _Reading]]:
+def _readings(item: dict[str, Any]) -> Iterator[Trait]:
     column, error = str(item["column"]), finite(item.get("error"))
     if item.get("kind") == "category" and item.get("shares"):
-        shares = {str(category): finite(share) for category, share in item["shares"].items()}
-        return [((column, c), _Reading(share, error, "share")) for c, share in shares.items() if share is not None]
-    value = finite(item.get("value"))
-    return [] if value is None else [((column, None), _Reading(value, error, f"column {column}"))]
-
-
-def _at(values: Sequence[Any], index: int) -> Any:
-    return values[index] if index < len(values) else None
+        for category, share in item["shares"].items():
+            if (value := finite(share)) is not None:
+                yield Trait(column, str(category), value, error, "share")
+    elif (value := finite(item.get("value"))) is not None:
+        yield Trait(column, None, value, error, item.get("scale", f"column {column}"))

@@ -1,10 +1,10 @@
-"""The result of a run as plain data and as files that are either whole or absent."""
+"""The result of a run, as plain data and as files."""
 
 import json
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -18,15 +18,13 @@ from feddp_kmeans._json import RESULT_FORMAT
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.privacy.ledger import PrivacyReport
-from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.report.page import render_page
 from feddp_kmeans.report.server_map import server_map
 from feddp_kmeans.tables.columns import Described
 from feddp_kmeans.tables.schema import Schema
 
 _LIBRARIES = ("cryptography", "dp-accounting", "numpy", "scikit-learn", "scipy")
-"""What the numbers depend on."""
+"""Libraries on which the numbers depend."""
 
 
 def result_dict(
@@ -40,16 +38,17 @@ def result_dict(
 ) -> dict[str, Any]:
     """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised.
 
-    ``server_points`` are the public ones of the run, for the map; ``command`` is the one that made the result. Centers are in
-    the coordinates of ``columns``; profiles tell them in the user's own words.
+    ``server_points`` are public and drawn on the map; ``command`` is the command that made the result. Centers are in the coordinates of
+    ``columns``; profiles show them in the original units of each column.
     """
     from feddp_kmeans import __version__
 
+    plan, privacy = clustering.plan, clustering.privacy
     made: dict[str, Any] = _finite(
         {
             "format": RESULT_FORMAT,
             "version": __version__,
-            "method": clustering.plan.facts["method"],
+            "method": plan.facts["method"],
             "n_clusters": len(clustering.centers),
             "centers": clustering.centers.tolist(),
             "noisy_counts": clustering.counts.tolist(),
@@ -60,7 +59,18 @@ def result_dict(
             "columns": list(columns),
             "schema": None if schema is None else schema.to_dict(),
             "profiles": _profiles(clustering, columns, schema),
-            **_privacy_fields(clustering.plan, clustering.privacy, seed),
+            "epsilon": plan.epsilon,
+            "delta": plan.delta,
+            "privacy_unit": plan.unit.value,
+            "relation": privacy.relation,
+            "guarantee": privacy.sentence(),
+            "caveat": privacy.caveat,
+            "secure": privacy.secure,
+            "trust": privacy.trust,
+            "seed": seed,
+            "ledger": list(privacy.ledger),
+            "not_made": privacy.not_made,
+            "plan": plan.to_dict(),
             "server_map": server_map(clustering, server_points),
             "command": command,
             "versions": {"python": platform.python_version()} | {name: metadata.version(name) for name in _LIBRARIES},
@@ -69,41 +79,24 @@ def result_dict(
     return made
 
 
-def _privacy_fields(plan: Plan, privacy: PrivacyReport, seed: int | None) -> dict[str, Any]:
-    return {
-        "epsilon": plan.epsilon,
-        "delta": plan.delta,
-        "privacy_unit": plan.unit.value,
-        "relation": privacy.relation,
-        "guarantee": privacy.sentence(),
-        "caveat": privacy.caveat,
-        "secure": privacy.secure,
-        "trust": privacy.trust,
-        "seed": seed,
-        "ledger": [dict(row) for row in privacy.ledger],
-        "not_made": dict(privacy.not_made),
-        "plan": plan.to_dict(),
-    }
-
-
 def _profiles(clustering: Clustering, columns: Sequence[str], schema: Schema | None) -> list[list[dict[str, Any]]]:
-    """Return for each cluster what it is like, column by column; plain numbers are told as they are."""
-    told = []
-    for center, stddev in zip(clustering.centers, clustering.center_stddev, strict=True):
-        if schema is None:
-            error = float(stddev) if math.isfinite(stddev) else None
-            profile = [Described(name, "number", float(value), error) for name, value in zip(columns, center, strict=True)]
-        else:
-            profile = schema.describe(center, float(stddev))
-        told.append([described.to_dict() for described in profile])
-    return told
+    """Return what each cluster is like, column by column; without a schema, the numbers of its center."""
+
+    def profile(center: FloatArray, stddev: float) -> Iterable[Described]:
+        if schema is not None:
+            return schema.describe(center, stddev)
+        error = stddev if math.isfinite(stddev) else None
+        return [Described(name, "number", float(value), error) for name, value in zip(columns, center, strict=True)]
+
+    pairs = zip(clustering.centers, clustering.center_stddev, strict=True)
+    return [[described.to_dict() for described in profile(center, float(stddev))] for center, stddev in pairs]
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that cannot be written, or holds a result already, unless it may be replaced: before anything is spent."""
+    """Refuse, before anything is spent, a folder that cannot be written or that holds a result which may not be replaced."""
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(place))
     if not there.is_dir():
-        raise InputError(f"--out must be a folder, got {str(folder)!r}, where {str(there)!r} is none.")
+        raise InputError(f"--out must be a folder, got {str(folder)!r}, where {str(there)!r} is not a folder.")
     if not os.access(there, os.W_OK | os.X_OK):
         raise InputError(f"--out must be a folder that can be written, got {str(folder)!r}.")
     if (folder / "result.json").exists() and not force:
@@ -113,7 +106,7 @@ def check_folder(folder: Path, *, force: bool) -> None:
 def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
     """Write centers.parquet, report.html and, last, result.json, with the time of writing; return their paths.
 
-    A result that was there is taken away first: whoever is interrupted leaves files of one run, or no result.
+    An earlier result is removed first: an interruption leaves files of one run only, or no result.
     """
     folder.mkdir(parents=True, exist_ok=True)
     result = result | {"written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
@@ -137,8 +130,6 @@ def _finite(value: Any) -> Any:
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    if isinstance(value, float) and math.isnan(value):
-        return None
     if isinstance(value, float) and not math.isfinite(value):
-        return "inf" if value > 0 else "-inf"
+        return None if math.isnan(value) else str(value)
     return value

@@ -1,4 +1,4 @@
-"""The map: centers and public server points in the first two directions of the private subspace. Never a client's point."""
+"""The map: centers and public server points in the first two directions of the private subspace; never a client's point."""
 
 from typing import Any
 
@@ -6,20 +6,9 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
-from feddp_kmeans.report.charts import map_chart
 
 MOST_POINTS = 1500
-"""Server points on a map; of more, every n-th is taken."""
-
-_CENTERS = "The numbered circles are the cluster centers."
-_POINTS = (
-    "The grey dots are public server points, larger where more client data lie near them by the noisy counts; no client's point is shown."
-)
-_NO_POINTS = "There is no server point to show, and no client's point is ever shown."
-_AXES = (
-    "The axes are the first two directions of the subspace that the run found privately, or the one there is; both have the same scale. "
-    "Clusters that lie apart in other directions may overlap here."
-)
+"""Most server points on a map; of more, every n-th is shown."""
 
 
 def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict[str, Any] | None:
@@ -39,18 +28,8 @@ def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict
     return {"points": rows, "centers": _short(_flat(clustering.centers, axes))}
 
 
-def map_section(result: dict[str, Any]) -> str:
-    """Return the section with the map; nothing where the result has none."""
-    found = result.get("server_map")
-    if not found or not found.get("centers"):
-        return ""
-    told = f"{_CENTERS} {_POINTS if found.get('points') else _NO_POINTS} {_AXES}"
-    return f"""<section aria-labelledby="map"><h2 id="map">Map</h2>
-<figure class="map">{map_chart(found)}<figcaption>{told}</figcaption></figure></section>"""
-
-
 def _flat(points: FloatArray, axes: FloatArray) -> FloatArray:
-    """Return the points' first two coordinates in the subspace; the second is zero where there is one only."""
+    """Return the points' first two coordinates in the subspace; the second is zero if the subspace has one dimension."""
     placed = np.zeros((len(points), 2))
     placed[:, : axes.shape[1]] = points @ axes
     return placed

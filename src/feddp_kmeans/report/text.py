@@ -1,16 +1,13 @@
-"""Numbers and words as they stand on the page: always escaped, never more exact than they are."""
+"""Numbers as the page shows them: never more exact than they are. The page escapes them."""
 
 import math
 import sys
-from html import escape
 from typing import Any
 
 _LONGEST_NAME = 60
 _LONGEST_NUMBER = 11
 UNKNOWN = "not known"
-MINUS = "\u2212"
-NOTHING = "\u2013"
-"""Stands where there is no number."""
+_MINUS = "\u2212"
 
 
 def finite(value: Any) -> float | None:
@@ -20,15 +17,10 @@ def finite(value: Any) -> float | None:
     return float(value)
 
 
-def words(value: Any) -> str:
-    """Return any value as escaped text."""
-    return escape(str(value), quote=True)
-
-
-def name(value: Any) -> str:
-    """Return a name as escaped text, cut where it is very long."""
+def short(value: Any) -> str:
+    """Return a name, cut where it is very long."""
     text = str(value)
-    return words(text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…")
+    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
 def number(value: Any) -> str:
@@ -37,10 +29,10 @@ def number(value: Any) -> str:
         return "∞"
     found = finite(value)
     if found is None:
-        return words(UNKNOWN if value is None or isinstance(value, float) else value)
+        return UNKNOWN if value is None or isinstance(value, float) else str(value)
     if abs(found) < 1e9 and (found == int(found) or abs(found) >= 1e4):
-        return f"{found:,.0f}".replace("-", MINUS)
-    return f"{found:.4g}".replace("-", MINUS)
+        return f"{found:,.0f}".replace("-", _MINUS)
+    return f"{found:.4g}".replace("-", _MINUS)
 
 
 def chance(value: Any) -> str:
@@ -50,32 +42,24 @@ def chance(value: Any) -> str:
 
 
 def rounded(value: float, stddev: float | None) -> str:
-    """Return a value with as many digits as noise of this standard deviation leaves meaning to."""
+    """Return a value with only those digits that are meaningful under noise of this standard deviation."""
     if not stddev:
         return number(value)
     digits = max(0, 1 - math.floor(math.log10(2 * stddev)))
     shown = f"{value:,.{digits}f}"
     shown = f"{value:.3g}" if len(shown) > _LONGEST_NUMBER else shown
-    return shown.lstrip("-") if float(shown.replace(",", "")) == 0 else shown.replace("-", MINUS)
-
-
-def with_error(value: float, stddev: float | None, unit: str = "") -> str:
-    """Return a value and two standard deviations of its noise."""
-    if not stddev:
-        return number(value) + unit
-    spread = rounded(2 * stddev, stddev)
-    return f'<span class="once">{rounded(value, stddev)}{unit}</span> <span class="once">± {spread}{unit}</span>'
+    return shown.lstrip("-") if float(shown.replace(",", "")) == 0 else shown.replace("-", _MINUS)
 
 
 def whole(value: Any) -> str:
     """Return a number as a whole one with separators."""
     found = finite(value)
-    return words(UNKNOWN) if found is None else f"{found:,.0f}".replace("-", MINUS)
+    return UNKNOWN if found is None else f"{found:,.0f}".replace("-", _MINUS)
 
 
 def percent(share: float) -> str:
     """Return a share in percent; less than half a percent is not zero."""
-    return "under 1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %").replace("-", MINUS)
+    return "under 1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %").replace("-", _MINUS)
 
 
 def at_most_percent(share: float, unit: str = "%") -> str:
@@ -87,3 +71,8 @@ def one_in(delta: Any) -> str:
     """Return a small chance as "1 in ...", never smaller than it is."""
     found = finite(delta)
     return UNKNOWN if found is None or found <= 0 else f"1 in {math.floor(1 / found + 1e-6):,}"
+
+
+def factor(epsilon: float) -> str:
+    """Return e to the epsilon, rounded up."""
+    return number(math.ceil(math.exp(epsilon) * 100) / 100) if epsilon < 30 else "an astronomical number"

@@ -20,31 +20,31 @@ _KEPT_NUMBERS = 1 << 25
 
 
 class BatchedSilo(Silo):
-    """A silo of this process, which gives its points to a statistic batch by batch."""
+    """A silo in this process that gives its points to a statistic batch by batch."""
 
     size: int
     """About how many numbers and rows it holds."""
     in_memory = True
     kept: dict[str, list[ClientBatch]] | None = None
-    """Batches that were made, where they are kept for a run."""
+    """The batches made so far, where a run keeps them."""
 
     @abstractmethod
     def points(self) -> Iterator[ClientBatch]:
-        """Yield all points in batches that do not tell the clients apart."""
+        """Yield all points in batches that ignore which client holds a point."""
 
     @abstractmethod
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
-        """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
+        """Yield the clients of the cohort (None: all), each whole in one batch."""
 
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
-        """Return the sum of a statistic over the cohort's clients, all where it is None, without noise: never for release."""
+        """Return the sum of a statistic over the clients of the cohort (None: all), without noise: never for release."""
         total = query.nothing()
         with using(engine_for(self.size)):
             add_batches(total, self._batches(query, cohort), query)
         return total
 
     def for_run(self) -> "BatchedSilo":
-        """Return a copy of this silo for one run. A small one makes its batches once, and they remember their encoding."""
+        """Return a copy of this silo for one run. A small silo makes its batches once, and they remember their encoding."""
         copied = copy(self)
         copied.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None
         return copied
@@ -68,29 +68,24 @@ class PointSource(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the coordinates."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Return the number of coordinates of a point."""
-        ...
 
     @property
     def size(self) -> int:
         """Return about how many numbers and rows there are."""
-        ...
 
     def read(self) -> Any:
         """Return all points at once, as an array or a CSR matrix."""
-        ...
 
     def pieces(self, rows: int) -> Iterator[Points]:
         """Yield the points as float64 or float32 arrays, or CSR matrices, of at most ``rows`` rows."""
-        ...
 
 
 class SourceSilo(BatchedSilo):
-    """One source per client. Nothing is kept between two queries: sources may be files, read when a statistic needs them."""
+    """One source per client, such as a file, read again for each query."""
 
     in_memory = False
 
@@ -113,13 +108,13 @@ class SourceSilo(BatchedSilo):
         return self._sources[0].columns
 
     def points(self) -> Iterator[ClientBatch]:
-        """Yield all points in batches that do not tell the clients apart."""
+        """Yield all points in batches that ignore which client holds a point."""
         rows = batch_rows(self.dimension)
         read_rows = max(rows, READ_VALUES // self.dimension)
         return gathered((part for piece in self.pieces(read_rows) for part in cut(piece, rows)), rows // 8)
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
-        """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
+        """Yield the clients of the cohort (None: all), each whole in one batch."""
         chosen = self._sources if cohort is None else [source for source, taken in zip(self._sources, cohort, strict=True) if taken]
         return gathered((as_floats(source.read()) for source in chosen), batch_rows(self.dimension))
 
@@ -132,7 +127,7 @@ class SourceSilo(BatchedSilo):
         return (source.read() for source in self._sources)
 
     def read(self) -> Any:
-        """Return all clients' points at once: with ``pieces``, what makes this silo a source of one client."""
+        """Return all clients' points at once. With ``pieces`` this makes the silo a source of one client."""
         return stacked(self.pieces(max(1, READ_VALUES // self.dimension)), self.dimension)
 
     def pieces(self, rows: int) -> Iterator[Points]:

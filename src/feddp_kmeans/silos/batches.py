@@ -1,6 +1,6 @@
-"""How points become batches that fit a processor's cache: small clients are put together and large ones taken apart.
+"""How points become batches that fit a processor's cache: small clients are joined and large ones split.
 
-Points stay in the array or file they are in, and in its precision, until a statistic looks at them.
+Points stay in their array or file, and in its precision, until a statistic looks at them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,25 +14,25 @@ from feddp_kmeans.statistics.fixed_point import EXACT_ROWS
 from feddp_kmeans.statistics.sparse_points import without_duplicates
 
 BATCH_VALUES = 1 << 18
-"""Numbers in a batch: 2 MiB of float64. From 1 to 8 MiB is as fast; 32 MiB was a quarter slower."""
+"""Numbers in a batch: 2 MiB of float64. From 1 to 8 MiB was equally fast; 32 MiB was a quarter slower."""
 
 READ_VALUES = 1 << 20
-"""Numbers that are read from a file at once: readers of columns are slow in smaller pieces."""
+"""Numbers read from a file at once: readers of columns are slow in smaller pieces."""
 
 _LARGEST_VALUES = 1 << 22
-"""Numbers in a batch of many coordinates: there it holds a few times as many points as coordinates, since a second moment is square."""
+"""Most numbers in a batch of many coordinates, which should hold more points than coordinates: a second moment is square."""
 
 _SPARSE_VALUES = 1 << 24
 """Numbers, zeros included, in a batch of sparse points: clipping and some statistics make it dense, 128 MiB."""
 
 
 def batch_rows(dimension: int) -> int:
-    """Return how many points a batch holds at most, where clients may be taken apart."""
+    """Return how many points a batch holds at most, where clients may be split."""
     return max(1, BATCH_VALUES // dimension, min(2 * dimension, _LARGEST_VALUES // dimension))
 
 
 def sparse_rows(dimension: int) -> int:
-    """Return how many sparse points a batch holds at most, however few numbers they store: what stays exact and fits memory if dense."""
+    """Return how many sparse points a batch holds at most: what stays exact, and fits memory if it is made dense."""
     return max(1, min(EXACT_ROWS, _SPARSE_VALUES // dimension))
 
 
@@ -46,19 +46,17 @@ def as_floats(points: Points) -> Points:
 def finite_batch(points: Points, sizes: IntArray) -> ClientBatch:
     """Return clients of these sizes as a batch, without the rows that hold a NaN or an infinity.
 
-    The copy without those rows is made even if there are none, and then dropped: otherwise the time of an answer shows such a row.
+    The copy without such rows is made even if there are none, and then dropped: otherwise the time of an answer would reveal them.
     """
     finite = finite_rows(points)
     owners = np.repeat(np.arange(len(sizes)), sizes)
     sizes = np.bincount(owners[finite], minlength=len(sizes))
     copied = points[np.flatnonzero(finite)]
-    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return ClientBatch(points if finite.all() else copied, starts)
+    return ClientBatch(points if finite.all() else copied, np.concatenate([[0], np.cumsum(sizes)]))
 
 
 def finite_rows(points: Points) -> BoolArray:
-    """Return which rows of an array or CSR matrix hold no NaN and no infinity: a finite number times zero is zero, and nothing else is."""
+    """Return which rows of an array or CSR matrix are finite: only a finite number times zero is zero."""
     if sparse.issparse(points):
         rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
         finite: BoolArray = np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0]) == 0
@@ -75,9 +73,9 @@ def cut(piece: Points, rows: int) -> Iterator[Points]:
 
 
 def gathered(parts: Iterator[Points], rows: int) -> Iterator[ClientBatch]:
-    """Yield the parts, a client each, together in batches of at most ``rows`` dense rows; a larger part is a batch of its own.
+    """Yield the parts, one per client, joined to batches of at most ``rows`` dense rows; a larger part is a batch of its own.
 
-    A sparse row counts for as much as it stores, and yet a batch holds at most ``sparse_rows`` parts and rows together.
+    A sparse row counts as what it stores; still a batch has at most ``sparse_rows`` parts and rows together.
     """
     pending: list[Points] = []
     held, count = 0.0, 0
@@ -99,7 +97,7 @@ def _joined(pending: list[Points]) -> ClientBatch:
 
 
 def stacked(parts: Iterable[Points], dimension: int) -> Points:
-    """Return the rows of all parts; a sparse matrix where all of them are, an array without rows where there are none."""
+    """Return the rows of all parts, as a sparse matrix if all are sparse; an array without rows if there are no parts."""
     held = list(parts)
     if len(held) == 1:
         return held[0]

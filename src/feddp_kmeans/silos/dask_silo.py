@@ -1,6 +1,6 @@
-"""Points on a Dask cluster: data that fit no one machine are summed up where they lie. Needs the extra "dask".
+"""Points on a Dask cluster: every partition computes its own sum where it lies, and the sums are added in a tree. Points never travel.
 
-Statistics are sums, so every partition computes its own, and the sums are added in a tree: sums travel, and points never do.
+Needs the extra "dask".
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from feddp_kmeans.statistics.engine import engine_for, using
 from feddp_kmeans.statistics.query import Query
 
 _ADDED_AT_ONCE = 8
-"""Sums that one task adds up."""
+"""Number of sums that one task adds up."""
 
 
 class DaskSilo(Silo):
-    """Points that are partitions on a Dask cluster, one per client: delayed values or futures of arrays, sparse matrices or data frames.
+    """Points as partitions on a Dask cluster, one per client: delayed values or futures of arrays, sparse matrices or data frames.
 
-    Runs on the Dask client under way, or where there is none on threads of this process. Public arguments travel once to each worker.
+    Runs on the current Dask client, without one on threads of this process. Public arguments travel once to each worker.
     """
 
     def __init__(self, partitions: Sequence[Any], columns: Sequence[str]) -> None:
@@ -43,12 +43,12 @@ class DaskSilo(Silo):
         """Return the points of a Dask data frame, or of a Dask array whose chunks hold whole rows."""
         parts = np.asarray(collection.to_delayed(), dtype=object)
         if parts.ndim == 2 and parts.shape[1] != 1:
-            raise InputError(f"chunks of a Dask array must hold whole rows, got {parts.shape[1]} chunks a row.")
+            raise InputError(f"chunks of a Dask array must hold whole rows, got {parts.shape[1]} chunks per row.")
         names = getattr(collection, "columns", None)
         return cls(list(parts.ravel()), numbered_columns(collection.shape[1]) if names is None else tuple(map(str, names)))
 
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
-        """Return the sum of a statistic over the cohort's clients, all where it is None, without noise: never for release.
+        """Return the sum of a statistic over the clients of the cohort (None: all), without noise: never for release.
 
         A statistic of clients must see all points of a client in one place.
         """
@@ -62,7 +62,7 @@ class DaskSilo(Silo):
         sent = delayed(query, traverse=False)
         sums = [delayed(_partition_sum)(sent, part, len(parts)) for part in parts]
         while len(sums) > 1:
-            sums = [delayed(_added)(sums[start : start + _ADDED_AT_ONCE]) for start in range(0, len(sums), _ADDED_AT_ONCE)]
+            sums = [delayed(np.sum)(sums[start : start + _ADDED_AT_ONCE], axis=0) for start in range(0, len(sums), _ADDED_AT_ONCE)]
         total: IntArray = sums[0].compute() if sums else query.nothing()
         return total
 
@@ -73,7 +73,7 @@ class DaskSilo(Silo):
         return one
 
     def nonprivate_clients(self) -> Iterator[Any]:
-        """Yield each client's raw points, which for this once come here."""
+        """Yield each client's raw points, which are brought here for this."""
         return (as_points(_delayed()(part).compute(), "a partition") for part in self._partitions)
 
 
@@ -87,12 +87,7 @@ def _delayed() -> Any:
 
 def _partition_sum(query: Query, part: Any, n_parts: int) -> IntArray:
     points = as_points(part, "a partition")
-    if points.shape[1] != query.dimension:
+    if points.shape[1] != query.dimension:  # also where it has no rows: no error may depend on their number
         raise InputError(f"a partition must have {query.dimension} columns, got {points.shape[1]}.")
     with using(engine_for(points.size * n_parts)):  # all partitions are taken to be as large as this one
         return ArraySilo([points]).exact_sum(query)
-
-
-def _added(sums: Sequence[IntArray]) -> IntArray:
-    total: IntArray = np.sum(sums, axis=0)
-    return total

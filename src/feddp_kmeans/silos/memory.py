@@ -17,7 +17,7 @@ from feddp_kmeans.statistics.batch import ClientBatch
 
 
 class ArraySource:
-    """One client's points as an array or a sparse matrix, never changed. Without ``columns`` its columns are x0, x1, ..."""
+    """One client's points as an array or a sparse matrix, never changed. Without ``columns`` they are called x0, x1, ..."""
 
     def __init__(self, points: Any, columns: tuple[str, ...] | None = None) -> None:
         self._points = points
@@ -44,7 +44,7 @@ class ArraySource:
 
 
 class ArraySilo(SourceSilo):
-    """One array or sparse matrix per client. Without ``columns`` their columns are x0, x1, ..."""
+    """One array or sparse matrix per client."""
 
     in_memory = True
 
@@ -72,19 +72,17 @@ class TableSilo(BatchedSilo):
 
     @classmethod
     def from_groups(cls, points: Any, groups: Any) -> "TableSilo":
-        """Return a client for each distinct value of ``groups``, in their order, and its rows in the order of the table."""
+        """Return one client per distinct value of ``groups``, sorted; a client's rows stay in the order of the table."""
         table = as_points(points, "X")
         labels = _distinguished(np.asarray(groups))
         if labels.shape != (table.shape[0],):
-            raise InputError(f"groups must hold one value a row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
+            raise InputError(f"groups must hold one value per row of X: X has {table.shape[0]} rows, groups {labels.shape}.")
         order = None
         if not _ascends(labels):
-            order = np.argsort(labels, kind="stable")
-            labels = labels[order]
-        changes = labels[1:] != labels[:-1]
-        if labels.dtype.kind in "fcmM":
-            changes &= ~(np.isnan(labels[1:]) & np.isnan(labels[:-1]))
-        inner = np.flatnonzero(changes) + 1
+            numbers = np.unique(labels, return_inverse=True)[1]
+            order = np.argsort(numbers, kind="stable")
+            labels = numbers[order]
+        inner = np.flatnonzero(labels[1:] != labels[:-1]) + 1
         starts = np.concatenate([[0], inner, [len(labels)] * bool(len(labels))])
         return cls(table, starts.astype(np.int64), order)
 
@@ -94,7 +92,7 @@ class TableSilo(BatchedSilo):
         table = as_points(points, "X")
         starts = np.asarray(offsets)
         if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
-            raise InputError(f"offsets must be whole numbers, one a client and one more, got {starts.dtype} of shape {starts.shape}.")
+            raise InputError(f"offsets must be whole numbers, one per client and one more, got {starts.dtype} of shape {starts.shape}.")
         starts = starts.astype(np.int64, copy=False)
         if starts[0] != 0 or starts[-1] != table.shape[0] or (np.diff(starts) < 0).any():
             raise InputError(f"offsets must ascend from 0 to the {table.shape[0]} rows of X, got {starts[0]} to {starts[-1]}.")
@@ -109,12 +107,12 @@ class TableSilo(BatchedSilo):
         return (self._rows(int(start), int(end)) for start, end in zip(self._starts[:-1], self._starts[1:], strict=True))
 
     def points(self) -> Iterator[ClientBatch]:
-        """Yield all points in batches that do not tell the clients apart, in the order of the table."""
+        """Yield all points, in the order of the table, in batches that ignore which client holds a point."""
         for piece in ArraySource(self._table).pieces(batch_rows(self.dimension)):
             yield finite_batch(piece, np.array([piece.shape[0]]))
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
-        """Yield the clients of the cohort, all where it is None, each of them whole in one batch."""
+        """Yield the clients of the cohort (None: all), each whole in one batch."""
         read = ReadPages(self._table)
         for first, end in self._runs(batch_rows(self.dimension)):
             points = self._rows(int(self._starts[first]), int(self._starts[end]))
@@ -127,7 +125,7 @@ class TableSilo(BatchedSilo):
             read.add(points)
 
     def _runs(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield first and end of runs of at most this many clients that hold at most this many rows; a larger client is alone."""
+        """Yield first and end of runs of at most this many clients and rows; a larger client is a run of its own."""
         first = 0
         while first < self.n_clients:
             end = int(np.searchsorted(self._starts, self._starts[first] + rows, side="right")) - 1
@@ -140,7 +138,7 @@ class TableSilo(BatchedSilo):
 
 
 def _distinguished(labels: Any) -> Any:
-    """Return labels that sort: objects by number, since a NaN or a None among them would leave rows of one client apart."""
+    """Return labels that can be sorted: objects become numbers, since a NaN or a None among them would separate rows of one client."""
     if labels.dtype.kind != "O" or labels.ndim != 1:
         return labels
     numbers: dict[Any, int] = {}
@@ -151,7 +149,7 @@ def _distinguished(labels: Any) -> Any:
 
 
 def _ascends(labels: Any) -> bool:
-    """Return whether the labels are sorted already: one look, where sorting would need twice their memory."""
+    """Return whether the labels are sorted already: sorting would need twice their memory."""
     try:
         return bool((labels[:-1] <= labels[1:]).all())
     except TypeError:
@@ -160,41 +158,31 @@ def _ascends(labels: Any) -> bool:
 
 def as_points(points: Any, name: str) -> Any:
     """Return a two-dimensional numeric array or CSR matrix of these points; refuse anything else."""
-    array = _as_csr(points, name) if sparse.issparse(points) else _as_table(points, name)
+    array = _as_table(points, name)
     if array.shape[1] == 0:
         raise InputError(f"{name} must have at least one column, got shape {array.shape}.")
     if array.dtype.kind in "biuf":
         return array
+    if sparse.issparse(array):
+        raise InputError(f"{name} must hold numbers only, got values of type {array.dtype}.")
     return np.column_stack([_as_floats(array[:, index], name, column) for index, column in enumerate(_names(points, array))])
 
 
 def refuse_words(points: Any, name: str) -> None:
-    """Refuse what has not two dimensions, and words, by the column: numpy and scikit-learn would quote the cells."""
+    """Refuse words by their column, and anything but two dimensions: numpy and scikit-learn would quote the cells."""
     kinds = {getattr(kind, "kind", "O") for kind in points.dtypes} if hasattr(points, "columns") and hasattr(points, "dtypes") else set("O")
     if sparse.issparse(points) or kinds <= set("biuf"):
         return
     array = _as_table(points, name)
     if array.dtype.kind in "OUS":
         for index, column in enumerate(_names(points, array)):
-            with suppress(TypeError):  # what scikit-learn says of an object that is neither a word nor a number quotes nothing
+            with suppress(TypeError):  # scikit-learn refuses other objects, and quotes nothing
                 _as_floats(array[:, index], name, column, (ValueError, OverflowError))
-
-
-def _as_csr(points: Any, name: str) -> Any:
-    rows = points.tocsr()
-    if rows.ndim != 2:
-        raise InputError(f"{name} must have two dimensions (points, coordinates), got shape {rows.shape}.")
-    if rows.dtype.kind in "biuf":
-        return rows
-    try:
-        return rows.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must hold numbers only, got values of type {rows.dtype}.") from None
 
 
 def _as_table(points: Any, name: str) -> Any:
     try:
-        array = np.asarray(points)
+        array = points.tocsr() if sparse.issparse(points) else np.asarray(points)
     except ValueError:
         raise InputError(f"{name} must be a table of numbers, got rows of different lengths.") from None
     if array.ndim != 2:
@@ -205,7 +193,7 @@ def _as_table(points: Any, name: str) -> Any:
 
 
 def _names(points: Any, array: Any) -> list[str | int]:
-    """Return what the columns are called; their numbers where they have no names."""
+    """Return the names of the columns; their numbers where they have no names."""
     names = list(getattr(points, "column_names", getattr(points, "columns", ())))
     named = len(names) == array.shape[1] and all(isinstance(name, str) for name in names)
     return names if named else list(range(array.shape[1]))

@@ -1,4 +1,4 @@
-"""Arrays in memory-mapped files: pages that were read are given back, so that a table larger than memory streams through it."""
+"""Arrays in memory-mapped files: pages that were read are released, so that a table larger than memory can stream through it."""
 
 import mmap
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 
 _HELD_BYTES = 1 << 25
-"""Bytes that are read before their pages are given back."""
+"""Bytes that are read before their pages are released."""
 
 
 class ReadPages:
-    """What was read of one array. For an array that is in memory it does nothing."""
+    """Counts what was read of one array and releases its pages. Does nothing for an array in memory."""
 
     def __init__(self, array: Any) -> None:
         self._file = _mapped_file(array)
         self._held = 0
 
     def add(self, piece: Any) -> None:
-        """Note that a piece was read; it may still be in use, its pages then come back from the file."""
+        """Note that a piece was read. It may still be in use: its pages then come back from the file."""
         if self._file is None:
             return
         self._held += piece.nbytes
@@ -27,7 +27,7 @@ class ReadPages:
 
 
 def _mapped_file(array: Any) -> mmap.mmap | None:
-    """Return the map of a file that an array or a view lies in; None where pages may hold changes that are in no file."""
+    """Return the file map of an array or a view; None where pages may hold changes that are in no file."""
     shared = False
     while isinstance(array, np.ndarray):
         shared = shared or (isinstance(array, np.memmap) and array.mode != "c")

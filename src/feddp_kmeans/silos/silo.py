@@ -1,4 +1,4 @@
-"""A silo: where the points of some clients live and are added up. A federation on this machine and a site on a network ask it alike."""
+"""A silo: where the points of some clients live and are added up. Local federations and sites on a network use it alike."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from feddp_kmeans.statistics.query import Query
 
 
 class Silo(ABC):
-    """Points in one place that may see them all: arrays, one table, files, a Dask cluster or a GPU. It adds no noise."""
+    """One place that may see all its points: arrays, one table, files, a Dask cluster or a GPU. It adds no noise."""
 
     n_clients: int
     dimension: int
@@ -21,12 +21,12 @@ class Silo(ABC):
         return numbered_columns(self.dimension)
 
     def for_run(self) -> "Silo":
-        """Return this silo for one run, which may keep what several queries need until it is dropped with the run."""
+        """Return this silo for one run. It may keep what several queries need until the run ends."""
         return self
 
     @abstractmethod
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
-        """Return the sum of a statistic over the cohort's clients, all where it is None, without noise: never for release.
+        """Return the sum of a statistic over the clients of the cohort (None: all), without noise: never for release.
 
         Only statistics of clients have cohorts.
         """
@@ -37,9 +37,9 @@ class Silo(ABC):
 
     @abstractmethod
     def nonprivate_clients(self) -> Iterator[Any]:
-        """Yield each client's raw points: for comparisons that are not private, and for nothing else."""
+        """Yield each client's raw points, only for comparisons that are not private."""
 
 
 def numbered_columns(dimension: int) -> tuple[str, ...]:
-    """Return names for columns that have none."""
+    """Return names for columns without names."""
     return tuple(f"x{i}" for i in range(dimension))

@@ -1,6 +1,6 @@
-"""Sums over batches on all cores: numpy and BLAS leave the interpreter to others while they compute, so threads are enough.
+"""Sums over batches on all cores: numpy and BLAS release the interpreter's lock while they compute, so threads are enough.
 
-Sums are whole numbers, so the order in which batches are done does not matter.
+Sums are whole numbers, so the order of the batches does not matter.
 """
 
 import os
@@ -21,11 +21,11 @@ THREADS = "FEDDP_THREADS"
 """Environment variable that sets how many threads compute at once."""
 
 _ALONE = 128
-"""Batches that are done before any thread is started: with fewer, threads took a third more processor time and saved little of the wait."""
+"""Batches added before any thread starts: for fewer, threads took a third more processor time and saved little waiting."""
 
 
 def n_threads() -> int:
-    """Return how many threads compute at once: what FEDDP_THREADS says, else the cores that this process may use."""
+    """Return how many threads compute at once: FEDDP_THREADS, or the number of cores that this process may use."""
     given = os.environ.get(THREADS)
     if given is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -35,7 +35,7 @@ def n_threads() -> int:
 
 
 def add_batches(total: IntArray, batches: Iterator[ClientBatch], compute: Callable[[ClientBatch], IntArray]) -> None:
-    """Add what ``compute`` makes of every batch to the total; few batches are held at once, and BLAS gets one thread for each of ours."""
+    """Add ``compute`` of every batch to the total. Few batches are held at once, and BLAS gets one thread per thread of ours."""
     threads = n_threads()
     with one_blas_thread():
         for batch in batches if threads == 1 else islice(batches, _ALONE):
@@ -60,7 +60,7 @@ def _add_in_threads(
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Give BLAS one thread: by default each product of small matrices would wake all cores, and cost up to twice its work."""
+    """Limit BLAS to one thread: by default each product of small matrices wakes all cores, at up to twice the cost."""
     with _blas().limit(limits=1, user_api="blas"):
         yield
 

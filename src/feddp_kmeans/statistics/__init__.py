@@ -1,13 +1,9 @@
 """All that a client ever computes, and how much one privacy unit can change it.
 
 Every statistic is a sum of bounded contributions, in integers. Statistics of *points* bound each point: a point is clipped to the
-public ball and encoded as an integer vector z with ``|z| <= R`` (``privacy.fixed_point``). Statistics of *clients* bound the whole of
-what a client adds. Assignments to centers are decided on those integers too, exactly, so no point's cluster can depend on another
-point. Ties go to the first center. Rows and clients that are empty add zero.
-
-Public arguments: ``center`` and ``radius`` of the ball, ``centers`` in integer coordinates (of the subspace where a ``projection`` is
-given), ``bound`` on a client's contribution in the data's own units. Each statistic states which it takes and in which ranges
-(``statistics.public``); ``federation.gate`` refuses all others before a point is touched.
+public ball and encoded as an integer vector z with ``|z| <= R`` (``fixed_point``). Statistics of *clients* bound everything that a
+client adds. Points are assigned to centers by exact arithmetic on those integers, so no point's cluster can depend on another point;
+ties go to the first center. Empty rows and clients add zero. ``gate`` states the range of every public argument and refuses all others.
 """
 
 from feddp_kmeans.statistics import norms, paper_sums, residual_sums
@@ -38,4 +34,4 @@ _PRODUCTION: tuple[Statistic, ...] = (
 )
 
 REGISTRY = {statistic.name: statistic for statistic in _PRODUCTION}
-"""What a remote client can be asked for, by name. Statistics of the appendix (``statistics.theory``) are for studies on one machine."""
+"""What a site on a network can be asked for, by name."""

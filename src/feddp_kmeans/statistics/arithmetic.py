@@ -1,51 +1,52 @@
-"""Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order."""
+"""Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order.
+
+Encoded points are an array, or ``SparsePoints`` where the points are a sparse matrix. Both give the same bits.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from feddp_kmeans._typing import Array, BoolArray, FloatArray, IntArray, Points
+from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics.batch import ClientBatch
-from feddp_kmeans.statistics.clipping import row_norms
 from feddp_kmeans.statistics.engine import compiled
-from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, Ball
-from feddp_kmeans.statistics.nearest import is_narrow, kernel_arguments, nearest
+from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, Ball, row_norms
+from feddp_kmeans.statistics.nearest import kernel_arguments, nearest, uses_kernel
 
 if TYPE_CHECKING:
     from feddp_kmeans.statistics.sparse_points import SparsePoints
 
-_PROJECTION_STEPS = 2.0**20
+PROJECTION_STEPS = 2.0**20
+"""Integer steps of 1 in a projection."""
 
 _AT_ONCE = 1 << 22
-"""Numbers of a table of points by centers that are held at once: how many points there are must not decide whether memory is enough."""
+"""Most numbers of a table of points by centers in memory at once: the number of points must not decide whether memory is enough."""
 
 _LARGEST_TOGETHER = 1 << 12
 """Clients of more points than this are multiplied one by one."""
-
 
 Encoded: TypeAlias = "FloatArray | SparsePoints"
 """Points as integer vectors."""
 
 
 def encoded_points(batch: ClientBatch, center: FloatArray, radius: float) -> Encoded:
-    """Return the batch's points in the integer coordinates of a ball."""
-    key = (float(radius), center.tobytes())
-    encoded: Encoded = batch.remembered("encoded", key, lambda: encode(Ball(center, float(radius)), batch.points))
+    """Return the batch's points in the integer coordinates of a ball; those of a sparse matrix without making it dense."""
+
+    def encode() -> Encoded:
+        ball = Ball(center, float(radius))
+        if not batch.is_sparse:
+            return ball.encode(batch.points)
+        from feddp_kmeans.statistics.sparse_points import encode_sparse
+
+        return encode_sparse(ball, batch.points.tocsr())
+
+    encoded: Encoded = batch.remembered("encoded", (float(radius), center.tobytes()), encode)
     return encoded
 
 
-def encode(ball: Ball, points: Points) -> Encoded:
-    """Return the points as integer vectors: an array's as an array, a sparse matrix's without making it dense. The bits are the same."""
-    if not hasattr(points, "tocsr"):
-        return ball.encode(points)
-    from feddp_kmeans.statistics.sparse_points import encode_sparse
-
-    return encode_sparse(ball, points.tocsr())
-
-
 def projected_points(batch: ClientBatch, center: FloatArray, radius: float, projection: FloatArray | None) -> Any:
-    """Return the batch's points in integer coordinates of a ball and a subspace; of the ball alone without a projection."""
+    """Return the batch's points in integer coordinates of a ball and a subspace; of the ball only without a projection."""
     encoded = encoded_points(batch, center, radius)
     if projection is None:
         return encoded
@@ -65,9 +66,9 @@ def project(encoded: Any, projection: FloatArray | None) -> Any:
     """
     if projection is None:
         return encoded
-    # Columns one after the other: twice as fast a product as rows.
-    projected: FloatArray = encoded @ np.asfortranarray(np.rint(projection * _PROJECTION_STEPS))
-    projected /= _PROJECTION_STEPS
+    # In column-major order the product is twice as fast.
+    projected: FloatArray = encoded @ np.asfortranarray(np.rint(projection * PROJECTION_STEPS))
+    projected /= PROJECTION_STEPS
     return np.rint(projected, out=projected)
 
 
@@ -99,30 +100,13 @@ def nearest_sums(
     """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can and nothing is encoded yet."""
     targets = np.rint(centers)
     fresh = projection is None and not batch.is_sparse and not batch.remembers
-    if fresh and not is_narrow(targets) and compiled():
+    if fresh and uses_kernel(targets):
         from feddp_kmeans.statistics import kernels
 
-        return kernels.nearest_sums(*Ball(center, float(radius)).kernel_arguments(batch.points), *kernel_arguments(targets))
+        points, *ball = Ball(center, float(radius)).kernel_arguments(batch.points)
+        return kernels.nearest_sums(points, tuple(ball), kernel_arguments(targets))
     encoded, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
     return sums_by(encoded, labels, len(centers))
-
-
-def squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
-    """Return the squared distance of every point to every center."""
-    squares: FloatArray = np.square(points).sum(axis=1)[:, None] - 2 * points @ centers.T + np.square(centers).sum(axis=1)
-    return np.maximum(squares, 0.0)
-
-
-def is_clear(distances: FloatArray, labels: IntArray, margin: float) -> BoolArray:
-    """Return which points satisfy ``|p - nu_r| <= margin |p - nu_s|`` for their nearest center r and every other s."""
-    rows = np.arange(len(labels))
-    nearest = distances[rows, labels]
-    if distances.shape[1] == 1:
-        return np.ones(len(labels), dtype=bool)
-    others = distances.copy()
-    others[rows, labels] = np.inf
-    clear: BoolArray = nearest <= margin**2 * others.min(axis=1)
-    return clear
 
 
 def scaled_points(encoded: Encoded, scales: FloatArray) -> Any:
@@ -135,9 +119,7 @@ def scaled_points(encoded: Encoded, scales: FloatArray) -> Any:
 
 def squared_norms(encoded: Encoded) -> FloatArray:
     """Return the squared norm of each point."""
-    if not isinstance(encoded, np.ndarray):
-        return encoded.squared_norms()
-    squares: FloatArray = np.einsum("ij,ij->i", encoded, encoded)
+    squares: FloatArray = np.einsum("ij,ij->i", encoded, encoded) if isinstance(encoded, np.ndarray) else encoded.squared_norms()
     return squares
 
 
@@ -171,11 +153,16 @@ def weighted_sums(encoded: Encoded, weights: FloatArray, labels: IntArray, k: in
     return sums
 
 
-def in_blocks(rows: int, compute: Callable[[slice], Array]) -> IntArray:
-    """Return the sum of what ``compute`` makes of EXACT_ROWS rows at a time: exact in float64 for these, and added up in int64."""
-    total = compute(slice(0, EXACT_ROWS)).astype(np.int64)
-    for start in range(EXACT_ROWS, rows, EXACT_ROWS):
-        total += compute(slice(start, start + EXACT_ROWS)).astype(np.int64)
+def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
+    """Return the sum of the points with each label."""
+    return weighted_sums(encoded, np.ones(len(labels)), labels, k)
+
+
+def in_blocks(rows: int, compute: Callable[[slice], Array], at_once: int = EXACT_ROWS) -> IntArray:
+    """Return the int64 sum of ``compute`` over blocks of rows, each of which is exact in float64."""
+    total = compute(slice(0, at_once)).astype(np.int64)
+    for start in range(at_once, rows, at_once):
+        total += compute(slice(start, start + at_once)).astype(np.int64)
     return total
 
 
@@ -187,11 +174,6 @@ def gram(encoded: Encoded) -> IntArray:
 def _product(encoded: Encoded) -> FloatArray:
     product: FloatArray = encoded.T @ encoded if isinstance(encoded, np.ndarray) else encoded.gram()
     return product
-
-
-def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
-    """Return the sum of the points with each label."""
-    return weighted_sums(encoded, np.ones(len(labels)), labels, k)
 
 
 def sums_of_runs(rows: Array, batch: ClientBatch) -> Array:
@@ -217,20 +199,17 @@ def joint_sums(
     cells = batch.owners * k + labels
     counts = np.bincount(cells, minlength=batch.n_clients * k)
     present = np.flatnonzero(counts)
-    values = np.empty((len(present), residuals.shape[1] + 1))
-    values[:, -1] = count_weight * counts[present]
-    # A product with a sparse matrix of ones: a third of the time of numpy's sums over runs of sorted rows.
+    # A product with a sparse matrix of ones takes a third of the time of numpy's sums over runs of sorted rows.
     starts = np.concatenate([[0], np.cumsum(counts[present])])
     members = sparse.csr_matrix((np.ones(len(cells)), np.argsort(cells, kind="stable"), starts), shape=(len(present), len(cells)))
-    values[:, :-1] = members @ residuals
-    return present // k, present % k, values
+    return present // k, present % k, np.column_stack([members @ residuals, count_weight * counts[present]])
 
 
 def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
     """Return ``|Z_j^T Z_j|_F`` of every client, to within 2**-25 of itself.
 
-    Clients of one size go through products together. The squares below are not exact, and the order they are added in depends on a
-    client's own size alone, not on other clients. At most 2**29 of them are added (MOST_VALUES), so their sum is within 2**-24.
+    Clients of one size are multiplied together. The squares below are not exact, and the order in which they are added depends only on
+    a client's own size, not on other clients. At most 2**29 of them are added (MOST_VALUES), so their sum is within 2**-24.
     """
     if batch.is_single_points:
         return squared_norms(encoded)

@@ -9,14 +9,14 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray, IntArray, Points
 
 _REMEMBERED = 2
-"""Numbers that are remembered at most for each that is stored, and for each point."""
+"""Most numbers that are remembered per stored number and per point."""
 
 
 @dataclass(frozen=True)
 class ClientBatch:
     """The points of some clients, one client after the other: client j holds rows ``starts[j]:starts[j + 1]``.
 
-    Points are an array or a CSR matrix; ``dense`` is for statistics that have no use for zeros.
+    Points are an array or a CSR matrix.
     """
 
     points: Points
@@ -24,10 +24,10 @@ class ClientBatch:
     _held: dict[str, tuple[Hashable, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def remembered(self, what: str, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """Return what ``compute`` makes of the points, remembered until it is asked for under another key.
+        """Return ``compute()``, remembered until it is asked for under another key: most queries of a run encode points alike.
 
-        Most queries of a run encode points alike. What is remembered must depend on points and key alone, and nobody may change it. What
-        is much larger than the points is made again: encoded, a sparse row may differ from zero everywhere.
+        The result must depend only on points and key, and nobody may change it. A result much larger than the points is not remembered:
+        an encoded sparse row may differ from zero everywhere.
         """
         held = self._held.get(what)
         if held is None or held[0] != key:
@@ -38,12 +38,12 @@ class ClientBatch:
 
     @property
     def remembers(self) -> bool:
-        """Return whether something was remembered."""
+        """Return whether something is remembered."""
         return bool(self._held)
 
     @property
     def single_points(self) -> "ClientBatch":
-        """Return the same points, each a client of its own."""
+        """Return the same points, one client per point."""
         return replace(self, starts=np.arange(self.n_points + 1))
 
     @property

@@ -1,9 +1,8 @@
-"""Which engine computes on points: numpy, or kernels that numba (extra ``fast``) compiles. Both give the same bits.
+"""Which engine computes on points: numpy, or kernels compiled by numba (extra ``fast``). Both give the same bits.
 
-Numba takes about a second to start, so it is imported only for silos that are large enough. Which engine computes depends on the silo's
-size and on nothing that ran before. Compiling takes a quarter of a minute, once per machine: kernels are kept on disk. They release the
-interpreter's lock and start no threads. Numba compiles anew when a kernel's own file changes, not when the file of a kernel that it calls
-does. What computes outside a silo (the server's few points) uses numpy.
+Numba takes about a second to start, so only silos that are large enough use it; the choice depends on the silo's size and on nothing that
+ran before. Compiling takes a quarter of a minute, once per machine: kernels are kept on disk. They release the interpreter's lock and
+start no threads. Outside a silo (the server's few points) numpy computes.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,17 +12,17 @@ from enum import Enum
 from typing import Any, TypeVar
 
 _WORTH_STARTING = 1 << 22
-"""Numbers of a silo from which numba's start pays: a run looks at each 8 to 200 times. At 4 to 10 million numbers kernels saved 0.3 to 1.8
-CPU seconds of a run, and their start took 0.6."""
+"""Numbers of a silo from which numba is worth its start. At 4 to 10 million numbers kernels saved 0.3 to 1.8 CPU seconds of a run, and
+their start took 0.6."""
 
 _ANY_ORDER = frozenset({"contract", "nnan", "nsz", "reassoc"})
-"""Liberties that change no bit of sums of whole numbers below 2**53: other orders, fused products, and NaN never occurs."""
+"""Freedoms that change no bit of sums of whole numbers below 2**53: other orders and fused products; NaN never occurs."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Engine(Enum):
-    """Who does the arithmetic."""
+    """What does the arithmetic."""
 
     NUMPY = "numpy"
     NUMBA = "numba"
@@ -38,7 +37,7 @@ def compiled() -> bool:
 
 
 def engine_for(numbers: int) -> Engine:
-    """Return the engine for all queries of a silo that holds about this many numbers; inside ``using`` the one in use."""
+    """Return the engine for all queries of a silo that holds about this many numbers; inside ``using``, that engine."""
     chosen = _in_use.get()
     if chosen is not None:
         return chosen
@@ -56,7 +55,7 @@ def available() -> bool:
 
 @contextmanager
 def using(engine: Engine) -> Iterator[None]:
-    """Use this engine inside a ``with`` block, however few the numbers."""
+    """Use this engine inside a ``with`` block, whatever the size of a silo."""
     before = _in_use.set(engine)
     try:
         yield
@@ -65,12 +64,12 @@ def using(engine: Engine) -> Iterator[None]:
 
 
 def as_written(function: Function) -> Function:
-    """Compile a kernel whose every operation is rounded as it is written."""
+    """Return the compiled kernel, each operation rounded as written."""
     return _jit(function, fastmath=False)
 
 
 def any_order(function: Function) -> Function:
-    """Compile a kernel whose sums may run in any order: sums that are exact, or of which only a bound on the error is used."""
+    """Return the compiled kernel, whose sums may run in any order: they are exact, or only a bound on their error is used."""
     return _jit(function, fastmath=set(_ANY_ORDER))
 
 

@@ -1,17 +1,16 @@
 """Points as integers: a public ball is mapped onto integer vectors of norm at most ``RESOLUTION``.
 
-From here to the released number everything is integer arithmetic. It is carried in float64 where that is exact (whole
-numbers below 2**53), so that matrix products run at full speed and give the same bits in any order, on any machine,
-and however the points are spread over clients.
+From here to the released number all arithmetic is on integers. They are carried in float64 where that is exact (below 2**53), so matrix
+products run at full speed and give the same bits in any order and on any machine. Each row is encoded by itself, to the last bit: a
+changed last bit in *other* rows would be a contribution of the row that is removed.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from feddp_kmeans._typing import Array, FloatArray, Points
+from feddp_kmeans._typing import Array, FloatArray
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.statistics.clipping import LARGEST, clip_rows, within_range
 from feddp_kmeans.statistics.engine import compiled
 
 RESOLUTION = 1 << 16
@@ -21,7 +20,10 @@ MAX_DIMENSION = (1 << 20) - 9
 """Largest dimension for which the arithmetic of ``encode`` is exact."""
 
 LEAST_RADIUS = 1e-140
-"""Radius from which squares of longer lengths do not underflow: else long rows would pass for short ones."""
+"""Smallest radius. Below it, squares of lengths beyond the radius could underflow, and long rows would count as short."""
+
+LARGEST = 1e150
+"""Coordinates beyond this are cut to it, so that squares of norms stay finite."""
 
 EXACT_ROWS = 1 << 18
 """Rows whose products may be added in float64 and stay exact: rows * (2 R)**2 < 2**53."""
@@ -57,27 +59,22 @@ class Ball:
     def encode(self, points: Array) -> FloatArray:
         """Return the points, clipped to the ball, as integer vectors z with ``|z| <= RESOLUTION`` exactly.
 
-        Rows are scaled by R / radius and rounded to the nearest integers; those whose length is then beyond R are shortened to it. Which
-        those are is decided exactly: while no coordinate is beyond R, squares add up to whole numbers below 2**53.
+        Rows are scaled by R / radius and rounded to the nearest integers; rows that are then longer than R are shortened to it. Which
+        rows are is decided exactly: while no coordinate is beyond R, squares add up to whole numbers below 2**53.
         """
-        self.check_columns(points)
+        if points.shape[1] != self.dimension:  # numpy might still broadcast it
+            raise InputError(f"center of the ball must have {points.shape[1]} coordinates, got {self.dimension}.")
         if not compiled():
             return _encode(points, self.center, RESOLUTION / self.radius)
-        from feddp_kmeans.statistics import encode_kernel
+        from feddp_kmeans.statistics import kernels
 
-        return encode_kernel.encode(*self.kernel_arguments(points))
+        return kernels.encode(*self.kernel_arguments(points))
 
     def kernel_arguments(self, points: Array) -> tuple[Array, FloatArray, float, float, int, float]:
-        """Return what the compiled form of ``encode`` is called with."""
-        self.check_columns(points)
+        """Return the arguments of the compiled form of ``encode``."""
         rows = np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
         center = np.ascontiguousarray(self.center, dtype=np.float64)
         return rows, center, RESOLUTION / self.radius, LARGEST, spare_bits(self.dimension), float(RESOLUTION)
-
-    def check_columns(self, points: Points) -> None:
-        """Refuse a center of other coordinates: it might still fit, row by row, a table of just so many points."""
-        if points.shape[1] != self.dimension:
-            raise InputError(f"center of the ball must have {points.shape[1]} coordinates, got {self.dimension}.")
 
     def decode(self, encoded: FloatArray) -> FloatArray:
         """Return the points that these integer vectors stand for."""
@@ -85,9 +82,18 @@ class Ball:
         return decoded
 
     def clip(self, points: FloatArray) -> FloatArray:
-        """Return the points moved to the nearest point of the ball."""
-        clipped: FloatArray = self.center + clip_rows(points - self.center, self.radius)
+        """Return a copy in which points outside the ball are moved to its edge: ``min(1, radius / |x|) x``, seen from the center."""
+        shifted = np.clip(points - self.center, -LARGEST, LARGEST)
+        with np.errstate(divide="ignore", over="ignore"):
+            factors = np.minimum(1.0, self.radius / row_norms(shifted))
+        clipped: FloatArray = self.center + shifted * factors[:, None]
         return clipped
+
+
+def row_norms(rows: FloatArray) -> FloatArray:
+    """Return the Euclidean norm of each row. No other row and no layout in memory changes a bit of it."""
+    norms: FloatArray = np.sqrt(np.square(np.ascontiguousarray(rows)).sum(axis=1))
+    return norms
 
 
 def _encode(points: Array, center: FloatArray, scale: float) -> FloatArray:
@@ -104,12 +110,11 @@ def _encode(points: Array, center: FloatArray, scale: float) -> FloatArray:
 def _shortened(rows: FloatArray) -> FloatArray:
     """Return rows longer than the ball's radius as integer vectors of length R, less what rounding takes.
 
-    Arithmetic is exact up to the length, so neither the order of the coordinates nor the machine matters: rows are scaled by a power of
-    two and rounded to v, whose squares add up to a whole number below 2**53. Proof of the bound: ``y = v (R / |v|)`` has
-    ``|y|**2 <= R**2 (1 + 2**-50) < R**2 + 1`` in floating point; where rounding y exceeds R it is truncated instead, which only shortens,
-    and ``|z|**2`` is an integer.
+    Proof. Rows are scaled by a power of two and rounded to v, whose squares add up to a whole number below 2**53: up to the length all is
+    exact, so neither the order of the coordinates nor the machine matters. ``y = v (R / |v|)`` has ``|y|**2 <= R**2 (1 + 2**-50) <
+    R**2 + 1`` in floating point. Where rounding y exceeds R it is truncated instead, which only shortens, and ``|z|**2`` is an integer.
     """
-    bounded = within_range(rows)
+    bounded = np.clip(rows, -LARGEST, LARGEST)
     _, exponents = np.frexp(np.abs(bounded).max(axis=1))
     whole = np.rint(bounded * np.ldexp(1.0, spare_bits(rows.shape[1]) - exponents)[:, None])
     scaled = whole * (RESOLUTION / np.sqrt(np.einsum("ij,ij->i", whole, whole)))[:, None]

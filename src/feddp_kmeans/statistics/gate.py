@@ -1,7 +1,7 @@
-"""The gate for public arguments: what a statistic accepts, stated as data, and the one function that parses what came.
+"""The gate for public arguments: the range of each, stated as data, and the one function that parses what arrives.
 
-Whoever asks may be curious, so arguments are taken only in the types, shapes, orders and ranges for which the proofs of exactness and of
-sensitivity hold (docs/proofs.md). No rule looks at a point, or at how many there are.
+The server may be curious, so arguments are accepted only in the types, shapes, orders and ranges for which the proofs of exactness and of
+sensitivity hold (docs/proofs.md). No rule looks at a point, or at the number of points.
 """
 
 import math
@@ -14,22 +14,22 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION
+from feddp_kmeans.statistics.fixed_point import LEAST_RADIUS, MAX_DIMENSION
 
 LARGEST = sys.float_info.max
 """The largest finite number."""
 
 _SIZES = {"d": (1, MAX_DIMENSION), "k": (1, 1 << 20), "p": (1, 1 << 16), "q": (0, 1 << 16), "e": (1, 1 << 16), "a": (1, 1 << 20)}
-"""Least and largest of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges,
-anchors. With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
+"""Range of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges, anchors.
+With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
 
 _SHOWN = 60
-"""Characters of a value that a message quotes."""
+"""Most characters of a value that a message quotes."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One public argument: a number, or an array whose ``shape`` names its sizes. Names stand for one size throughout a query.
+    """One public argument: a number, or an array whose ``shape`` names its sizes. A name stands for one size throughout a query.
 
     ``d`` is the dimension of the points. Where an optional projection is not given, its number of columns is d. All numbers are finite
     and from ``low`` to ``high``; ``row_norm`` and ``column_norm`` bound the Euclidean length of every row or column.
@@ -45,18 +45,48 @@ class Argument:
     optional: bool = False
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A rule on several arguments at once, and the sentence that states it."""
+FARTHEST = 2.0**24
+"""Largest norm of a center or an origin, in steps: scores stay below 2**50, far within 2**53. The ball has 2**16."""
 
-    sentence: str
-    holds: Callable[..., bool]
+_UNIT_COLUMNS = 1 + 5e-7
+"""Largest norm of a projection's column: 1, and what rounding may add to an orthonormal one."""
+
+BALL = {"center": Argument(("d",)), "radius": Argument(low=LEAST_RADIUS)}
+"""Center and radius of the ball that points are clipped to, in the data's units."""
+
+CLUSTERS = BALL | {
+    "projection": Argument(("d", "p"), column_norm=_UNIT_COLUMNS, optional=True),
+    "centers": Argument(("k", "p"), row_norm=FARTHEST),
+}
+"""Centers that points are assigned to, in integer steps: of the ball, or of the subspace where a projection is given."""
+
+RESIDUALS = CLUSTERS | {
+    "residual_projection": Argument(("d", "q"), column_norm=_UNIT_COLUMNS, optional=True),
+    "origins": Argument(("k", "q"), row_norm=FARTHEST),
+    "count_weight": Argument(low=0.0, high=2.0**32),
+}
+"""What is subtracted from the points of each cluster, and the weight of a count relative to a residual, in integer steps."""
+
+BOUND = {"bound": Argument(low=0.0)}
+"""Bound on a client's contribution in the data's units. Limited by the rule that a query's sensitivity is from 1 to 2**56 steps."""
+
+RESIDUAL_BOUND = {"bound": Argument(low=0.5, high=2.0**60)}
+"""Bound on a vector of residuals and counts, in integer steps. From half a step: no factor is then above 2**31."""
+
+MOMENT_BOUND = {"bound": Argument(low=1.0, high=2.0**100)}
+"""Bound on a second moment, in integer steps."""
+
+EDGES = {"edges": Argument(("e",), ascending=True)}
+"""Edges of classes."""
 
 
 def parse(
-    arguments: Mapping[str, Argument], rules: tuple[Rule, ...], public: Mapping[str, Any], dimension: int
+    arguments: Mapping[str, Argument], check: Callable[..., None], public: Mapping[str, Any], dimension: int
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the arguments as floats, new float64 arrays and None, and the sizes that they have; refuse anything else by name."""
+    """Return the arguments as floats, new float64 arrays and None, and the sizes that they have; refuse anything else by name.
+
+    ``check`` refuses arguments that do not go together.
+    """
     if not 1 <= dimension <= MAX_DIMENSION:
         raise InputError(f"dimension must be from 1 to {MAX_DIMENSION}, got {dimension}.")
     for name in public:
@@ -72,28 +102,20 @@ def parse(
             sizes |= dict.fromkeys(set(argument.shape) - set(sizes), dimension)
             parsed[name] = None
         else:
-            parsed[name] = _array(name, argument, given, sizes) if argument.shape else _number(name, argument, given)
-    with np.errstate(over="ignore"):
-        for rule in rules:
-            if not rule.holds(**parsed, **sizes):
-                raise InputError(f"{rule.sentence}, got {_values(parsed)}.")
+            parsed[name] = _checked(name, argument, given, sizes)
+    check(**parsed)
     return parsed, sizes
 
 
-def _number(name: str, argument: Argument, given: Any) -> float:
-    if not isinstance(given, float):
-        raise InputError(f"{name} must be a float, got {_described(given)}.")
-    if not argument.low <= given <= argument.high:
-        raise InputError(f"{name} must be {_range(argument)}, got {float(given)!r}.")
-    return float(given)
-
-
-def _array(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> FloatArray:
-    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
-        raise InputError(f"{name} must be an array of float64, got {_described(given)}.")
-    _check_shape(name, argument, given.shape, sizes)
-    array: FloatArray = np.array(given, order="C")  # its own: nobody can change it after it was looked at
-    _refuse(name, f"hold numbers {_range(argument)}", array[~((array >= argument.low) & (array <= argument.high))])
+def _checked(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> float | FloatArray:
+    """Return the float, or a copy of the array that nobody can change after it was checked."""
+    if not (isinstance(given, np.ndarray) and given.dtype == np.float64 if argument.shape else isinstance(given, float)):
+        raise InputError(f"{name} must be {'an array of float64' if argument.shape else 'a float'}, got {_described(given)}.")
+    _check_shape(name, argument, np.shape(given), sizes)
+    array: FloatArray = np.array(given, order="C")
+    low, high = argument.low, argument.high
+    rule = "be finite" if (low, high) == (-LARGEST, LARGEST) else f"be from {low:g} to {high:g}"
+    _refuse(name, rule, array[~((array >= low) & (array <= high))])
     if argument.whole:
         _refuse(name, "hold whole numbers", array[array != np.rint(array)])
     if argument.ascending:
@@ -102,7 +124,7 @@ def _array(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -> 
         rows, columns = (np.square(array).sum(axis=axis) if array.ndim == 2 else np.zeros(0) for axis in (1, 0))
     _refuse(name, f"have rows of norm at most {argument.row_norm:g}", np.sqrt(rows[~(rows <= argument.row_norm**2)]))
     _refuse(name, f"have columns of norm at most {argument.column_norm:g}", np.sqrt(columns[~(columns <= argument.column_norm**2)]))
-    return array
+    return array if argument.shape else float(given)
 
 
 def _refuse(name: str, rule: str, culprits: FloatArray) -> None:
@@ -122,18 +144,8 @@ def _check_shape(name: str, argument: Argument, shape: tuple[int, ...], sizes: d
         raise InputError(f"{name} must have shape ({', '.join(map(str, wanted))}){free}, got {shape}.")
 
 
-def _range(argument: Argument) -> str:
-    if (argument.low, argument.high) == (-LARGEST, LARGEST):
-        return "that are finite" if argument.shape else "finite"
-    return f"from {argument.low:g} to {argument.high:g}"
-
-
 def _listed(names: Mapping[str, Any]) -> str:
     return _short(sorted(map(str, names))) if names else "none"
-
-
-def _values(parsed: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {_short(value)}" for name, value in parsed.items() if value is not None)
 
 
 def _described(given: Any) -> str:
@@ -143,5 +155,5 @@ def _described(given: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    shown = repr(value.ravel()[:_SHOWN].tolist() if isinstance(value, np.ndarray) else value)
+    shown = repr(value)
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."

@@ -1,7 +1,7 @@
 """The nearest center of integer points, in exact arithmetic at the speed of float32.
 
-Scores ``z c - |c|**2 / 2`` in float32 tell the nearest center wherever the best is ahead by more than rounding can do; the few other
-points are scored in float64, which is exact for whole numbers. So labels are the exact ones whoever adds up, and in whatever order.
+Scores ``z c - |c|**2 / 2`` in float32 show the nearest center wherever the best is ahead by more than rounding can explain; the few other
+points are scored in float64, which is exact for whole numbers. So labels are exact, whatever computes them and in whatever order.
 
 The bound: a float32 sum of d products and one more term, in any order, with or without fused operations, differs from its value by at
 most ``g (|z| |c| + |c|**2 / 2)``, ``g = (d + 5) u / (1 - (d + 5) u)``, u = 2**-24 (Higham, Accuracy and Stability, section 3.1; the five
@@ -14,27 +14,25 @@ from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics.engine import compiled
 
 _SCORES = 1 << 18
-"""Scores held at once without compiled kernels: 1 MiB, which stay in cache."""
+"""Scores held at once without compiled kernels: 1 MiB, which stays in cache."""
 
 _UNIT_ROUNDOFF = 2.0**-24
 _TO_SPARE = 1.01
 """For the rounding of the bound itself."""
 
-_NARROW = 16
-_MANY = 48
-"""Points of at most so many coordinates, with at least so many centers, are worth turning around."""
+_FEW_COORDINATES, _MANY_CENTERS = 16, 48
+"""With at most this many coordinates and at least this many centers, a matrix product by numpy is faster than the kernel."""
 
 _UNREACHABLE = 3e38
-"""Half the square of a center that no point is near to: it fills up the last group of centers."""
+"""Half the square of a center that no point is near: it fills up the last group of centers."""
 
 
 def nearest(points: FloatArray, targets: FloatArray) -> IntArray:
-    """Return ``argmin_r |z - c_r|**2`` for every point z, of whole numbers all; the first where several tie."""
-    if compiled():
+    """Return ``argmin_r |z - c_r|**2`` for every point z, all whole numbers; the first of several that tie."""
+    if uses_kernel(targets):
         from feddp_kmeans.statistics import kernels
 
-        kernel = kernels.nearest_narrow if is_narrow(targets) else kernels.nearest_wide
-        return kernel(np.ascontiguousarray(points, dtype=np.float64), *kernel_arguments(targets))
+        return kernels.nearest(np.ascontiguousarray(points, dtype=np.float64), *kernel_arguments(targets))
     labels = np.empty(len(points), dtype=np.int64)
     step = max(1, _SCORES // len(targets))
     for start in range(0, len(points), step):
@@ -42,21 +40,21 @@ def nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     return labels
 
 
-def is_narrow(targets: FloatArray) -> bool:
-    """Return whether there are many targets of few coordinates, for which another kernel is the faster."""
-    return targets.shape[1] <= _NARROW and len(targets) >= _MANY
+def uses_kernel(targets: FloatArray) -> bool:
+    """Return whether a compiled kernel finds the nearest of these targets."""
+    return compiled() and not (targets.shape[1] <= _FEW_COORDINATES and len(targets) >= _MANY_CENTERS)
 
 
 def kernel_arguments(targets: FloatArray) -> tuple[FloatArray, FloatArray, Array, Array, float]:
-    """Return what the kernel for these targets is called with after the points."""
+    """Return the arguments of the kernel that follow the points."""
     from feddp_kmeans.statistics.kernels import CENTERS_AT_ONCE
 
     k, dimension = targets.shape
-    rows, columns = (-k % 4, (2 - dimension) % 4) if is_narrow(targets) else (-k % CENTERS_AT_ONCE, 0)
+    filled = k + -k % CENTERS_AT_ONCE
     offsets = np.square(targets).sum(axis=1)
-    coarse = np.zeros((k + rows, dimension + columns), dtype=np.float32)
-    coarse[:k, :dimension] = targets
-    halves = np.full(k + rows, _UNREACHABLE, dtype=np.float32)
+    coarse = np.zeros((filled, dimension), dtype=np.float32)
+    coarse[:k] = targets
+    halves = np.full(filled, _UNREACHABLE, dtype=np.float32)
     halves[:k] = offsets / 2
     return np.ascontiguousarray(targets), offsets, coarse, halves, _error(dimension)
 
@@ -68,7 +66,9 @@ def _error(dimension: int) -> float:
 
 def _nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     offsets = np.square(targets).sum(axis=1)
-    scores = _with_column(points, 1.0) @ _with_column(targets, -offsets / 2).T
+    # One more coordinate subtracts half the square within the product.
+    wider = np.concatenate([points, np.ones((len(points), 1))], axis=1, dtype=np.float32)
+    scores = wider @ np.concatenate([targets, -offsets[:, None] / 2], axis=1, dtype=np.float32).T
     labels: IntArray = scores.argmax(axis=1)
     rows = np.arange(len(points))
     best = scores[rows, labels].astype(np.float64)
@@ -79,11 +79,3 @@ def _nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     if unsure.any():
         labels[unsure] = (points[unsure] @ (2 * targets.T) - offsets).argmax(axis=1)
     return labels
-
-
-def _with_column(rows: FloatArray, column: FloatArray | float) -> Array:
-    """Return the rows in float32 with one more coordinate, by which a product takes off half a square in passing."""
-    wider = np.empty((len(rows), rows.shape[1] + 1), dtype=np.float32)
-    wider[:, :-1] = rows
-    wider[:, -1] = column
-    return wider

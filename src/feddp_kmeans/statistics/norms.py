@@ -1,4 +1,4 @@
-"""How long the contributions of units are, told in classes: histograms from which later bounds are read. Also counts on a grid.
+"""Histograms of how long the contributions of units are, from which later bounds are read. Also counts on a grid.
 
 A unit's class is found by comparing its own length with public edges, so no other unit can move it.
 """
@@ -8,42 +8,53 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.arguments import BALL, EDGES, RESIDUALS
 from feddp_kmeans.statistics.arithmetic import dense, encoded_points
 from feddp_kmeans.statistics.batch import ClientBatch
-from feddp_kmeans.statistics.clipping import row_norms, within_range
-from feddp_kmeans.statistics.gate import Argument, Rule
+from feddp_kmeans.statistics.fixed_point import LARGEST, row_norms
+from feddp_kmeans.statistics.gate import BALL, EDGES, RESIDUALS, Argument
 from feddp_kmeans.statistics.paper_sums import ONE
 from feddp_kmeans.statistics.query import Statistic, constant
-from feddp_kmeans.statistics.residual_sums import each_point, residual_vectors, second_moment_norms
+from feddp_kmeans.statistics.residual_sums import residual_vectors, second_moment_norms
 
 _MOST_CELLS = 1 << 26
 
 SHARE_STEPS = 1 << 24
 """Integer steps of a whole unit that is shared out over classes."""
 
-
-def _classes(lengths: FloatArray, edges: FloatArray) -> IntArray:
-    """Return the class of each length: how many edges, which are in ascending order, lie below it."""
-    classes: IntArray = np.searchsorted(edges, lengths, side="left").astype(np.int64)
-    return classes
+_SHARES = constant(Sensitivity(l1=float(SHARE_STEPS), l2=float(SHARE_STEPS)))
+_DISTANCES = {"center": BALL["center"]} | EDGES
 
 
-def _histogram(lengths: FloatArray, edges: FloatArray, held: IntArray) -> IntArray:
-    return np.bincount(_classes(lengths, edges)[held > 0], minlength=len(edges) + 1).astype(np.int64)
+def _all_classes(*, e: int, **_: Any) -> int:
+    return e + 1
 
 
 def _distances(batch: ClientBatch, *, center: FloatArray, edges: FloatArray) -> IntArray:
     with np.errstate(over="ignore"):
-        classes = _classes(row_norms(within_range(batch.dense - center)), edges)
+        lengths = row_norms(np.clip(batch.dense - center, -LARGEST, LARGEST))
     width = len(edges) + 1
-    # Pairs of a client and a class that occur, and not a table of all of them: edges may be many.
-    present, counts = np.unique(batch.owners * width + classes, return_counts=True)
+    # Only pairs of a client and a class that occur, not a table of all of them: edges may be many.
+    present, counts = np.unique(batch.owners * width + np.searchsorted(edges, lengths), return_counts=True)
     shares = np.zeros(width, dtype=np.int64)
     np.add.at(shares, present % width, counts * SHARE_STEPS // batch.sizes[present // width])
     return shares
+
+
+POINT_DISTANCES = Statistic("point-distances", _distances, PrivacyUnit.POINT, _SHARES, _DISTANCES, _all_classes)
+CLIENT_DISTANCES = Statistic("client-distances", _distances, PrivacyUnit.CLIENT, _SHARES, _DISTANCES, _all_classes)
+"""Histogram of the distances of points from a public center; a unit's points share one count.
+
+Sensitivity: a unit adds non-negative numbers that add up to at most SHARE_STEPS, hence a vector of norm at most SHARE_STEPS, which
+stand for 1.
+"""
+
+
+def _histogram(lengths: FloatArray, edges: FloatArray, sizes: IntArray) -> IntArray:
+    """Return how many units that hold points have a length in each class: an edge belongs to the class below it."""
+    return np.bincount(np.searchsorted(edges, lengths)[sizes > 0], minlength=len(edges) + 1).astype(np.int64)
 
 
 def _residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> IntArray:
@@ -51,9 +62,19 @@ def _residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> I
     return _histogram(norms, edges, batch.sizes)
 
 
+POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", _residual_norms, PrivacyUnit.POINT, ONE, RESIDUALS | EDGES, _all_classes)
+CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _residual_norms, PrivacyUnit.CLIENT, ONE, RESIDUALS | EDGES, _all_classes)
+"""Histogram of the lengths of the units' vectors of residuals and counts. A unit is in one class, so it changes this by 1."""
+
+
 def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edges: FloatArray) -> IntArray:
     norms, _ = second_moment_norms(dense(encoded_points(batch, center, radius)), batch)
     return _histogram(norms, edges, batch.sizes)
+
+
+POINT_MOMENT_NORMS = Statistic("point-moment-norms", _moment_norms, PrivacyUnit.POINT, ONE, BALL | EDGES, _all_classes)
+CLIENT_MOMENT_NORMS = Statistic("client-moment-norms", _moment_norms, PrivacyUnit.CLIENT, ONE, BALL | EDGES, _all_classes)
+"""Histogram of the lengths of the units' second moments. A unit is in one class, so it changes this by 1."""
 
 
 def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells: FloatArray) -> IntArray:
@@ -65,34 +86,14 @@ def _grid_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells
     return np.bincount(flat, minlength=int(np.prod(cells))).astype(np.int64)
 
 
-def _count(batch: ClientBatch) -> IntArray:
-    return np.array([batch.n_points], dtype=np.int64)
+def _check_grid(*, low: FloatArray, high: FloatArray, cells: FloatArray) -> None:
+    with np.errstate(over="ignore"):
+        widths, total = high - low, np.prod(cells)
+    if not ((widths > 0) & np.isfinite(widths)).all():
+        raise InputError(f"low must be below high by a finite width, got widths from {widths.min():g} to {widths.max():g}.")
+    if total > _MOST_CELLS:
+        raise InputError(f"cells must be at most {_MOST_CELLS} together, got {total:g}.")
 
-
-def _all_classes(*, e: int, **_: Any) -> int:
-    return e + 1
-
-
-_SHARES = constant(Sensitivity(l1=float(SHARE_STEPS), l2=float(SHARE_STEPS)))
-_DISTANCES = {"center": BALL["center"]} | EDGES
-
-POINT_DISTANCES = Statistic("point-distances", each_point(_distances), PrivacyUnit.POINT, _SHARES, _DISTANCES, _all_classes)
-CLIENT_DISTANCES = Statistic("client-distances", _distances, PrivacyUnit.CLIENT, _SHARES, _DISTANCES, _all_classes)
-"""How many points lie at which distance from a public center, in classes; a unit's points share one count between them.
-
-Sensitivity: a unit adds non-negative numbers that add up to at most SHARE_STEPS, hence a vector of norm at most SHARE_STEPS, which
-stand for 1.
-"""
-
-POINT_RESIDUAL_NORMS = Statistic(
-    "point-residual-norms", each_point(_residual_norms), PrivacyUnit.POINT, ONE, RESIDUALS | EDGES, _all_classes
-)
-CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _residual_norms, PrivacyUnit.CLIENT, ONE, RESIDUALS | EDGES, _all_classes)
-"""How many units would send a vector of residuals and counts of which length. A unit is in one class, so it changes this by 1."""
-
-POINT_MOMENT_NORMS = Statistic("point-moment-norms", each_point(_moment_norms), PrivacyUnit.POINT, ONE, BALL | EDGES, _all_classes)
-CLIENT_MOMENT_NORMS = Statistic("client-moment-norms", _moment_norms, PrivacyUnit.CLIENT, ONE, BALL | EDGES, _all_classes)
-"""How many units would send a second moment of which length. A unit is in one class, so it changes this by 1."""
 
 GRID_COUNTS = Statistic(
     "grid-counts",
@@ -101,15 +102,17 @@ GRID_COUNTS = Statistic(
     ONE,
     {"low": Argument(("d",)), "high": Argument(("d",)), "cells": Argument(("d",), low=1.0, high=float(_MOST_CELLS), whole=True)},
     lambda *, cells, **_: int(np.prod(cells)),
-    (
-        Rule("low must be below high by a finite width", lambda *, low, high, **_: bool(((high > low) & np.isfinite(high - low)).all())),
-        Rule(f"cells must be at most {_MOST_CELLS} together", lambda *, cells, **_: bool(np.prod(cells) <= _MOST_CELLS)),
-    ),
+    _check_grid,
 )
-"""How many points are in each cell of a grid over a public box; what lies outside counts for the nearest cell.
+"""How many points are in each cell of a grid over a public box; a point outside counts for the nearest cell.
 
-Sensitivity: a point is in one cell, found by arithmetic on that point alone: 1 in L1 norm.
+Sensitivity: a point is in one cell, found by arithmetic on that point only: 1 in L1 norm.
 """
+
+
+def _count(batch: ClientBatch) -> IntArray:
+    return np.array([batch.n_points], dtype=np.int64)
+
 
 POINT_COUNT = Statistic("point-count", _count, PrivacyUnit.POINT, ONE, {}, lambda **_: 1)
 """The number of points. One point changes it by 1."""

@@ -1,4 +1,4 @@
-"""A statistic and a query: what clients are asked to compute, and how far one unit can move the answer."""
+"""Statistic and query: what clients are asked to compute, and how far one unit can move the answer."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -14,22 +14,23 @@ from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.noise import MAX_SCALE
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.batch import ClientBatch
-from feddp_kmeans.statistics.gate import Argument, Rule, parse
+from feddp_kmeans.statistics.gate import Argument, parse
 
 MOST_VALUES = 1 << 28
-"""Numbers of a release: so many squares add up to within 2**-25 of their sum in any order, for which scaling leaves room."""
+"""Most numbers of a release: this many squares add up to within 2**-25 of their sum in any order, for which scaling leaves room."""
 
 _TOLERANCE = 1e-12
-"""Part by which two ways to compute the same sensitivity may differ in floating point."""
+"""Relative difference that two ways to compute the same sensitivity may have in floating point."""
 
 
 @dataclass(frozen=True)
 class Statistic:
     """What clients compute of their own points: a named function to integers that add up over clients.
 
-    ``unit`` is whose contribution the function bounds, and ``sensitivity`` that bound as a function of the public arguments: whoever is
-    asked for the statistic can tell whether the noise it is asked under is enough. ``arguments`` and ``rules`` say which public arguments
-    it takes: those for which the bound is proved. ``values`` is how many numbers it gives, from the arguments and their sizes.
+    ``unit`` is whose contribution the function bounds: a statistic of points is one of clients that hold one point each. ``sensitivity``
+    is that bound as a function of the public arguments, so that whoever is asked can tell whether the noise is enough. ``arguments`` and
+    ``check`` say which public arguments it takes: those for which the bound is proved. ``values`` is the number of integers that come
+    out, from the arguments and their sizes.
     """
 
     name: str
@@ -38,11 +39,11 @@ class Statistic:
     sensitivity: Callable[..., Sensitivity] = field(repr=False)
     arguments: Mapping[str, Argument] = field(repr=False)
     values: Callable[..., int] = field(repr=False)
-    rules: tuple[Rule, ...] = field(default=(), repr=False)
+    check: Callable[..., None] = field(default=lambda **_: None, repr=False)
 
     @property
     def whole_clients(self) -> bool:
-        """Return whether the function must see all points of a client at once; else they may come in pieces."""
+        """Return whether the function must see all points of a client at once; otherwise they may come in pieces."""
         return self.unit is PrivacyUnit.CLIENT
 
     def __call__(self, batch: ClientBatch, **public: Any) -> IntArray:
@@ -52,10 +53,7 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Query:
-    """A statistic of points of some dimension with public arguments that it accepts: whoever makes one has passed the gate.
-
-    Only a query computes, so nothing is computed with arguments that were not parsed.
-    """
+    """A statistic with public arguments that have passed the gate. Only a query computes, so nothing is computed with other arguments."""
 
     statistic: Statistic
     public: Mapping[str, Any] = field(repr=False)
@@ -65,7 +63,7 @@ class Query:
 
     def __post_init__(self) -> None:
         statistic = self.statistic
-        parsed, sizes = parse(statistic.arguments, statistic.rules, self.public, self.dimension)
+        parsed, sizes = parse(statistic.arguments, statistic.check, self.public, self.dimension)
         size = statistic.values(**parsed, **sizes)
         if size > MOST_VALUES:
             raise InputError(f"statistic {statistic.name!r} must have at most {MOST_VALUES} values, got {size}.")
@@ -76,14 +74,14 @@ class Query:
             raise InputError(f"bound must give {statistic.name!r} a sensitivity from 1 to {MAX_SCALE:g} integer steps, got {stated}.")
 
     def nothing(self) -> IntArray:
-        """Return the sum over no points, for others to be added to."""
+        """Return the sum over no points."""
         return np.zeros(self.size, dtype=np.int64)
 
     def __call__(self, batch: ClientBatch) -> IntArray:
         """Return the sum of the bounded contributions of this batch, without noise."""
         if batch.points.shape[1] != self.dimension:
             raise InputError(f"points must have {self.dimension} coordinates, got {batch.points.shape[1]}.")
-        return self.statistic.compute(batch, **self.public)
+        return self.statistic.compute(batch if self.statistic.whole_clients else batch.single_points, **self.public)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -91,7 +89,7 @@ class Query:
         return self.statistic.sensitivity(**self.public)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how a copy is made elsewhere: by passing the gate there."""
+        """Return how a copy is made in another process: by passing the gate there."""
         return Query, (self.statistic, dict(self.public), self.dimension)
 
     @property
@@ -101,7 +99,7 @@ class Query:
 
 
 def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:
-    """Return a digest of what clients are asked: the statistic's name and the public arguments, their types included, bit by bit."""
+    """Return a digest of what clients are asked: the statistic's name and the public arguments with their types, bit by bit."""
     parts = [statistic.name.encode()]
     for name in sorted(public):
         value = public[name]
@@ -113,15 +111,11 @@ def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:
 
 def constant(sensitivity: Sensitivity) -> Callable[..., Sensitivity]:
     """Return a sensitivity that is the same whatever the public arguments are."""
-
-    def same(**_: Any) -> Sensitivity:
-        return sensitivity
-
-    return same
+    return lambda **_: sensitivity
 
 
 def check_query(query: Query, release: Release, unit: PrivacyUnit) -> None:
-    """Refuse a statistic of another unit than the plan protects, or one that is more sensitive than the release's noise is made for."""
+    """Refuse a statistic of another unit than the plan protects, or one more sensitive than the release's noise allows for."""
     statistic = query.statistic
     if statistic.unit is not unit:
         raise BudgetError(f"privacy unit must be {statistic.unit.value!r} for statistic {statistic.name!r}, got {unit.value!r}.")

@@ -1,10 +1,6 @@
-"""The statistics of the refined method: one vector a unit, scaled to a bound that a typical unit just meets.
-
-A statistic of points is a statistic of clients that hold one point each.
-"""
+"""The statistics of the refined method: one vector per unit, scaled to a bound that a typical unit just meets."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,24 +8,9 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.arguments import BALL, MOMENT_BOUND, RESIDUAL_BOUND, RESIDUALS
-from feddp_kmeans.statistics.arithmetic import (
-    dense,
-    encoded_and_labels,
-    encoded_points,
-    gram,
-    in_blocks,
-    joint_sums,
-    outer_product_norms,
-    products_with,
-    projected_points,
-    scaled_points,
-    squared_norms,
-    sums_by,
-    sums_of_runs,
-    weighted_sums,
-)
+from feddp_kmeans.statistics import arithmetic
 from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.gate import BALL, MOMENT_BOUND, RESIDUAL_BOUND, RESIDUALS
 from feddp_kmeans.statistics.paper_sums import ONE, SLACK
 from feddp_kmeans.statistics.query import Statistic, constant
 
@@ -41,7 +22,7 @@ MOMENT_STEPS = 1 << 32
 
 _POINT_LIMIT, _CLIENT_LIMIT = MOMENT_STEPS * (1 - 2.0**-30), MOMENT_STEPS * (1 - 2.0**-20)
 """What a unit's moment is scaled to, with room for rounding. A client's norm is within 2**-25, and taking off the trace makes that 16 times
-as large; a point's is exact but for a square root."""
+as large; a point's is exact up to a square root."""
 
 _LEVELS = 64
 """Scales of points between one power of two and the next: a long point may weigh 2 % less than its bound allows."""
@@ -53,108 +34,10 @@ MOMENT_SENSITIVITY = math.sqrt(2.0) * MOMENT_STEPS
 """What a unit's second moment can be, in integer steps of its coordinates; see POINT_SECOND_MOMENT."""
 
 TRACE_WEIGHT = 0.25
-"""Weight of the trace beside the traceless part: enough to tell the number of points, light enough to cost little."""
+"""Weight of the trace relative to the traceless part: enough to read off the number of points, light enough to cost little."""
 
 SIZE_CLASSES = 20
-"""Powers of two that client sizes are told apart by."""
-
-
-def each_point(compute: Callable[..., IntArray]) -> Callable[..., IntArray]:
-    """Return the statistic in which every point is a client of its own: the point-level form of a statistic of clients."""
-
-    def compute_each(batch: ClientBatch, **public: Any) -> IntArray:
-        return compute(batch.single_points, **public)
-
-    return compute_each
-
-
-def _sizes(batch: ClientBatch) -> IntArray:
-    held = batch.sizes[batch.sizes > 0]
-    classes = np.minimum(np.log2(np.maximum(held, 1)).astype(np.int64), SIZE_CLASSES - 1)
-    return np.bincount(classes, minlength=SIZE_CLASSES).astype(np.int64)
-
-
-def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
-    encoded = encoded_points(batch, center, radius)
-    dimension = encoded.shape[1]
-    scales = point_scales(squared_norms(encoded), dimension, bound)
-    scaled = scaled_points(encoded, scales)
-    diagonal = np.zeros(dimension + 1, dtype=np.int64)
-    for start in range(0, len(scaled), _DENSE_ROWS):
-        single = np.square(dense(scaled[start : start + _DENSE_ROWS]))
-        traces = single.sum(axis=1, keepdims=True)
-        diagonal[:-1] += np.trunc(np.sqrt(2) * (single - traces / dimension)).astype(np.int64).sum(axis=0)
-        diagonal[-1] += np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).astype(np.int64).sum()
-    return np.concatenate([2 * gram(scaled)[np.triu_indices(dimension, 1)], diagonal])
-
-
-def _bounded_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
-    encoded = dense(encoded_points(batch, center, radius))
-    scaled = np.rint(encoded * np.repeat(_moment_scales(encoded, batch, bound), batch.sizes)[:, None])
-    dimension = encoded.shape[1]
-    off_diagonal = 2 * gram(scaled)[np.triu_indices(dimension, 1)]
-    diagonals = sums_of_runs(np.square(scaled), batch)
-    traces = diagonals.sum(axis=1, keepdims=True)
-    traceless = np.trunc(np.sqrt(2) * (diagonals - traces / dimension)).astype(np.int64).sum(axis=0)
-    trace = np.trunc(np.sqrt(2 / dimension) * TRACE_WEIGHT * traces).astype(np.int64).sum(axis=0)
-    return np.concatenate([off_diagonal, traceless, trace])
-
-
-def residual_vectors(
-    batch: ClientBatch,
-    *,
-    center: FloatArray,
-    radius: float,
-    centers: FloatArray,
-    origins: FloatArray,
-    count_weight: float,
-    projection: FloatArray | None = None,
-    residual_projection: FloatArray | None = None,
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
-    _, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
-    residuals = dense(projected_points(batch, center, radius, residual_projection)) - np.rint(origins)[labels]
-    units, clusters, values = joint_sums(batch, residuals, labels, len(centers), count_weight)
-    norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
-    return units, clusters, values, norms
-
-
-def _bounded_residuals(batch: ClientBatch, *, centers: FloatArray, bound: float, **where: Any) -> IntArray:
-    units, clusters, values, norms = residual_vectors(batch, centers=centers, **where)
-    factors = BOUNDED_STEPS * SLACK / np.maximum(bound, norms)
-    bounded = np.trunc(values * factors[units, None])
-    return in_blocks(len(bounded), lambda some: sums_by(bounded[some], clusters[some], len(centers))).ravel()
-
-
-def _point_residuals(
-    batch: ClientBatch,
-    *,
-    center: FloatArray,
-    radius: float,
-    centers: FloatArray,
-    origins: FloatArray,
-    bound: float,
-    count_weight: float,
-    projection: FloatArray | None = None,
-    residual_projection: FloatArray | None = None,
-) -> IntArray:
-    k, starts, weight = len(centers), np.rint(origins), count_weight
-    _, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
-    coordinates = projected_points(batch, center, radius, residual_projection)
-    squares = squared_norms(coordinates) - 2 * products_with(coordinates, starts, labels) + np.square(starts).sum(axis=1)[labels]
-    lengths = np.sqrt(squares + weight**2)
-    factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))
-    total = np.zeros((k, coordinates.shape[1] + 1), dtype=np.int64)
-    # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.
-    rows = max(1, int(2.0**53 / (max(float(factors.max(initial=0.0)), 1.0) * 2.0**17)))
-    for start in range(0, len(labels), rows):
-        some = slice(start, start + rows)
-        counted = np.bincount(labels[some], factors[some], minlength=k)
-        summed = weighted_sums(coordinates[some], factors[some], labels[some], k)
-        total[:, :-1] += summed.astype(np.int64) - counted.astype(np.int64)[:, None] * starts.astype(np.int64)
-        total[:, -1] += np.bincount(labels[some], np.trunc(factors[some] * weight), minlength=k).astype(np.int64)
-    return total.ravel()
-
+"""Number of classes of client sizes, each twice as wide as the one before."""
 
 _MOMENT = constant(Sensitivity(l1=None, l2=MOMENT_SENSITIVITY))
 _RESIDUALS = constant(Sensitivity(l1=None, l2=float(BOUNDED_STEPS)))
@@ -168,52 +51,96 @@ def _vectors(*, k: int, q: int, **_: Any) -> int:
     return k * (q + 1)
 
 
+def _sizes(batch: ClientBatch) -> IntArray:
+    held = batch.sizes[batch.sizes > 0]
+    classes = np.minimum(np.log2(held).astype(np.int64), SIZE_CLASSES - 1)
+    return np.bincount(classes, minlength=SIZE_CLASSES).astype(np.int64)
+
+
 CLIENT_SIZES = Statistic("client-sizes", _sizes, PrivacyUnit.CLIENT, ONE, {}, lambda **_: SIZE_CLASSES)
 """How many clients hold 1, 2-3, 4-7, ... points. One client changes it by 1: it is in one class."""
 
+
+def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
+    encoded = arithmetic.encoded_points(batch, center, radius)
+    scaled = arithmetic.scaled_points(encoded, point_scales(arithmetic.squared_norms(encoded), encoded.shape[1], bound))
+    diagonal = arithmetic.in_blocks(len(scaled), lambda some: _diagonal_sum(np.square(arithmetic.dense(scaled[some]))), _DENSE_ROWS)
+    return np.concatenate([_above_diagonal(scaled), diagonal])
+
+
+def _client_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
+    encoded = arithmetic.dense(arithmetic.encoded_points(batch, center, radius))
+    scaled = arithmetic.scaled_points(encoded, np.repeat(_client_scales(encoded, batch, bound), batch.sizes))
+    return np.concatenate([_above_diagonal(scaled), _diagonal_sum(arithmetic.sums_of_runs(np.square(scaled), batch))])
+
+
 POINT_SECOND_MOMENT = Statistic("point-second-moment", _point_second_moment, PrivacyUnit.POINT, _MOMENT, BALL | MOMENT_BOUND, _moments)
-CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _bounded_second_moment, PrivacyUnit.CLIENT, _MOMENT, BALL | MOMENT_BOUND, _moments)
-"""The refined outer product: traceless part and, lightly, trace of ``S = Z^T Z``, in coordinates in which distances are those of the
-Frobenius norm; each unit's scaled to norm at most ``bound``, then expressed in units of it.
+CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _client_second_moment, PrivacyUnit.CLIENT, _MOMENT, BALL | MOMENT_BOUND, _moments)
+"""The refined outer product: the traceless part and, with a small weight w, the trace of ``S = Z^T Z``, in coordinates whose distances are
+those of the Frobenius norm; each unit's scaled to norm at most ``bound`` and expressed in units of it.
 
 Coordinates, times sqrt(2): ``2 S_ij`` above the diagonal, ``sqrt(2) (S_ii - tr/d)``, ``sqrt(2) w tr / sqrt(d)``. The identity is
-orthogonal to the traceless matrices, so the squared norm is ``2 (|S|_F^2 - (1 - w^2) tr^2 / d)``; ``_moment_scales`` keeps half of that
+orthogonal to the traceless matrices, so the squared norm is ``2 (|S|_F^2 - (1 - w^2) tr^2 / d)``; ``_client_scales`` keeps half of that
 below MOMENT_STEPS squared, and truncating the last d + 1 coordinates only shortens. Sensitivity: ``sqrt(2) MOMENT_STEPS`` steps, which
 stand for 1 (bound).
 """
 
-POINT_RESIDUALS = Statistic("point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
-"""As CLIENT_RESIDUALS, for points: residual ``x - origin_r`` and ``count_weight``, times a whole factor that depends on the point.
 
-A point's factor is the largest whole number that keeps its vector within BOUNDED_STEPS: ``floor(BOUNDED_STEPS / max(bound, length))``.
-So sums are whole-number combinations of the points, linear in them, and never dense where the points are sparse. The squared length of a
-residual is a whole number below 2**53, exact; the slack of 2**-32 covers square root and quotient; truncating the count only shortens. A
-factor may be one part in ``BOUNDED_STEPS / bound`` short of the ideal; residuals and counts have the same one, so their quotient stays a
-mean.
-"""
-
-CLIENT_RESIDUALS = Statistic("client-residuals", _bounded_residuals, PrivacyUnit.CLIENT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
-"""Per cluster, the sum of residuals ``x - origin_r`` and ``count_weight`` times the count, as one vector; each unit's vector is scaled to
-norm at most ``bound`` (counts with sums, so that their quotient stays a mean) and expressed in units of it.
-
-Sensitivity: one unit adds one vector of norm at most BOUNDED_STEPS, which stand for 1 (bound): the factor leaves 2**-24 of slack for the
-rounding of the norm of up to MOST_VALUES numbers, and truncation only shortens. Which cluster a point is in depends on that point and
-public centers alone.
-"""
+def _above_diagonal(scaled: Any) -> IntArray:
+    return 2 * arithmetic.gram(scaled)[np.triu_indices(scaled.shape[1], 1)]
 
 
-def whole_bound(bound: float) -> float:
-    """Return a bound at most a little larger, of which BOUNDED_STEPS is a whole multiple: points within it have just that factor."""
-    factor = math.floor(BOUNDED_STEPS / bound)
-    return BOUNDED_STEPS * (1 - 2.0**-31) / factor if factor >= 1 else bound
+def _diagonal_sum(diagonals: FloatArray) -> IntArray:
+    """Return the sum of the last d + 1 coordinates over units, from the diagonal of S of each."""
+    dimension = diagonals.shape[1]
+    traces = diagonals.sum(axis=1, keepdims=True)
+    traceless = np.sqrt(2) * (diagonals - traces / dimension)
+    weighted = np.sqrt(2 / dimension) * TRACE_WEIGHT * traces
+    return np.concatenate([np.trunc(part).astype(np.int64).sum(axis=0) for part in (traceless, weighted)])
 
 
 def second_moment_norms(encoded: FloatArray, batch: ClientBatch) -> tuple[FloatArray, FloatArray]:
     """Return each unit's ``sqrt(|S|_F^2 - (1 - w^2) tr^2 / d)``, and ``|S|_F``."""
-    frobenius = outer_product_norms(encoded, batch)
-    traces = sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True).astype(np.int64), batch)[:, 0].astype(np.float64)
+    frobenius = arithmetic.outer_product_norms(encoded, batch)
+    traces = arithmetic.sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True).astype(np.int64), batch)[:, 0].astype(np.float64)
     squared = np.square(frobenius) - (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]
     return np.sqrt(np.maximum(squared, 0.0)), frobenius
+
+
+def _client_scales(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:
+    """Return the scales of the units' points with which ``bound`` becomes MOMENT_STEPS and no unit exceeds it after rounding.
+
+    Write N for the norm of the unit's coordinates (traceless part and weighted trace), F = |S|_F >= N. Scaling by a and rounding
+    changes Z by E with ``|E|_F <= e = sqrt(n d)/2``, hence S by at most ``2 a sqrt(F) e + e**2`` in the Frobenius norm, hence the
+    coordinates. So the norm stays within MOMENT_STEPS if ``N a**2 + 2 e sqrt(F) a + e**2 <= MOMENT_STEPS``: a is the lesser of the wanted
+    scale and this quadratic's root.
+    """
+    norms, frobenius = second_moment_norms(encoded, batch)
+    largest = _largest_scales(norms, frobenius, np.sqrt(batch.sizes * encoded.shape[1]) / 2, _CLIENT_LIMIT)
+    return np.minimum(np.sqrt(_CLIENT_LIMIT / bound), largest)
+
+
+def point_scales(squares: FloatArray, dimension: int, bound: float) -> FloatArray:
+    """Return ``_client_scales`` of single points, rounded down to a few values.
+
+    Points of one scale share what they have in common, so sparse ones need not be made dense one by one. For one point F is the squared
+    norm and N is F times a constant, so the scale depends only on the squared norm.
+    """
+    shorter = math.sqrt(1 - (1 - TRACE_WEIGHT**2) / dimension)
+    largest = _largest_scales(squares * shorter, squares, math.sqrt(dimension) / 2, _POINT_LIMIT)
+    wanted = math.sqrt(_POINT_LIMIT / bound)
+    with np.errstate(divide="ignore"):
+        levels = np.maximum(np.ceil(_LEVELS * np.log2(wanted / largest)), 0.0)
+    return np.where(largest > 0, wanted * (1 - 2.0**-40) * 2.0 ** (-levels / _LEVELS), 0.0)
+
+
+def _largest_scales(norms: FloatArray, frobenius: FloatArray, slack: FloatArray | float, limit: float) -> FloatArray:
+    """Return the root of the quadratic in ``_client_scales``; zero where nothing is to be scaled."""
+    linear = slack * np.sqrt(frobenius)
+    room = np.maximum(limit - slack * slack, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        largest = room / (linear + np.sqrt(linear**2 + norms * room))
+    return np.where(frobenius > 0, np.nan_to_num(largest), 0.0)
 
 
 def traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
@@ -227,37 +154,75 @@ def traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
     return matrix, float(values[-1] * np.sqrt(dimension) / TRACE_WEIGHT)
 
 
-def point_scales(squares: FloatArray, dimension: int, bound: float) -> FloatArray:
-    """Return ``_moment_scales`` of single points, rounded down to a few values.
-
-    Points of one scale share what they have in common, so sparse ones need not be made dense one by one. For one point F is the squared
-    norm and N is F times a constant, so the scale depends on the squared norm alone.
-    """
-    shorter = math.sqrt(1 - (1 - TRACE_WEIGHT**2) / dimension)
-    largest = _largest_scales(squares * shorter, squares, np.full(len(squares), math.sqrt(dimension) / 2), _POINT_LIMIT)
-    wanted = math.sqrt(_POINT_LIMIT / bound)
-    with np.errstate(divide="ignore"):
-        levels = np.maximum(np.ceil(_LEVELS * np.log2(wanted / largest)), 0.0)
-    return np.where(largest > 0, wanted * (1 - 2.0**-40) * 2.0 ** (-levels / _LEVELS), 0.0)
+def residual_vectors(
+    batch: ClientBatch, *, origins: FloatArray, count_weight: float, residual_projection: FloatArray | None = None, **where: Any
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
+    _, labels = arithmetic.encoded_and_labels(batch, **where)
+    coordinates = arithmetic.dense(arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection))
+    units, clusters, values = arithmetic.joint_sums(batch, coordinates - np.rint(origins)[labels], labels, len(origins), count_weight)
+    norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
+    return units, clusters, values, norms
 
 
-def _largest_scales(norms: FloatArray, frobenius: FloatArray, slack: FloatArray, limit: float) -> FloatArray:
-    """Return the root of the quadratic in ``_moment_scales``; zero where nothing is to be scaled."""
-    linear = slack * np.sqrt(frobenius)
-    room = np.maximum(limit - slack**2, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        largest = room / (linear + np.sqrt(linear**2 + norms * room))
-    return np.where(frobenius > 0, np.nan_to_num(largest), 0.0)
+def _client_residuals(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
+    units, clusters, values, norms = residual_vectors(batch, **where)
+    factors = BOUNDED_STEPS * SLACK / np.maximum(bound, norms)
+    bounded = np.trunc(values * factors[units, None])
+    k = len(where["origins"])
+    return arithmetic.in_blocks(len(bounded), lambda some: arithmetic.sums_by(bounded[some], clusters[some], k)).ravel()
 
 
-def _moment_scales(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:
-    """Return by what each unit's points are scaled so that ``bound`` becomes MOMENT_STEPS and no unit exceeds it after rounding.
+CLIENT_RESIDUALS = Statistic("client-residuals", _client_residuals, PrivacyUnit.CLIENT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
+"""Per cluster, the sum of residuals ``x - origin_r`` and ``count_weight`` times the count, as one vector; each unit's vector is scaled to
+norm at most ``bound`` (counts with sums, so that their quotient stays a mean) and expressed in units of it.
 
-    Write N for the norm of the unit's coordinates (traceless part and weighted trace), F = |S|_F >= N. Scaling by a and rounding
-    changes Z by E with ``|E|_F <= e = sqrt(n d)/2``, hence S by at most ``2 a sqrt(F) e + e**2`` in the Frobenius norm, hence the
-    coordinates. So the norm stays within MOMENT_STEPS if ``N a**2 + 2 e sqrt(F) a + e**2 <= MOMENT_STEPS``: a is the lesser of the wanted
-    scale and this quadratic's root.
-    """
-    norms, frobenius = second_moment_norms(encoded, batch)
-    largest = _largest_scales(norms, frobenius, np.sqrt(batch.sizes * encoded.shape[1]) / 2, _CLIENT_LIMIT)
-    return np.minimum(np.sqrt(_CLIENT_LIMIT / bound), largest)
+Sensitivity: one unit adds one vector of norm at most BOUNDED_STEPS, which stand for 1 (bound): the factor leaves 2**-24 of slack for the
+rounding of the norm of up to MOST_VALUES numbers, and truncation only shortens. Which cluster a point is in depends only on that point
+and public centers.
+"""
+
+
+def _point_residuals(
+    batch: ClientBatch,
+    *,
+    origins: FloatArray,
+    bound: float,
+    count_weight: float,
+    residual_projection: FloatArray | None = None,
+    **where: Any,
+) -> IntArray:
+    k, starts = len(origins), np.rint(origins)
+    _, labels = arithmetic.encoded_and_labels(batch, **where)
+    coordinates = arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection)
+    products = arithmetic.products_with(coordinates, starts, labels)
+    squares = arithmetic.squared_norms(coordinates) - 2 * products + arithmetic.squared_norms(starts)[labels]
+    lengths = np.sqrt(squares + count_weight**2)
+    factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))
+    # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.
+    rows = max(1, int(2.0**53 / (max(float(factors.max(initial=0.0)), 1.0) * 2.0**17)))
+
+    def part(some: slice) -> IntArray:
+        summed = arithmetic.weighted_sums(coordinates[some], factors[some], labels[some], k).astype(np.int64)
+        counted = np.bincount(labels[some], factors[some], minlength=k).astype(np.int64)
+        weighted = np.bincount(labels[some], np.trunc(factors[some] * count_weight), minlength=k).astype(np.int64)
+        return np.column_stack([summed - counted[:, None] * starts.astype(np.int64), weighted])
+
+    return arithmetic.in_blocks(len(labels), part, rows).ravel()
+
+
+POINT_RESIDUALS = Statistic("point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
+"""As CLIENT_RESIDUALS, for points: residual ``x - origin_r`` and ``count_weight``, times a whole factor that depends on the point.
+
+A point's factor is the largest whole number that keeps its vector within BOUNDED_STEPS: ``floor(BOUNDED_STEPS / max(bound, length))``.
+So sums are whole-number combinations of the points, linear in them, and never dense where the points are sparse. The squared length of a
+residual is a whole number below 2**53, exact; the slack of 2**-32 covers square root and quotient; truncating the count only shortens. A
+factor may be one part in ``BOUNDED_STEPS / bound`` short of the ideal; residuals and counts have the same one, so their quotient stays a
+mean.
+"""
+
+
+def whole_bound(bound: float) -> float:
+    """Return a bound at most a little larger, of which BOUNDED_STEPS is a whole multiple: points within it have just that factor."""
+    factor = math.floor(BOUNDED_STEPS / bound)
+    return BOUNDED_STEPS * (1 - 2.0**-31) / factor if factor >= 1 else bound

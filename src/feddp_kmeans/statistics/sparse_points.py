@@ -1,6 +1,6 @@
 """Encoded points that are alike in most coordinates: a few bases and, for each point, where it differs. Never made dense as a whole.
 
-A sparse row minus a center is dense; but nearly all of its coordinates are those of the point zero. All numbers are whole, so every product
+A sparse row minus a center is dense, but nearly all of its coordinates are those of the point zero. All numbers are whole, so every product
 below has the bits of the dense one.
 """
 
@@ -17,7 +17,7 @@ _DENSE_VALUES = 1 << 20
 """Numbers made dense at a time, where rows must be shortened."""
 
 _DENSE_SHARE = 1 / 16
-"""Part of the numbers from which an array is faster than a sparse matrix of them."""
+"""Share of numbers that differ above which an array is faster than a sparse matrix."""
 
 _GRAM_ROWS = EXACT_ROWS // 4
 """Rows multiplied at a time: points and bases are at most 2 R, so what a row adds to any partial sum is at most (4 R)**2."""
@@ -51,7 +51,7 @@ class SparsePoints:
         return SparsePoints(self.bases, self.which[members], self.differences[members])
 
     def __matmul__(self, matrix: FloatArray) -> FloatArray:
-        """Return the product with a matrix, a row a point."""
+        """Return the product with a matrix, one row per point."""
         product: FloatArray = self.differences @ matrix + (self.bases @ matrix)[self.which]
         return product
 
@@ -64,30 +64,28 @@ class SparsePoints:
         """Return the squared norm of each point."""
         rows, owners = self.differences, _owners(self.differences)
         changed = rows.data * (rows.data + 2 * self._under(owners))
-        own: FloatArray = np.bincount(owners, changed, minlength=len(self)).astype(np.float64)
         of_base: FloatArray = np.square(self.bases).sum(axis=1)
-        return own + of_base[self.which]
+        return np.bincount(owners, changed, minlength=len(self)) + of_base[self.which]
 
     def products_with(self, vectors: FloatArray, labels: IntArray) -> FloatArray:
         """Return the product of each point with the vector of its label."""
         rows, owners = self.differences, _owners(self.differences)
         changed = rows.data * vectors[labels[owners], rows.indices]
-        own: FloatArray = np.bincount(owners, changed, minlength=len(self)).astype(np.float64)
-        return own + (self.bases @ vectors.T)[self.which, labels]
+        of_base: FloatArray = (self.bases @ vectors.T)[self.which, labels]
+        return np.bincount(owners, changed, minlength=len(self)) + of_base
 
     def weighted_sums(self, weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
         """Return the weighted sum of the points with each label."""
-        sums = np.asarray((self.differences.T @ _chosen(weights, labels, k)).todense()).T
         of_base = np.zeros((k, len(self.bases)))
         np.add.at(of_base, (labels, self.which), weights)
-        total: FloatArray = sums + of_base @ self.bases
+        total: FloatArray = _sums(self.differences, weights, labels, k) + of_base @ self.bases
         return total
 
     def scaled(self, scales: FloatArray) -> "SparsePoints":
         """Return the points, each times its scale, rounded to whole numbers. The fewer scales there are, the fewer bases.
 
         Scales must keep all coordinates within 2 R. So where a scaled base is beyond, all points of that scale store a number, and the base
-        may be zero there: else a long base under a short point would cancel beyond 2**53.
+        may be zero there: otherwise a long base under a short point would cancel beyond 2**53.
         """
         pairs, which = np.unique(np.stack([self.which.astype(np.float64), scales]), axis=1, return_inverse=True)
         bases = np.rint(self.bases[pairs[0].astype(np.int64)] * pairs[1][:, None])
@@ -100,27 +98,16 @@ class SparsePoints:
         """Return ``Z^T Z``, exact for as many rows as the result itself."""
         total = np.zeros((self.shape[1], self.shape[1]))
         for start in range(0, len(self), _GRAM_ROWS):
-            total += _gram(self[start : start + _GRAM_ROWS])
+            rows, which = self.differences[start : start + _GRAM_ROWS], self.which[start : start + _GRAM_ROWS]
+            crossed = self.bases.T @ _sums(rows, np.ones(len(which)), which, len(self.bases))
+            counts = np.bincount(which, minlength=len(self.bases)).astype(np.float64)
+            total += (rows.T @ rows).toarray() + crossed + crossed.T + self.bases.T @ (counts[:, None] * self.bases)
         return total
 
     def _under(self, owners: IntArray) -> FloatArray:
         """Return the base's number beneath each difference."""
         beneath: FloatArray = self.bases[self.which[owners], self.differences.indices]
         return beneath
-
-
-def _gram(points: SparsePoints) -> FloatArray:
-    rows, bases, which = points.differences, points.bases, points.which
-    sums = np.asarray((rows.T @ _chosen(np.ones(len(which)), which, len(bases))).todense()).T
-    crossed = bases.T @ sums
-    counts = np.bincount(which, minlength=len(bases)).astype(np.float64)
-    product: FloatArray = np.asarray((rows.T @ rows).todense()) + crossed + crossed.T + bases.T @ (counts[:, None] * bases)
-    return product
-
-
-def _chosen(weights: FloatArray, labels: IntArray, k: int) -> sparse.csr_matrix:
-    """Return the matrix that has each point's weight in the column of its label."""
-    return sparse.csr_matrix((weights, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
 
 
 def encode_sparse(ball: Ball, points: sparse.csr_matrix) -> FloatArray | SparsePoints:
@@ -131,7 +118,6 @@ def encode_sparse(ball: Ball, points: sparse.csr_matrix) -> FloatArray | SparseP
     up to whole numbers below 2**53, and which rows are outside is decided exactly. Those are made dense, a few at a time, and shortened;
     where they are many, all rows.
     """
-    ball.check_columns(points)
     rows = without_duplicates(points.astype(np.float64, copy=False))
     n, scale = rows.shape[0], RESOLUTION / ball.radius
     with np.errstate(over="ignore"):
@@ -170,11 +156,18 @@ def without_duplicates(rows: sparse.csr_matrix) -> sparse.csr_matrix:
     return sparse.csr_matrix((sums, (places // width, places % width)), shape=rows.shape)
 
 
+def _sums(rows: sparse.csr_matrix, weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the weighted sum of the rows with each label."""
+    chosen = sparse.csr_matrix((weights, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
+    sums: FloatArray = (rows.T @ chosen).toarray().T
+    return sums
+
+
 def _owners(rows: sparse.csr_matrix) -> IntArray:
     """Return the row of each stored number."""
     return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
 
 
 def _like(rows: sparse.csr_matrix, data: FloatArray) -> sparse.csr_matrix:
-    """Return a matrix that stores these numbers in the places in which the other stores its own."""
+    """Return a matrix that stores these numbers in the same places as the other matrix."""
     return sparse.csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)

@@ -11,7 +11,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
@@ -30,7 +30,8 @@ _SVM_ROWS = 10_000
 _UNPACKED_BYTES, _MOST_PACKED = 1 << 28, 200
 """Bytes that an archive may always unpack to, and how many times its own size it may beyond."""
 _SPARSE_ROWS = 1 << 24
-_SPARSE = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+"""Rows that a sparse matrix may always have; beyond, at most 1,000 for each of its values."""
+_SPARSE = ("csr", "csc", "coo")
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -52,10 +53,10 @@ def array_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Coun
 
 def _load(path: Path) -> Any:
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # NumPy's advice on headers that Python 2 wrote
-        array = _load_npy(path) if path.suffix.lower() == ".npy" else _load_npz(path)
-    if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise InputError(f"{path.name} must hold a two-dimensional array of numbers, got {array.dtype} of shape {array.shape}.")
-    _check_width(path, array.shape[1])
+        array = _load_npz(path) if path.suffix.lower() == ".npz" else _load_npy(path)
+    if array.ndim != 2 or array.dtype.kind not in "biuf" or array.shape[1] > MAX_DIMENSION:
+        rule = f"a two-dimensional array of numbers with at most {MAX_DIMENSION} columns"
+        raise InputError(f"{path.name} must hold {rule}, got {array.dtype} of shape {array.shape}.")
     return array
 
 
@@ -65,7 +66,7 @@ def _load_npy(path: Path) -> Any:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _check_header(path: Path, file: BinaryIO, size: int) -> None:
+def _check_header(path: Path, file: IO[bytes], size: int) -> None:
     """Refuse an array that states more, or less, than these bytes hold: NumPy would make room for all of it first."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
@@ -75,51 +76,36 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> None:
         raise InputError(f"{path.name} must hold whole arrays of numbers, got {dtype} of shape {shape} in {size} bytes.")
 
 
-def _check_width(path: Path, columns: int) -> None:
-    if columns > MAX_DIMENSION:
-        raise InputError(f"{path.name} must have at most {MAX_DIMENSION} columns, got {columns}.")
-
-
 def _load_npz(path: Path) -> Any:
-    arrays = read_npz(path)
-    if {"format", "shape", "data"} <= set(arrays):
-        return _sparse(path, arrays)
-    if len(arrays) != 1:
-        raise InputError(f"{path.name} must hold one array, got {len(arrays)}: {listed(list(arrays), 5)}.")
-    return next(iter(arrays.values()))
+    check_npz(path)
+    with np.load(path, allow_pickle=False) as arrays:
+        if {"format", "shape", "data"} <= set(arrays):
+            return _sparse(path)
+        if len(arrays) != 1:
+            raise InputError(f"{path.name} must hold one array, got {len(arrays)}: {listed(list(arrays), 5)}.")
+        return next(iter(arrays.values()))
 
 
-def read_npz(path: Path) -> dict[str, Any]:
-    """Return the arrays of an .npz file; one that would unpack to far more than its own size, or states more than it holds, is refused."""
+def check_npz(path: Path) -> None:
+    """Refuse an .npz file that would unpack to far more than its own size, or that states more than it holds."""
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())
         if size > max(_UNPACKED_BYTES, _MOST_PACKED * path.stat().st_size):
             raise InputError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; an .npy file may hold them.")
-        return {member.filename.removesuffix(".npy"): _member(path, archive.read(member)) for member in archive.infolist()}
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                _check_header(path, file, member.file_size)
 
 
-def _member(path: Path, content: bytes) -> Any:
-    _check_header(path, io.BytesIO(content), len(content))
-    return np.load(io.BytesIO(content), allow_pickle=False)
-
-
-def _sparse(path: Path, arrays: dict[str, Any]) -> Any:
+def _sparse(path: Path) -> Any:
     """Return a matrix as scipy saves it. Its places are checked: scipy would follow wrong ones out of its arrays."""
-    kind = arrays["format"].item()
-    name = kind.decode() if isinstance(kind, bytes) else kind
-    if name not in _SPARSE or not set(_SPARSE[name]) <= set(arrays):
-        raise InputError(f"{path.name} must hold a sparse matrix of format {', '.join(_SPARSE)}, got another one.")
-    rows, columns = (int(n) for n in arrays["shape"])
-    values = arrays["data"]
-    _check_width(path, columns)
-    if rows < 0 or columns < 0 or rows > max(_SPARSE_ROWS, 1000 * len(values)):
-        raise InputError(f"{path.name} must hold a matrix of rows that are not nearly all empty, got shape {(rows, columns)}.")
-    if name == "coo":
-        return sparse.coo_matrix((values, (arrays["row"], arrays["col"])), shape=(rows, columns)).tocsr()
-    make = sparse.csr_matrix if name == "csr" else sparse.csc_matrix
-    matrix = make((values, arrays["indices"], arrays["indptr"]), shape=(rows, columns))
-    matrix.check_format(full_check=True)
-    return matrix.tocsr()
+    matrix = sparse.load_npz(path)
+    if matrix.format not in _SPARSE or matrix.shape[0] > max(_SPARSE_ROWS, 1000 * matrix.nnz):
+        rule = f"a sparse matrix of format {', '.join(_SPARSE)} whose rows are not nearly all empty"
+        raise InputError(f"{path.name} must hold {rule}, got {matrix.format} of shape {matrix.shape}.")
+    if matrix.format != "coo":
+        matrix.check_format(full_check=True)
+    return sparse.csr_matrix(matrix)
 
 
 def _svm_columns(path: Path) -> tuple[str, ...]:
@@ -127,7 +113,8 @@ def _svm_columns(path: Path) -> tuple[str, ...]:
     for part in _svm_parts(path, _SVM_ROWS, silent):
         if part.nnz:
             first, end = min(first, int(part.indices.min())), max(end, int(part.indices.max()) + 1)
-            _check_width(path, end)
+    if end > MAX_DIMENSION:
+        raise InputError(f"{path.name} must have at most {MAX_DIMENSION} columns, got {end}.")
     return tuple(f"x{i}" for i in range(first, end))
 
 

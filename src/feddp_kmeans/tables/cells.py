@@ -1,7 +1,8 @@
-"""Cells of a raw table as numbers or as text. A cell's value depends on that cell alone, never on its neighbours."""
+"""Cells of a raw table as numbers or as text. A cell's value depends on that cell only, never on its neighbours."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
-"""Text that means an empty cell, where a schema does not name it as a category."""
+"""Text that means an empty cell, unless a schema names it as a category."""
 
 _NUMBER = r"^(-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?inf)$"
 _DECIMAL_COMMA = r"^([+-]?\d*),(\d+)([eE][+-]?\d+)?$"
+_SPELLINGS = ((r"^\+", ""), (r"^(?i:true)$", "1"), (r"^(?i:false)$", "0"), (r"^(-?)(?i:inf|infinity)$", r"\1inf"))
+_NULL = pa.scalar(None, pa.large_string())
 
 
 def is_line(word: Any) -> bool:
@@ -29,11 +32,18 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return f"{shown}{', ...' if len(names) > most else ''}" if names else "no column"
 
 
-def check_distinct(names: Sequence[str], source: str) -> None:
-    """Refuse a table that has two columns of one name."""
+def check_distinct(names: Sequence[str], what: str) -> None:
+    """Refuse names of which two are equal."""
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"columns of {source} must have distinct names, got {twice!r} twice.")
+        raise InputError(f"{what} must have distinct names, got {twice!r} twice.")
+
+
+def check_present(wanted: Collection[str], found: Sequence[str], source: str, what: str = "column") -> None:
+    """Refuse a table that lacks one of these columns."""
+    for name in wanted:
+        if name not in found:
+            raise InputError(f"{what} {name!r} must be in {source}, which has {listed(found)}.")
 
 
 def is_numeric(kind: pa.DataType) -> bool:
@@ -44,21 +54,27 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 def is_text(kind: pa.DataType) -> bool:
     """Return whether a column of this type holds text, plain or as a dictionary."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+    kind = _value_type(kind)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_readable(kind: pa.DataType) -> bool:
     """Return whether a column of this type can be a number or a category."""
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return is_numeric(value) or is_text(value)
+    return is_numeric(_value_type(kind)) or is_text(kind)
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def as_plain(column: Any) -> Any:
+    """Return a column with the values of its dictionary, if it has one, in their places."""
+    return column.cast(_value_type(column.type))
 
 
 def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
     """Return a column as float64; NaN for an empty cell, and for text that is no number."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = as_plain(column)
     if is_text(column.type):
         column = _parsed(column, decimal)
     elif pa.types.is_boolean(column.type):
@@ -66,20 +82,15 @@ def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
     elif not is_numeric(column.type):
         raise InputError(f"column must hold numbers, got {column.type}.")
     numbers: FloatArray = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.asarray(numbers, dtype=np.float64)
+    return numbers
 
 
 def count_words(column: Any, decimal: str) -> tuple[int, int]:
     """Return how many cells of a column are words, neither numbers nor missing, and how many are not missing."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not is_text(column.type):
-        return 0, len(column)
-    holes = np.isnan(as_numbers(column, decimal))
-    if not holes.any():
-        return 0, len(column)
-    missing = is_missing(pc.utf8_trim_whitespace(column.cast(pa.large_string()))).to_numpy(zero_copy_only=False)
-    return int((holes & ~missing).sum()), int((~missing).sum())
+    if is_text(column.type) and (holes := np.isnan(as_numbers(column, decimal))).any():
+        missing = is_missing(pc.utf8_trim_whitespace(as_plain(column).cast(pa.large_string()))).to_numpy(zero_copy_only=False)
+        return int((holes & ~missing).sum()), int((~missing).sum())
+    return 0, len(column)
 
 
 def decimal_of(table: pa.Table) -> str:
@@ -90,18 +101,15 @@ def decimal_of(table: pa.Table) -> str:
 
 def as_text(column: Any) -> Any:
     """Return a column as trimmed text in Unicode's composed form; 1.0 and 1 are the same, so are True and true. Empty cells are null."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (is_text(column.type) or is_numeric(column.type)):
+    column = as_plain(column)
+    if not is_readable(column.type):
         raise InputError(f"column must hold text or numbers, got {column.type}.")
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64())
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-    text = pc.utf8_normalize(column.cast(pa.large_string()), form="NFC")
-    text = pc.utf8_trim_whitespace(text)
-    text = pc.replace_substring_regex(text, r"^(-?\d+)\.0+$", r"\1")
-    for word in ("true", "false"):
-        text = pc.replace_substring_regex(text, f"^(?i:{word})$", word)
+    text = pc.utf8_trim_whitespace(pc.utf8_normalize(column.cast(pa.large_string()), form="NFC"))
+    for pattern, plain in ((r"^(-?\d+)\.0+$", r"\1"), ("^(?i:true)$", "true"), ("^(?i:false)$", "false")):
+        text = pc.replace_substring_regex(text, pattern, plain)
     return text
 
 
@@ -111,28 +119,15 @@ def is_missing(text: Any) -> Any:
 
 
 def _parsed(column: Any, decimal: str) -> Any:
-    """Return text as numbers. A column of plain numbers is read at once, and as the last step would: the first that can is taken."""
-    for step in (_whole, _trimmed, _spelled):
-        try:
-            return column.cast(pa.float64())
-        except pa.ArrowInvalid:
-            column = step(column, decimal)
-    return column
-
-
-def _whole(column: Any, decimal: str) -> Any:  # noqa: ARG001
-    """Return text with null for an empty cell."""
-    text = column.cast(pa.large_string())
-    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.large_string()), text)
-
-
-def _trimmed(text: Any, decimal: str) -> Any:
-    text = pc.utf8_trim_whitespace(text)
-    return pc.replace_substring_regex(text, _DECIMAL_COMMA, r"\1.\2\3") if decimal == "," else text
-
-
-def _spelled(text: Any, decimal: str) -> Any:  # noqa: ARG001 - the comma is a point already
-    """Return text with all numbers as Arrow reads them, and null for what is none."""
-    for pattern, plain in ((r"^\+", ""), (r"^(?i:true)$", "1"), (r"^(?i:false)$", "0"), (r"^(-?)(?i:inf|infinity)$", r"\1inf")):
+    """Return text as numbers, null for what is none. A column that Arrow reads as it is, or once it is trimmed, takes that shorter way."""
+    with suppress(pa.ArrowInvalid):
+        return column.cast(pa.float64())
+    text = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    if decimal == ",":
+        text = pc.replace_substring_regex(text, _DECIMAL_COMMA, r"\1.\2\3")
+    text = pc.if_else(pc.equal(text, ""), _NULL, text)
+    with suppress(pa.ArrowInvalid):
+        return text.cast(pa.float64())
+    for pattern, plain in _SPELLINGS:
         text = pc.replace_substring_regex(text, pattern, plain)
-    return pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, pa.large_string()))
+    return pc.if_else(pc.match_substring_regex(text, _NUMBER), text, _NULL)

@@ -4,13 +4,15 @@ All that a column knows is public. A row's coordinates depend on that row alone.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from feddp_kmeans._json import field_of
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.cells import as_numbers, as_text, is_line, is_missing
@@ -39,7 +41,7 @@ class Described:
 
     def to_dict(self) -> dict[str, Any]:
         """Return this as plain data."""
-        return {"column": self.column, "kind": self.kind, "value": self.value, "error": self.error, "shares": self.shares}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,7 @@ class NumberColumn:
 
     def __post_init__(self) -> None:
         _check_common(self)
-        for key in ("low", "high"):
-            object.__setattr__(self, key, _number(getattr(self, key), f"{key} of column {self.name!r}"))
+        _set_numbers(self, "low", "high")
         if not (self.low < self.high and math.isfinite(self.high - self.low)):
             raise InputError(
                 f"low of column {self.name!r} must be below high, and their difference finite, got {self.low} and {self.high}."
@@ -96,10 +97,6 @@ class NumberColumn:
         span = self.high - self.low
         return Described(self.name, self.kind, self.low + span * float(np.clip(scaled, 0, 1)), _finite(error * span), shares)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return this column as plain data."""
-        return {"name": self.name, "kind": self.kind, "low": self.low, "high": self.high, "weight": self.weight, "missing": self.missing}
-
 
 @dataclass(frozen=True)
 class CategoryColumn:
@@ -116,17 +113,11 @@ class CategoryColumn:
 
     def __post_init__(self) -> None:
         _check_common(self)
-        listed = self.categories
-        if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_CATEGORIES:
-            raise InputError(f"categories of column {self.name!r} must be a list of 1 to {MOST_CATEGORIES} words, got {_cut(listed)}.")
-        for word in listed:
-            _check_word(word, f"categories of column {self.name!r}")
-            if word in (MISSING_NAME, OTHER_NAME):
-                raise InputError(f"categories of column {self.name!r} must not be {word!r}: that name has a meaning here.")
-        object.__setattr__(self, "categories", tuple(listed))
-        compared = self._compared().to_pylist()
-        if len(set(compared)) < len(listed) or "" in compared:
-            raise InputError(f"categories of column {self.name!r} must be distinct and not empty, got {_cut(list(listed))}.")
+        words = self.categories if isinstance(self.categories, list | tuple) and all(map(is_line, self.categories)) else ()
+        if not 0 < len({*_compared(words).to_pylist()} - {"", MISSING_NAME, OTHER_NAME}) == len(words) <= MOST_CATEGORIES:
+            rule = f"1 to {MOST_CATEGORIES} distinct lines of text, none of them empty, {MISSING_NAME} or {OTHER_NAME}"
+            raise InputError(f"categories of column {self.name!r} must be {rule}, got {self.categories!r:.80}.")
+        object.__setattr__(self, "categories", tuple(words))
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -145,7 +136,7 @@ class CategoryColumn:
     def encode(self, column: Any, decimal: str) -> FloatArray:  # noqa: ARG002 - a category's text has no decimal mark
         """Return the coordinates of each row."""
         text = as_text(column)
-        found = pc.index_in(text, value_set=self._compared()).fill_null(-1).to_numpy(zero_copy_only=False)
+        found = pc.index_in(text, value_set=_compared(self.categories)).fill_null(-1).to_numpy(zero_copy_only=False)
         if self.missing == "own":
             absent = is_missing(text).to_numpy(zero_copy_only=False)
             found = np.where(absent & (found < 0), len(self.categories), found)
@@ -163,50 +154,28 @@ class CategoryColumn:
         told[OTHER_NAME] = max(0.0, 1 - sum(told.values()))
         return Described(self.name, self.kind, max(told, key=lambda word: told[word]), _finite(stddev / unit), told)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return this column as plain data."""
-        listed = list(self.categories)
-        return {"name": self.name, "kind": self.kind, "categories": listed, "weight": self.weight, "missing": self.missing}
-
-    def _compared(self) -> Any:
-        return as_text(pa.array(self.categories, pa.large_string()))
-
 
 Column = NumberColumn | CategoryColumn
 
 
 def _check_common(column: Column) -> None:
-    _check_word(column.name, "name of a column")
-    what = f"of column {column.name!r}"
-    object.__setattr__(column, "weight", _number(column.weight, f"weight {what}"))
+    if not is_line(column.name) or not column.name:
+        raise InputError(f"name of a column must be one line of text, got {column.name!r:.80}.")
+    _set_numbers(column, "weight")
     if not LEAST_WEIGHT <= column.weight <= MOST_WEIGHT:
-        raise InputError(f"weight {what} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
+        raise InputError(f"weight of column {column.name!r} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
     if column.missing not in column.ways:
-        raise InputError(f"missing {what} must be one of {list(column.ways)}, got {_cut(column.missing)}.")
+        raise InputError(f"missing of column {column.name!r} must be one of {list(column.ways)}, got {column.missing!r:.80}.")
 
 
-def _check_word(word: Any, what: str) -> None:
-    if not is_line(word) or not word:
-        raise InputError(f"{what} must be one line of text, got {_cut(word)}.")
+def _set_numbers(column: Column, *names: str) -> None:
+    for name in names:
+        object.__setattr__(column, name, float(field_of(vars(column), name, float, f"column {column.name!r}")))
 
 
-def _number(value: Any, what: str) -> float:
-    number = math.nan
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-    if not math.isfinite(number):
-        raise InputError(f"{what} must be a finite number, got {_cut(value)}.")
-    return number
+def _compared(words: Sequence[str]) -> Any:
+    return as_text(pa.array(words, pa.large_string()))
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _cut(value: Any) -> str:
-    """Return a value as one short line."""
-    text = ascii(value) if isinstance(value, str) else repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

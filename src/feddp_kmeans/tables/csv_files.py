@@ -8,7 +8,6 @@ import codecs
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.tables.cells import as_numbers, check_distinct
+from feddp_kmeans.tables.cells import as_numbers
 
 MOST_LINE = 1 << 24
 """Bytes of the longest line that is read; a longer one is left out."""
@@ -37,32 +36,49 @@ def silent(_: object) -> None:
 
 def line_blocks(file: BinaryIO, newline: bytes = b"\n", left_out: Count = silent) -> Iterator[bytes]:
     """Yield blocks of whole lines, each with its end; one end is added where the last line has none."""
-    rest, too_long, split = b"", False, len(newline) - 1
     carriage = newline.replace(b"\n", b"\r")  # part of the end of a line, where it stands there
+    rest, split = b"", len(newline) - 1
+
+    def is_long(line: bytes) -> bool:
+        return len(line.removesuffix(carriage)) > MOST_LINE
+
     while part := file.read(_BLOCK):
-        rest += part
-        if too_long:
-            end = rest.find(newline)
-            too_long = end < 0
-            rest = rest[len(rest) - split :] if too_long else rest[end + len(newline) :]
-            if too_long:
-                continue
-        cut = rest.rfind(newline) + len(newline) if newline in rest else 0
-        block, rest = rest[:cut], rest[cut:]
-        # The first line began in an earlier block: no other line of this one can be too long.
-        if len(block[: max(0, block.find(newline))].removesuffix(carriage)) > MOST_LINE:
-            block = block[block.find(newline) + len(newline) :]
-            left_out(1)
-        if len(rest) > MOST_LINE + len(carriage) + split:  # not a byte earlier: the end of the line may have come in part
-            too_long, rest = True, rest[len(rest) - split :]
+        block, end, rest = (rest + part).rpartition(newline)
+        block += end
+        first, _, others = block.partition(newline)
+        if is_long(first):  # it began in an earlier block: no other line of this one can be too long
+            block = others
             left_out(1)
         if block:
             yield block
-    if rest and not too_long:
-        if len(rest.removesuffix(carriage)) > MOST_LINE:
-            left_out(1)
-        else:
-            yield rest + newline
+        if len(rest) > MOST_LINE + len(carriage) + split:  # too long whatever comes; its last bytes may begin a newline
+            rest = b"x" * (MOST_LINE + 1) + rest[len(rest) - split :]
+    if is_long(rest):
+        left_out(1)
+    elif rest:
+        yield rest + newline
+
+
+def read_header(path: Path) -> "CsvFile":
+    """Return a delimited text file after a look at its first line, which decides how the others are read."""
+    too_long: list[int] = []
+    with path.open("rb") as file:
+        start = file.read(3)
+        mark = next((mark for mark in _MARKS if start.startswith(mark)), b"")
+        encoding = _MARKS.get(mark, "utf-8")
+        file.seek(len(mark))
+        line, end, _ = next(line_blocks(file, _newline(encoding), too_long.append), b"").partition(_newline(encoding))
+    header = line.decode(encoding).removesuffix("\r")
+    delimiter = max(DELIMITERS, key="".join(header.split('"')[::2]).count)
+    plain = header.encode() + b"\n"
+    if too_long or not _grammar(delimiter).fullmatch(plain):
+        raise InputError(f"{path.name} must start with one line that names its columns, of at most {MOST_LINE} bytes.")
+    options = pa_csv.ReadOptions(block_size=len(plain) + 1, use_threads=False)
+    parsed = pa_csv.read_csv(pa.py_buffer(plain), read_options=options, parse_options=pa_csv.ParseOptions(delimiter=delimiter))
+    found = CsvFile(path, encoding, delimiter, parsed.column_names, len(mark + line + end))
+    if _is_row(found.names, found.decimal):
+        raise InputError(f"{path.name} must start with a line that names its columns, got a row of numbers.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -70,83 +86,42 @@ class CsvFile:
     """One delimited text file with a header."""
 
     path: Path
-
-    @property
-    def encoding(self) -> str:
-        """Return the encoding that the file's mark states, UTF-8 where it has none."""
-        return "utf-16" if self._header.encoding.startswith("utf-16") else "utf-8"
-
-    @property
-    def delimiter(self) -> str:
-        """Return the delimiter that the header has most of, outside quotes; a comma where it has none."""
-        return max(DELIMITERS, key="".join(self._header.text.split('"')[::2]).count)
+    encoding: str
+    """What the file's mark states, UTF-8 where it has none."""
+    delimiter: str
+    """What the header has most of, outside quotes; a comma where it has none."""
+    names: list[str]
+    start: int
+    """Where in the file the rows start."""
 
     @property
     def decimal(self) -> str:
         """Return the mark that a number may have for its decimal point: a comma too where a comma is not the delimiter."""
         return "." if self.delimiter == "," else ","
 
-    @cached_property
-    def names(self) -> list[str]:
-        """Return the names of the columns."""
-        header = self._header.text.encode() + b"\n"
-        if not self._line.fullmatch(header):
-            raise InputError(f"{self.path.name} must start with one line that names its columns.")
-        options = pa_csv.ReadOptions(block_size=len(header) + 1, use_threads=False)
-        names: list[str] = pa_csv.read_csv(
-            pa.py_buffer(header), read_options=options, parse_options=pa_csv.ParseOptions(delimiter=self.delimiter)
-        ).column_names
-        if _is_row(names, self.decimal):
-            raise InputError(f"{self.path.name} must start with a line that names its columns, got a row of numbers.")
-        check_distinct(names, self.path.name)
-        return names
-
     def batches(self, columns: Sequence[str], rows: int, left_out: Count = silent) -> Iterator[pa.Table]:
         """Yield these columns as text, at most ``rows`` rows at a time; ``left_out`` takes how many lines were left out."""
         with self.path.open("rb") as file:
-            file.seek(self._header.end)
-            for block in line_blocks(file, _newline(self._header.encoding), left_out):
+            file.seek(self.start)
+            for block in line_blocks(file, _newline(self.encoding), left_out):
                 if lines := self._sound(block, left_out):
                     table = self._parsed(lines, columns, left_out)
                     for start in range(0, table.num_rows, rows):
                         yield table.slice(start, rows)
 
-    @cached_property
-    def _header(self) -> "_Header":
-        with self.path.open("rb") as file:
-            start = file.read(3)
-            mark = next((mark for mark in _MARKS if start.startswith(mark)), b"")
-            encoding = _MARKS.get(mark, "utf-8")
-            file.seek(len(mark))
-            too_long: list[int] = []
-            first = next(line_blocks(file, _newline(encoding), too_long.append), b"")
-        line, newline, _ = first.partition(_newline(encoding))
-        if too_long:
-            raise InputError(f"{self.path.name} must start with one line that names its columns, got more than {MOST_LINE} bytes.")
-        return _Header(encoding, line.decode(encoding).removesuffix("\r"), len(mark + line + newline))
-
-    @cached_property
-    def _line(self) -> re.Pattern[bytes]:
-        """Return the grammar of a line: cells that do not start with a quote, or are quoted with their quotes doubled."""
-        mark = re.escape(self.delimiter.encode())
-        cell = rb'(?:"[^"\r\n]*+(?:""[^"\r\n]*+)*+"|[^"\r\n%b][^\r\n%b]*+|)' % (mark, mark)
-        return re.compile(rb"^%b(?:%b%b)*+\n" % (cell, mark, cell), re.MULTILINE)
-
     def _sound(self, block: bytes, left_out: Count) -> bytes:
         """Return the lines of a block that parse, as UTF-8 with a line feed at the end of each."""
-        encoding = self._header.encoding
-        if encoding != "utf-8":
-            lines = block.split(_newline(encoding))
+        if self.encoding != "utf-8":
+            lines = block.split(_newline(self.encoding))
             whole = [line for line in lines if len(line) % 2 == 0]  # else it was cut inside a character
             left_out(len(lines) - len(whole))
-            block = "\n".join(line.decode(encoding, "replace") for line in whole).encode()
+            block = "\n".join(line.decode(self.encoding, "replace") for line in whole).encode()
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         if b'"' in block or b"\r" in block:
-            kept, n_lines = self._line.findall(block), block.count(b"\n")
-            if len(kept) < n_lines:
-                left_out(n_lines - len(kept))
-                block = b"".join(kept)
+            kept, n_lines = _grammar(self.delimiter).findall(block), block.count(b"\n")
+            left_out(n_lines - len(kept))
+            block = b"".join(kept)
         return block if block.isascii() else block.decode("utf-8", "replace").encode()
 
     def _parsed(self, lines: bytes, columns: Sequence[str], left_out: Count) -> pa.Table:
@@ -167,18 +142,15 @@ class CsvFile:
         return table.replace_schema_metadata({"decimal": self.decimal})
 
 
-@dataclass(frozen=True)
-class _Header:
-    """The first line of a file, and what it decides."""
-
-    encoding: str
-    text: str
-    end: int
-    """Where in the file the rows start."""
-
-
 def _newline(encoding: str) -> bytes:
     return "\n".encode(encoding)
+
+
+def _grammar(delimiter: str) -> re.Pattern[bytes]:
+    """Return how a line looks: cells that do not start with a quote, or are quoted with their quotes doubled."""
+    mark = re.escape(delimiter.encode())
+    cell = rb'(?:"[^"\r\n]*+(?:""[^"\r\n]*+)*+"|[^"\r\n%b][^\r\n%b]*+|)' % (mark, mark)
+    return re.compile(rb"^%b(?:%b%b)*+\n" % (cell, mark, cell), re.MULTILINE)
 
 
 def _is_row(names: list[str], decimal: str) -> bool:

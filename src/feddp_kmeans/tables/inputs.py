@@ -1,6 +1,7 @@
 """What a run reads: the clients' files and the public server data, alike whether they are plain numbers or a schema encodes them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
-from feddp_kmeans.tables.client_files import check_client_column, check_same_columns, client_paths, open_clients, open_table, read_grouped
-from feddp_kmeans.tables.formats import check_file, has_names, named_errors, read_schema
+from feddp_kmeans.tables.client_files import check_client_column, client_paths, open_clients, open_table, read_grouped
+from feddp_kmeans.tables.formats import has_names, read_schema
 from feddp_kmeans.tables.learn_schema import learn_schema, needs_schema
 from feddp_kmeans.tables.schema import Schema
 
@@ -50,7 +51,8 @@ def open_inputs(
     own eyes.
     """
     hidden = (*ignore, *([client_column] if client_column else []))
-    _check_ignored(ignore, clients, server, skip_broken=skip_broken)
+    if ignore:
+        _check_ignored(ignore, [Path(clients)] if Path(clients).is_file() else client_paths(clients), server)
     schema = read_or_learn(server, schema_file, hidden)
     public = None if server is None else open_table(server, schema, ignore=hidden)
     if public is not None:
@@ -65,8 +67,6 @@ def open_inputs(
     else:
         files = open_clients(clients, schema, ignore=ignore, like=like, skip_broken=skip_broken)
         columns, federation = files[0].columns, FileFederation(files)
-    if public is not None:
-        check_same_columns(public.columns, columns)
     return Inputs(federation, columns, None if public is None else public.read(), schema)
 
 
@@ -79,11 +79,6 @@ def read_or_learn(server: Path | None, schema_file: Path | None, hidden: Collect
     return learn_schema(server, ignore=[name for name in hidden if name in _names(server)])
 
 
-def read_server(path: Path) -> FloatArray:
-    """Return the public points of a server table, encoded where it is not all numbers."""
-    return open_table(path, read_or_learn(path, None, ())).read()
-
-
 def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
     """Return the plan for these public facts: a schema's radius is public."""
     if schema is not None and settings.radius is None and settings.box is None:
@@ -91,27 +86,18 @@ def prepared_for(settings: Settings, server_points: FloatArray | None, schema: S
     return prepare(settings, server_points, n_clients, dimension)
 
 
-def _check_ignored(ignore: Collection[str], clients: str, server: Path | None, *, skip_broken: bool) -> None:
-    if not ignore:
-        return
+def _check_ignored(ignore: Collection[str], clients: Sequence[Path], server: Path | None) -> None:
+    """Refuse the name of a column that neither the server's table nor the first client's has."""
     known = set() if server is None else set(_names(server))
-    for path in [Path(clients)] if Path(clients).is_file() else client_paths(clients):
-        try:
+    for path in clients:
+        with suppress(UnreadableFileError):  # refused, or a client without data, when the clients are opened
             known |= set(_names(path))
             break
-        except UnreadableFileError:
-            if not skip_broken:
-                raise
-    for name in ignore:
-        if name not in known:
-            raise InputError(f"--ignore must name a column of the tables, got {name!r}.")
+    if unknown := [name for name in ignore if name not in known]:
+        raise InputError(f"--ignore must name a column of the tables, got {unknown[0]!r}.")
 
 
 def _names(path: Path) -> list[str]:
     """Return the names that a file gives to its columns."""
-    check_file(path)
-    if not has_names(path):
-        return []
-    with named_errors(path):
-        names: list[str] = read_schema(path).names
-    return names
+    names: list[str] = read_schema(path).names
+    return names if has_names(path) else []

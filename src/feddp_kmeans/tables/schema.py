@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import check_format, parse_json
+from feddp_kmeans._json import check_format, field_of, parse_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import FedDPError, InputError
-from feddp_kmeans.tables.cells import check_distinct, decimal_of, is_line, is_readable, listed
+from feddp_kmeans.tables.cells import check_distinct, check_present, decimal_of, is_line, is_readable
 from feddp_kmeans.tables.columns import CategoryColumn, Column, Described, NumberColumn
 
 FORMAT, VERSION = "feddp-schema", 1
@@ -34,10 +34,8 @@ class Schema:
         if not self.fields:
             raise InputError("columns of a schema must be at least one, got none.")
         names = [*(field.name for field in self.fields), *(name for name, _ in self.ignored)]
-        for what, words in (("columns of a schema", names), ("coordinates of a schema", list(self.columns))):
-            if len(set(words)) < len(words):
-                twice = next(word for word in words if words.count(word) > 1)
-                raise InputError(f"{what} must have distinct names, got {twice!r} twice.")
+        check_distinct(names, "columns of a schema")
+        check_distinct(self.columns, "coordinates of a schema")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -58,18 +56,15 @@ class Schema:
         """Return the coordinates of each row of a table: Arrow, pandas, polars, or anything that Arrow can read."""
         raw = table if isinstance(table, pa.Table) else as_arrow(table)
         self.check_columns(raw.schema, "table")
-        blocks = [field.encode(raw[field.name], decimal_of(raw)) for field in self.fields]
-        return np.concatenate(blocks, axis=1) if blocks else np.empty((raw.num_rows, 0))
+        return np.concatenate([field.encode(raw[field.name], decimal_of(raw)) for field in self.fields], axis=1)
 
     def check_columns(self, found: pa.Schema, source: str) -> None:
         """Refuse a table that lacks a column, or whose column can hold neither numbers nor words."""
-        check_distinct(found.names, source)
-        kinds = dict(zip(found.names, found.types, strict=True))
+        check_distinct(found.names, f"columns of {source}")
+        check_present(self.names, found.names, source)
         for field in self.fields:
-            if field.name not in kinds:
-                raise InputError(f"column {field.name!r} of the schema must be in {source}, which has {listed(found.names)}.")
-            if not is_readable(kinds[field.name]):
-                raise InputError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kinds[field.name]}.")
+            if not is_readable(kind := found.field(field.name).type):
+                raise InputError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kind}.")
 
     def describe(self, center: FloatArray, stddev: float) -> list[Described]:
         """Return a center in the user's own words: numbers in their unit, categories as shares, each with its error."""
@@ -87,8 +82,9 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain data."""
+        columns = [{"name": field.name, "kind": field.kind} | asdict(field) for field in self.fields]
         ignored = [{"name": name, "reason": reason} for name, reason in self.ignored]
-        return {"format": FORMAT, "version": VERSION, "columns": [field.to_dict() for field in self.fields], "ignored": ignored}
+        return {"format": FORMAT, "version": VERSION, "columns": columns, "ignored": ignored}
 
     @classmethod
     def from_dict(cls, data: Any) -> "Schema":
@@ -97,12 +93,12 @@ class Schema:
         if data["format"] != FORMAT:
             raise InputError(f"format of a schema must be {FORMAT!r}, got {data['format']!r:.80}.")
         check_format(data, VERSION, "schema", "version")
-        ignored = _entries(data.get("ignored", []), "ignored")
+        ignored = field_of({"ignored": []} | data, "ignored", list, "a schema")
         for entry in ignored:
             _check_keys(entry, "ignored column", {"name"}, {"reason"})
             if not all(is_line(word) for word in entry.values()):
                 raise InputError(f"ignored column must have a name and a reason, a line each, got {entry!r:.80}.")
-        fields = tuple(_column(entry) for entry in _entries(data["columns"], "columns"))
+        fields = tuple(map(_column, field_of(data, "columns", list, "a schema")))
         return cls(fields, tuple((entry["name"], entry.get("reason", "asked for")) for entry in ignored))
 
     def write(self, path: Path) -> None:
@@ -125,27 +121,21 @@ def as_arrow(table: Any) -> pa.Table:
     try:
         return pa.table(table)
     except (TypeError, ValueError, pa.ArrowException):
-        names = [name for name in getattr(table, "columns", ()) if not _converts(table, name)]
-        where = f"a column {names[0]!r:.80} of words and numbers, or of other objects" if names else type(table).__name__
-        raise InputError(f"table must be a data frame or an Arrow table, got {where}.") from None
-
-
-def _converts(table: Any, name: Any) -> bool:
-    try:
-        pa.array(table[name])
-    except Exception:  # noqa: BLE001 - whatever it is, its text may quote a cell
-        return False
-    return True
+        for name in getattr(table, "columns", ()):
+            try:
+                pa.array(table[name])
+            except Exception:  # noqa: BLE001 - whatever it is, its text may quote a cell
+                raise InputError(f"column {name!r:.80} of table must hold words or numbers only, got both, or other objects.") from None
+        raise InputError(f"table must be a data frame or an Arrow table, got {type(table).__name__}.") from None
 
 
 def _column(entry: Any) -> Column:
-    if not isinstance(entry, dict):
-        raise InputError(f"column of a schema must be an object, got {entry!r:.80}.")
-    kind = entry.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise InputError(f"kind of column {entry.get('name')!r:.80} must be one of {list(_KINDS)}, got {kind!r:.80}.")
+    kind = field_of(entry, "kind", str, "column of a schema")
+    what = f"column {entry.get('name')!r:.80}"
+    if kind not in _KINDS:
+        raise InputError(f"kind of {what} must be one of {list(_KINDS)}, got {kind!r:.80}.")
     needed = {"name", "kind", "low", "high"} if kind == "number" else {"name", "kind", "categories"}
-    _check_keys(entry, f"column {entry.get('name')!r:.80}", needed, {"weight", "missing"})
+    _check_keys(entry, what, needed, {"weight", "missing"})
     return _KINDS[kind](**{key: value for key, value in entry.items() if key != "kind"})
 
 
@@ -153,14 +143,4 @@ def _check_keys(data: Any, what: str, needed: set[str], allowed: set[str]) -> No
     if not isinstance(data, dict):
         raise InputError(f"{what} must be an object, got {data!r:.80}.")
     if not needed <= data.keys() <= needed | allowed:
-        wrong = sorted(map(str, data.keys() - needed - allowed)) or sorted(needed - data.keys())
-        rule = "have no other keys than" if data.keys() - needed - allowed else "have the keys"
-        raise InputError(
-            f"{what} must {rule} {sorted(needed | allowed)}: {', '.join(wrong)!r:.80} is {'odd' if 'other' in rule else 'missing'}."
-        )
-
-
-def _entries(data: Any, what: str) -> Sequence[Any]:
-    if not isinstance(data, list):
-        raise InputError(f"{what} of a schema must be a list, got {data!r:.80}.")
-    return data
+        raise InputError(f"{what} must have the keys {sorted(needed)} and no others but {sorted(allowed)}, got {[*data]!r:.200}.")

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from feddp_kmeans._typing import Array, FloatArray
 from feddp_kmeans.errors import FedDPError, InputError
-from feddp_kmeans.tables.array_files import read_npz
+from feddp_kmeans.tables.array_files import check_npz
 from feddp_kmeans.tables.formats import named_errors
 
 _KEYS = ("X", "k", "lo", "hi")
@@ -54,7 +54,9 @@ def digits() -> CentralData:
 def _read(path: Path) -> dict[str, Array]:
     try:
         with named_errors(path):
-            stored = read_npz(path)
+            check_npz(path)
+            with np.load(path, allow_pickle=False) as arrays:
+                stored = dict(arrays)
     except FedDPError as error:
         raise InputError(f"{path.name} must be an .npz file with the keys X, k, lo and hi, got: {error}") from None
     if missing := [key for key in _KEYS if key not in stored or stored[key].dtype.kind not in "biuf"]:

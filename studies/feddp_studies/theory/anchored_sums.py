@@ -12,13 +12,13 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.arguments import CLUSTERS
-from feddp_kmeans.statistics.arithmetic import is_clear, project, squared_distances, sums_by
+from feddp_kmeans.statistics.arithmetic import project, sums_by
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import Ball
-from feddp_kmeans.statistics.gate import Argument
+from feddp_kmeans.statistics.gate import CLUSTERS, Argument
 from feddp_kmeans.statistics.paper_sums import CLUSTER_COUNTS, CLUSTER_SUMS, ONE, OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Statistic
+from feddp_studies.theory.awasthi_sheffet import is_clear, squared_distances
 
 _BLOCK_VALUES = 1 << 20
 

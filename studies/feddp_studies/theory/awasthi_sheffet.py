@@ -7,9 +7,8 @@ import numpy as np
 from scipy import linalg
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.server import RESTARTS
-from feddp_kmeans.statistics.arithmetic import is_clear, squared_distances
 
 MARGIN = 1 / 3
 """How much nearer than to any other center a point must be in Part 2."""
@@ -50,6 +49,24 @@ def awasthi_sheffet(
             return NonprivateClustering(centers, labels, step)
         labels, centers = after, means_of(points, after, centers)
     return NonprivateClustering(centers, labels, most_steps)
+
+
+def squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
+    """Return the squared distance of every point to every center."""
+    squares: FloatArray = np.square(points).sum(axis=1)[:, None] - 2 * points @ centers.T + np.square(centers).sum(axis=1)
+    return np.maximum(squares, 0.0)
+
+
+def is_clear(distances: FloatArray, labels: IntArray, margin: float) -> BoolArray:
+    """Return which points satisfy ``|p - nu_r| <= margin |p - nu_s|`` for their nearest center r and every other s."""
+    rows = np.arange(len(labels))
+    nearest = distances[rows, labels]
+    if distances.shape[1] == 1:
+        return np.ones(len(labels), dtype=bool)
+    others = distances.copy()
+    others[rows, labels] = np.inf
+    clear: BoolArray = nearest <= margin**2 * others.min(axis=1)
+    return clear
 
 
 def top_singular_vectors(points: FloatArray, k: int) -> FloatArray:

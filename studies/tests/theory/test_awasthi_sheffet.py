@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.statistics.arithmetic import is_clear, squared_distances
-from feddp_studies.theory.awasthi_sheffet import approximate_kmeans, awasthi_sheffet, top_singular_vectors
+from feddp_studies.theory.awasthi_sheffet import approximate_kmeans, awasthi_sheffet, is_clear, squared_distances, top_singular_vectors
 from studies.tests.theory.mixtures import same_partition, separated_mixture
 
 

@@ -41,7 +41,7 @@ def test_where_there_is_only_noise_no_release_is_thrown_away(unit, subspace_step
         server_seed = opened.server_seed
     found = run(federation, prepared, seed=0)
     assert check_ledger(found) == {"subspace steps": subspace_steps, "lloyd sums": 2}
-    assert found.remarks[0].endswith("the centers are those of the server data alone")
+    assert found.remarks[0].endswith("the centers are those of the server data")
     ball = prepared.method.ball
     server_centers = weighted_kmeans(ball.encode(SERVER), np.ones(len(SERVER)), 3, server_seed)
     assert found.centers == pytest.approx(ball.decode(np.rint(server_centers)))

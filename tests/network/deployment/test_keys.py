@@ -28,7 +28,8 @@ def mode(path):
 
 
 def test_the_kit_holds_what_is_public_and_the_private_folder_all_the_rest(federation):
-    files = sorted(str(path.relative_to(federation.folder)) for path in federation.folder.rglob("*") if path.is_file())
+    folder = federation.kit.folder.parent
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     assert files == [
         "private/ca.key",
         "private/server.crt",
@@ -43,9 +44,9 @@ def test_the_kit_holds_what_is_public_and_the_private_folder_all_the_rest(federa
 
 
 def test_private_keys_are_for_their_owner_alone(federation, tmp_path):
-    private = [federation.key, federation.folder / "private" / "ca.key", tmp_path / "berlin.key"]
+    private = [federation.key, federation.key.with_name("ca.key"), tmp_path / "berlin.key"]
     assert [mode(path) for path in private] == [0o600] * 3
-    assert mode(federation.folder / "private") == 0o700
+    assert mode(federation.key.parent) == 0o700
 
 
 def test_the_servers_certificate_names_every_host_and_the_loopback_and_is_signed_by_the_authority(federation):
@@ -89,7 +90,7 @@ def test_no_key_is_written_over_another(tmp_path):
 
 def test_a_federation_is_made_in_an_empty_folder_only(federation):
     with pytest.raises(FedDPError, match="must be new or empty"):
-        make_federation(federation.folder, ["host"], 1)
+        make_federation(federation.kit.folder.parent, ["host"], 1)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_a_kit_of_another_protocol_or_none_is_refused(federation, tmp_path):
     about.write_text(json.dumps({"protocol": 99, "host": "h", "port": 1}))
     with pytest.raises(FedDPError, match="got 99: server and site must have the same version"):
         read_kit(folder)
-    with pytest.raises(FedDPError, match="must be the public/ folder"):
+    with pytest.raises(FedDPError, match="must be in the public/ folder"):
         read_kit(tmp_path)
 
 
@@ -114,5 +115,8 @@ def test_a_federation_without_sites_is_not_served(tmp_path):
     make_federation(tmp_path / "new", ["host"], 1)
     with pytest.raises(FedDPError, match=r"must hold the \.pub file of every site"):
         open_federation(tmp_path / "new")
-    with pytest.raises(FedDPError, match="must be one that feddp keys made"):
+    with pytest.raises(FedDPError, match=r"federation.json must be in the public/ folder of a federation, as feddp keys wrote it"):
         open_federation(tmp_path)
+    (tmp_path / "new" / "private" / "server.key").unlink()
+    with pytest.raises(FedDPError, match="must be one that feddp keys made"):
+        open_federation(tmp_path / "new")

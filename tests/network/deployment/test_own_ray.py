@@ -11,7 +11,7 @@ pytest.importorskip("ray", reason="Flower's simulation engine is an extra")
 
 from feddp_kmeans import FedDPError
 from feddp_kmeans.network.deployment import own_ray
-from feddp_kmeans.network.deployment.own_ray import patient, running, short
+from feddp_kmeans.network.deployment.own_ray import patient, running
 
 OURS = """
 import sys
@@ -101,8 +101,3 @@ def test_ray_reads_the_limits_uses_the_patient_look_and_has_a_new_secret_each_ti
     assert secret.startswith("token ")
     assert len(secret) == 64 + 6
     assert secret.split()[1] != os.environ["RAY_AUTH_TOKEN"]
-
-
-@pytest.mark.parametrize(("temporary", "chosen"), [("/tmp", "/tmp"), ("/scratch/me", "/scratch/me"), ("/" + "x" * 30, "/tmp")])
-def test_a_temporary_folder_whose_name_is_too_long_for_sockets_is_not_used(temporary, chosen):
-    assert short(temporary) == chosen

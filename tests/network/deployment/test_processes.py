@@ -1,8 +1,10 @@
 """Children that start, speak, fail and end."""
 
 import http.server
+import secrets
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -17,17 +19,16 @@ from feddp_kmeans.network.deployment.children import (
     is_healthy,
     is_taken,
     last_words,
-    new_secret,
     private_folder,
     started,
 )
 from feddp_kmeans.network.deployment.join import Connection
 from feddp_kmeans.network.deployment.kit import make_federation
-from feddp_kmeans.network.deployment.superlink import Listening, superlink
+from feddp_kmeans.network.deployment.serve import is_loopback, options, superlink
 
 
 def test_a_child_that_fails_at_once_is_told_in_one_line_with_its_last_words():
-    with private_folder() as home, started("supernode", ["--no-such-option"], home, new_secret()) as node:
+    with private_folder() as home, started("supernode", ["--no-such-option"], home, secrets.token_hex(32)) as node:
         with pytest.raises(FedDPError, match=r"the supernode must start, but it ended: .*unrecognized arguments: --no-such-option"):
             node.wait_until(lambda: False)
         assert not node.running
@@ -36,51 +37,49 @@ def test_a_child_that_fails_at_once_is_told_in_one_line_with_its_last_words():
 def test_a_child_sees_of_our_environment_what_it_needs_and_nothing_else(tmp_path, monkeypatch):
     for name in ("PATH", "LC_ALL", "HTTPS_PROXY", "FORWARDED_ALLOW_IPS", "FLWR_SOMETHING", "A_PASSWORD"):
         monkeypatch.setenv(name, "ours")
-    seen = _environment(tmp_path)
+    seen = _environment(str(tmp_path))
     assert (seen["PATH"], seen["LC_ALL"], seen["FLWR_HOME"]) == ("ours", "ours", str(tmp_path))
     assert not {"HTTPS_PROXY", "FORWARDED_ALLOW_IPS", "FLWR_SOMETHING", "A_PASSWORD"} & set(seen)
 
 
 def test_a_private_folder_is_for_its_owner_alone_and_goes_away():
     with private_folder() as folder:
-        assert folder.stat().st_mode & 0o777 == 0o700
-    assert not folder.exists()
+        assert Path(folder).stat().st_mode & 0o777 == 0o700
+    assert not Path(folder).exists()
 
 
 def test_a_superlink_serves_this_machine_over_tls_and_is_gone_afterwards(tmp_path):
     federation = make_federation(tmp_path / "federation", ["127.0.0.1"], free_port())
     kit = federation.kit
-    with superlink(Listening(kit.host, kit.port, kit.authority, federation.certificate, federation.key)) as link:
+    with superlink(kit.port, federation) as (server, _):
         assert is_healthy(kit.port, kit.authority)
         assert not is_healthy(kit.port)
         other = make_federation(tmp_path / "other", ["127.0.0.1"], kit.port).kit
         with pytest.raises(FedDPError, match="must have a certificate of this federation"):
             Connection(other.address, other.authority, tmp_path).check_certificate()
         Connection(kit.address, kit.authority, tmp_path).check_certificate()
-        with pytest.raises(FedDPError, match=f"something listens on {kit.port} already"), superlink(Listening(kit.host, kit.port)):
+        with pytest.raises(FedDPError, match=f"something listens on {kit.port} already"), superlink(kit.port):
             pass
-    assert not any(child.running for child in link.children)
+    assert not server.running
     assert not is_taken(kit.port)
     Connection(kit.address, kit.authority, tmp_path).check_certificate()  # Nobody there yet: that is for the SuperNode to wait for.
 
 
-@pytest.mark.parametrize(
-    ("listening", "bound"),
-    [
-        ("127.0.0.1", "127.0.0.1"),
-        ("localhost", "127.0.0.1"),
-        ("LocalHost", "127.0.0.1"),
-        ("::1", "127.0.0.1"),
-        ("server.example.org", "0.0.0.0"),
-        ("localhost.example.org", "0.0.0.0"),
-        ("127.0.0.1.example.org", "0.0.0.0"),
-        ("10.1.2.3", "0.0.0.0"),
-    ],
-)
-def test_a_server_for_this_machine_listens_on_this_machine(listening, bound):
-    arguments = Listening(listening, 9443).arguments()
-    assert arguments[arguments.index("--host") + 1] == bound
-    assert "--insecure" in arguments
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost", "::1"])
+def test_a_host_of_this_machine_only_is_a_loopback(host):
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["server.example.org", "localhost.example.org", "127.0.0.1.example.org", "10.1.2.3"])
+def test_any_other_host_is_not(host):
+    assert not is_loopback(host)
+
+
+def test_a_server_listens_on_this_machine_only_unless_sites_reach_it_from_elsewhere(tmp_path):
+    given = {host: options(make_federation(tmp_path / host, [host], 9443)) for host in ("localhost", "server.example.org")}
+    assert [arguments[:2] for arguments in given.values()] == [["--host", "127.0.0.1"], ["--host", "0.0.0.0"]]
+    assert all("--insecure" not in arguments and "--enable-supernode-auth" in arguments for arguments in given.values())
+    assert options(None) == ["--host", "127.0.0.1", "--insecure"]
 
 
 def test_what_is_not_a_server_is_not_healthy():
@@ -97,7 +96,7 @@ def test_a_server_without_a_gate_is_refused():
     with http.server.HTTPServer(("127.0.0.1", 0), Careless) as careless:
         threading.Thread(target=careless.serve_forever, daemon=True).start()
         assert is_healthy(careless.server_port)
-        with pytest.raises(FedDPError, match="must refuse whoever does not know its secret"):
+        with pytest.raises(FedDPError, match="must refuse requests without its secret"):
             check_guarded(careless.server_port)
         careless.shutdown()
 
@@ -114,16 +113,10 @@ class Careless(http.server.BaseHTTPRequestHandler):
 
 
 def test_a_child_that_ended_is_not_ready_whatever_answers_in_its_place():
-    with private_folder() as home, started("no-such-program", [], home, new_secret()) as child:
-        assert child.wait(60)
+    with private_folder() as home, started("no-such-program", [], home, secrets.token_hex(32)) as child:
+        child.process.wait(60)
         with pytest.raises(FedDPError, match="the no-such-program must start, but it ended: KeyError"):
             child.wait_until(lambda: True)
-
-
-def test_secrets_are_new_each_time_and_of_256_bits():
-    made = {new_secret() for _ in range(10)}
-    assert len(made) == 10
-    assert {len(bytes.fromhex(secret)) for secret in made} == {32}
 
 
 def _hang_up(listener):
@@ -133,4 +126,4 @@ def _hang_up(listener):
 
 def test_the_last_words_are_the_last_line_that_says_something():
     assert last_words("a\nb\n\nFor more information, visit: x\n") == "b"
-    assert last_words("") == "it said nothing"
+    assert last_words("") == "no output"

@@ -1,7 +1,6 @@
 """Sites and jobs as files."""
 
 import json
-import logging
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,11 +14,9 @@ pytest.importorskip("Crypto")
 
 from feddp_kmeans import FedDPError
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.network.deployment import serve
 from feddp_kmeans.network.deployment import site as site_module
-from feddp_kmeans.network.deployment.apps import server_app
-from feddp_kmeans.network.deployment.run_request import RunRequest, opened, read_request, run_and_report
-from feddp_kmeans.network.deployment.site import Site, read_site, site_of_node
+from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened, read_request
+from feddp_kmeans.network.deployment.site import Site, read_site
 from feddp_kmeans.network.remote import RemoteAdder
 from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
 from feddp_kmeans.network.terms import Policy
@@ -43,7 +40,6 @@ def test_a_site_file_says_what_the_site_is(site, tmp_path):
     path = tmp_path / "site.json"
     path.write_text(json.dumps(asdict(site)))
     assert read_site(path) == site
-    assert site_of_node({"site": str(path)}) == site
     assert site.read().columns == ("x",)
 
 
@@ -69,16 +65,16 @@ def test_a_site_with_keys_signs_and_knows_the_others(site, tmp_path, monkeypatch
     assert known._identity.private_numbers() == keys["berlin"].private_numbers()
 
 
+def test_a_path_that_would_break_a_message_into_lines_is_refused(site):
+    with pytest.raises(FedDPError, match=r"key of a site must be printable text, got 'a\\nb'"):
+        replace(site, key="a\nb")
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"name": "berlin"}', '{"name": "b", "epsilon": 3}'])
 def test_what_describes_no_site_is_refused(tmp_path, content):
     (tmp_path / "site.json").write_text(content)
     with pytest.raises(FedDPError):
         read_site(tmp_path / "site.json")
-
-
-def test_a_node_without_a_site_file_is_told_how_to_name_one():
-    with pytest.raises(FedDPError, match="--node-config of the SuperNode must name the site file"):
-        site_of_node({"partition-id": 0})
 
 
 def test_a_job_comes_back_from_its_file_as_it_was(job, tmp_path):
@@ -125,8 +121,7 @@ def test_a_job_runs_to_its_result_over_any_transport(tmp_path, method, server_lo
     asked = RunRequest(
         "run1", Settings(2, 10.0, method=method), str(tmp_path / "run"), "feddp serve", str(tmp_path / "public.npy"), min_sites=3
     )
-    run_and_report(Loopback(site.participant() for site in sites(tmp_path, 3)), opened(asked))
-    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
+    carry_out(Loopback(site.participant() for site in sites(tmp_path, 3)), opened(asked))
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert {row["mechanism"] for row in result["ledger"]} == {"gaussian"}
     assert sorted(round(center[0], 1) for center in result["centers"]) == [0.2, 0.8]
@@ -144,10 +139,10 @@ def test_a_job_that_is_killed_while_a_sum_is_opened_goes_on(tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(RemoteAdder, "_finished", killed)
         with pytest.raises(KeyboardInterrupt):
-            run_and_report(nodes, opened(job))
+            carry_out(nodes, opened(job))
     assert (tmp_path / "run" / "releases" / "pending").exists()
-    run_and_report(nodes, opened(job))
-    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": ""}
+    carry_out(nodes, opened(job))
+    assert (tmp_path / "run" / "result.json").exists()
     assert not (tmp_path / "run" / "releases" / "pending").exists()
 
 
@@ -155,20 +150,21 @@ def test_a_job_is_booked_before_its_first_release_and_within_its_limit(tmp_path)
     books = tmp_path / "budget.jsonl"
     asked = RunRequest("run1", Settings(2, 1.0, box=(0, 1)), str(tmp_path / "run"), "feddp simulate", odometer=str(books), limit=0.5)
     nodes = Loopback(site.participant() for site in sites(tmp_path, 2))
-    run_and_report(nodes, opened(asked))
-    assert "must stay within epsilon 0.5" in json.loads((tmp_path / "run" / "done.json").read_text())["error"]
+    with pytest.raises(FedDPError, match=r"must stay within epsilon 0\.5"):
+        carry_out(nodes, opened(asked))
     assert not books.exists()
-    run_and_report(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))))
+    carry_out(nodes, opened(replace(asked, limit=1.0, out=str(tmp_path / "other"))))
     assert [entry.private for entry in Odometer(books).entries()] == [True]
     open_nodes = Loopback(replace(site, allow_simulation=True).participant() for site in sites(tmp_path, 2))
     simulated = replace(asked, run="run2", limit=None, seed=1, out=str(tmp_path / "simulated"))
-    run_and_report(open_nodes, opened(simulated))
+    with pytest.raises(FedDPError, match="the plan must have the answers of at least 2 sites"):  # Sites keep their own limits.
+        carry_out(open_nodes, opened(simulated))
     assert [entry.private for entry in Odometer(books).entries()] == [True, False]
 
 
 def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):
-    run_and_report(Loopback([]), opened(replace(job, wait=0.0)))
-    assert json.loads((tmp_path / "run" / "done.json").read_text()) == {"error": "sites must be at least 2 within 0 s, got 0."}
+    with pytest.raises(FedDPError, match="sites must be at least 2 within 0 s, got 0"):
+        carry_out(Loopback([]), opened(replace(job, wait=0.0)))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +173,7 @@ def test_a_run_that_cannot_start_ends_in_one_line(job, tmp_path):
         ({"trust": "nobody"}, "trust must be 'aggregator' or 'secure-sum', got 'nobody'."),
         ({"settings": {"n_clusters": 3, "epsilon": -1.0, "box": None}}, "epsilon must be"),
         ({"settings": None}, "TypeError"),
-        ({"wait": "long"}, "wait of job.json must be of another type, got a str."),
+        ({"wait": "long"}, "wait of job.json must be of type float, got a str."),
     ],
 )
 def test_what_is_wrong_with_the_file_of_a_run_is_said_in_its_own_words(job, tmp_path, change, reason):
@@ -197,21 +193,3 @@ def test_a_file_that_is_no_json_or_is_not_there_is_refused_with_the_reason(tmp_p
     path.write_text('{"run": 1, "run": 2}')
     with pytest.raises(FedDPError, match="JSON must name a key once, got 'run' twice"):
         read(path)
-
-
-def test_the_log_of_the_server_half_goes_to_the_progress_file_and_from_there_to_the_operators_log(job, tmp_path, caplog):
-    caplog.set_level(logging.INFO, logger="feddp_kmeans")
-    job = replace(job, wait=0.0)
-    opened(job)
-    context = SimpleNamespace(run_config={"job": str(tmp_path / "run" / "job.json")})
-    server_app()(SimpleNamespace(get_node_ids=list), context)
-    lines = (tmp_path / "run" / "progress.log").read_text().splitlines()
-    assert lines == ["INFO 0 of 2 sites are connected"]
-    (tmp_path / "run" / "progress.log").write_text("INFO 0 of 2 sites are connected\nWARNING a is missing\n")
-    caplog.clear()
-    with pytest.raises(FedDPError, match="sites must be at least 2 within 0 s, got 0"):
-        serve._follow(SimpleNamespace(running=True), 1, tmp_path / "run")
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("INFO", "0 of 2 sites are connected"),
-        ("WARNING", "a is missing"),
-    ]

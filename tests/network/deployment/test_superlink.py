@@ -1,6 +1,7 @@
 """Attacks on a real SuperLink and a real SuperNode: both started by our code, in an environment that is as bad as it gets."""
 
 import http.client
+import secrets
 import socket
 from pathlib import Path
 
@@ -12,10 +13,9 @@ pytest.importorskip("Crypto")
 from flwr.proto.control_pb2 import ListRunsRequest
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
 
-from feddp_kmeans.network.deployment import superlink as superlink_module
 from feddp_kmeans.network.deployment.child import FLEET
-from feddp_kmeans.network.deployment.children import free_port, is_healthy, new_secret, private_folder, started
-from feddp_kmeans.network.deployment.superlink import Listening, superlink
+from feddp_kmeans.network.deployment.children import free_port, is_healthy, private_folder, started
+from feddp_kmeans.network.deployment.serve import superlink
 from feddp_kmeans.network.flower.compat import HttpRuntime
 
 BAD = {
@@ -61,39 +61,40 @@ def status_of_target(port, target):
 
 
 def of_process(child, name):
-    return Path(f"/proc/{child.pid}/{name}").read_bytes()
+    return Path(f"/proc/{child.process.pid}/{name}").read_bytes()
 
 
 def test_the_control_interface_takes_the_secret_whatever_a_request_claims(bad_environment, monkeypatch):
-    secret, port = new_secret(), free_port()
-    proof = {"Authorization": f"Bearer {secret}"}
-    monkeypatch.setattr(superlink_module, "new_secret", lambda: secret)
-    with superlink(Listening("server.example.org", port)) as link:
+    port = free_port()
+    made = []
+    token_hex = secrets.token_hex
+    monkeypatch.setattr(secrets, "token_hex", lambda length: made.append(token_hex(length)) or made[-1])
+    with superlink(port) as (server, control):
+        (secret,) = made
+        assert len(bytes.fromhex(secret)) == 32
+        proof = {"Authorization": f"Bearer {secret}"}
         for method, path in CLOSED:
             assert status(port, method, path, **CLAIMS) == 403, path
-            assert status(port, method, path, Authorization=f"Bearer {new_secret()}") == 403, path
+            assert status(port, method, path, Authorization=f"Bearer {token_hex(32)}") == 403, path
         assert status(port, "GET", "/health", **CLAIMS) == 200
         assert status(port, "GET", "/docs", **proof) == 200
         assert status(port, "POST", "/v1/control/list-runs", **proof) not in (401, 403, 404)
         assert status(port, "POST", "/v1/runtime/acquire-task", **proof) not in (401, 403, 404)
-        assert link.control._client.ListRuns(ListRunsRequest()).run_dict == {}  # Through no proxy.
+        assert control._client.ListRuns(ListRunsRequest()).run_dict == {}  # Through no proxy.
         for path in (b"/v1/fleet/../control/list-runs", b"/v1/fleet/%2e%2e/control/list-runs", b"http://localhost/v1/control/list-runs"):
             assert status_of_target(port, path) in (400, 403), path
         assert status(port, "POST", "/v1/fleet/pull-messages", **CLAIMS) not in (200, 403)  # Open, and asks for a signature itself.
 
-        for child in link.children:
-            assert secret.encode() not in of_process(child, "cmdline") + of_process(child, "environ")
-            names = {line.partition(b"=")[0].decode() for line in of_process(child, "environ").split(b"\0") if line}
-            assert not names & ({*BAD} - {"FLWR_TELEMETRY_ENABLED"})
-            assert b"FLWR_TELEMETRY_ENABLED=0" in of_process(child, "environ").split(b"\0")
-        (home,) = {
-            Path(line[10:].decode()) for line in of_process(link.children[0], "environ").split(b"\0") if line.startswith(b"FLWR_HOME=")
-        }
+        assert secret.encode() not in of_process(server, "cmdline") + of_process(server, "environ")
+        environment = dict(line.decode().split("=", 1) for line in of_process(server, "environ").split(b"\0") if line)
+        assert not environment.keys() & ({*BAD} - {"FLWR_TELEMETRY_ENABLED"})
+        assert environment["FLWR_TELEMETRY_ENABLED"] == "0"
+        home = Path(environment["FLWR_HOME"])
         assert not [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
 def test_the_runtime_interface_of_a_site_takes_the_secret_too(bad_environment):
-    secret, port = new_secret(), free_port()
+    secret, port = secrets.token_hex(32), free_port()
     arguments = [
         "--superlink",
         f"127.0.0.1:{free_port()}",
@@ -110,5 +111,5 @@ def test_the_runtime_interface_of_a_site_takes_the_secret_too(bad_environment):
         for method, path in [*CLOSED, *FLEET]:
             assert status(port, method, path, **CLAIMS) == 403, path
         runtime = HttpRuntime(f"127.0.0.1:{port}", secret)
-        assert runtime.acquire() is None
+        assert not runtime.answer_next(lambda message: message)
         runtime.close()

@@ -3,11 +3,13 @@
 import ast
 import importlib
 import inspect
+import subprocess
+import sys
 import time
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
+import httpx
 import pytest
 
 import feddp_kmeans
@@ -48,6 +50,22 @@ def test_another_version_is_refused_in_one_line(installed):
     assert str(refused.value) == f"flwr must be at least 1.41 and below 1.43, got {installed}: pip install 'feddp-kmeans[flower]'."
 
 
+def test_without_flower_one_line_names_the_extra():
+    script = (
+        "import sys; sys.modules['flwr'] = None\n"
+        "from feddp_kmeans import FedDPError\n"
+        "try:\n    import feddp_kmeans.network.flower.flower_federation\n"
+        "except FedDPError as error:\n    print(error)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
+    assert said.stdout == "a federation between machines needs Flower: pip install 'feddp-kmeans[flower]'.\n"
+
+
+def test_flower_is_imported_with_telemetry_off():
+    script = "import feddp_kmeans.network.flower.compat\nfrom flwr.supercore import telemetry\nprint(telemetry.FLWR_TELEMETRY_ENABLED)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300).stdout == "0\n"
+
+
 def test_the_extra_asks_for_the_same_versions_and_for_all_that_is_imported():
     extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
     least, below = (".".join(map(str, bound)) for bound in (flower.LEAST, flower.BELOW))
@@ -81,8 +99,10 @@ def test_what_is_patched_is_there_to_be_patched():
         assert inspect.signature(function).parameters["initial_backoff"].kind is inspect.Parameter.KEYWORD_ONLY
     assert http_grid.pull_objects is pull_objects
     assert start_client_internal.pull_objects is pull_objects
-    assert callable(HttpGrid._connect)
-    assert isinstance(HttpGrid._runtime_client, property)
+    grid = HttpGrid("127.0.0.1:1", insecure=True, token="t")
+    assert grid._retry_invoker.max_time is None
+    assert isinstance(grid._runtime_client, compat.RuntimeHttpClient)
+    grid.close()
     assert "time.sleep(3)" in inspect.getsource(start_client_internal)
 
 
@@ -134,10 +154,11 @@ def test_naps_are_short_after_a_message_and_never_longer_than_asked(monkeypatch)
     assert naps.time is time.time
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [("", "500"), ('{"code": 7, "public_message": "no such thing"}', "500: no such thing")],
-)
-def test_what_a_superlink_says_of_its_refusal_is_shown(text, answer):
-    error = SimpleNamespace(response=SimpleNamespace(text=text, status_code=500))
-    assert compat._answer(error).startswith(answer)
+@pytest.mark.parametrize(("text", "answer"), [("", "500"), ('{"code": 7, "public_message": "no such thing"}', "500: no such thing")])
+def test_a_refusal_of_a_superlink_is_one_line_with_what_it_says(text, answer):
+    response = httpx.Response(500, text=text, request=httpx.Request("POST", "http://127.0.0.1:1/"))
+    with (
+        pytest.raises(FedDPError, match=f"the SuperLink must start the run, but answered {answer}"),
+        compat.named_refusals("start the run"),
+    ):
+        response.raise_for_status()

@@ -40,6 +40,8 @@ def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr(grid_module, "time", SimpleNamespace(monotonic=made.monotonic, sleep=made.sleep))
     monkeypatch.setattr(FakeGrid, "clock", made)
+    monkeypatch.setattr(grid_module, "_POLL", 0.01)
+    monkeypatch.setattr(grid_module, "_GRACE", 0.1)
     return made
 
 
@@ -87,11 +89,9 @@ def _error(error, name):
     return make_message(metadata=metadata, error=error)
 
 
-def exchange(grid, *, timeout=2.0, patient=None, grace=0.1):
+def exchange(grid, *, timeout=2.0, patient=None):
     nodes = list(grid.answers)
-    return GridTransport(grid, poll=0.01, grace=grace).exchange(
-        dict.fromkeys(nodes, b"ask"), timeout, nodes if patient is None else patient
-    )
+    return GridTransport(grid).exchange(dict.fromkeys(nodes, b"ask"), timeout, nodes if patient is None else patient)
 
 
 def test_every_node_gets_its_request_and_its_reply_comes_back_under_its_name():
@@ -120,7 +120,7 @@ def test_a_node_that_was_missing_before_is_waited_for_only_with_the_others_and_a
 
 
 def test_a_node_that_was_missing_before_and_is_back_is_heard():
-    assert exchange(FakeGrid({7: b"back", 5: b"five"}, {7: 0.2, 5: 0.1}), timeout=60, patient=[5], grace=5) == {7: b"back", 5: b"five"}
+    assert exchange(FakeGrid({7: b"back", 5: b"five"}, {7: 0.15, 5: 0.1}), timeout=60, patient=[5]) == {7: b"back", 5: b"five"}
 
 
 def test_with_nobody_patient_the_grace_is_all_there_is(clock):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,30 +34,34 @@ class Session:
 
     def __init__(self, n, agreed, *, signed=False, restart=False):
         self.parties = {name: Party.new(name, agreed) for name in names(n)}
-        self.aggregator = Aggregator(agreed)
+        self.aggregator = None
         self.agreed, self.signed, self.restart = agreed, signed, restart
 
     def _next(self, dropped):
         self.parties = {name: party for name, party in self.parties.items() if name not in dropped}
         if self.restart:
             self.parties = {name: through_json(party) for name, party in self.parties.items()}
-            self.aggregator = through_json(self.aggregator)
+            self.aggregator = self.aggregator and through_json(self.aggregator)
 
     def keys(self, dropped=()):
         adverts = [party.advert(IDENTITIES[name] if self.signed else None) for name, party in self.parties.items()]
-        self.aggregator.take_adverts([advert for advert in adverts if advert.name not in dropped])
+        self.aggregator = Aggregator(self.agreed, tuple(advert for advert in adverts if advert.name not in dropped))
         self._next(dropped)
         return self
 
     def shares(self, dropped=()):
         roster = ROSTER if self.signed else None
         sent = {name: party.share(self.aggregator.adverts, roster) for name, party in self.parties.items() if name not in dropped}
-        self.aggregator.take_shares(sent)
+        self.hand_over(sent)
         self._next(dropped)
         for name, party in self.parties.items():
             party.receive(self.aggregator.sharers, self.aggregator.ciphertexts_for(name))
         self._next(())
         return self
+
+    def hand_over(self, sent):
+        """Give the aggregator the messages of those that shared."""
+        self.aggregator = replace(self.aggregator, messages=sent)
 
     def masked(self, round_, values, dropped=()):
         sent = {name: party.mask(round_, values[name]) for name, party in self.parties.items() if name not in dropped}
@@ -77,10 +82,15 @@ class Session:
     def total(self, round_, values, masked_dropped=(), unmask_dropped=()):
         """The total of a round, and what it should be."""
         sent = self.masked(round_, values, masked_dropped)
-        survivors = self.aggregator.survivors(sent)
+        survivors = sorted(sent)
         signatures = self.confirmations(round_, survivors) if self.agreed.confirmed else None
         given = self.replies(round_, survivors, unmask_dropped, signatures)
-        return self.aggregator.total(round_, sent, given), exact(values, survivors)
+        return opened(self.aggregator, round_, sent, given), exact(values, survivors)
+
+
+def opened(aggregator, round_, masked, replies):
+    """What the server makes of masked inputs and replies."""
+    return aggregator.unmasked(round_, tuple(sorted(masked)), np.add.reduce(list(masked.values())), replies)
 
 
 def ready(n, threshold, rounds=1, colluders=0, *, confirmed=False, restart=False):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.network.secure_sum import graph, masks, sharing
-from feddp_kmeans.network.secure_sum.identity import new_identity
+from feddp_kmeans.network.secure_sum import masks, sharing
+from feddp_kmeans.network.secure_sum.identity import new_identity, sign
 from feddp_kmeans.network.secure_sum.party import Party
 from tests.strategies import JUNK
 
@@ -49,7 +49,7 @@ def test_a_party_that_is_not_in_the_roster_is_refused():
 def test_a_signature_of_another_identity_or_none_is_refused():
     agreed = terms(2)
     parties, adverts = adverts_of(3, agreed)
-    stranger = adverts[1].signed_by(new_identity(), agreed)
+    stranger = replace(adverts[1], signature=sign(new_identity(), adverts[1].content(agreed)))
     refuse_shares([adverts[0], stranger, adverts[2]], parties["p00"], "advert of 'p01' must be signed")
     refuse_shares([adverts[0], replace(adverts[1], signature=b""), adverts[2]], parties["p00"], "advert of 'p01' must be signed")
 
@@ -72,7 +72,7 @@ def test_adverts_must_be_distinct_sorted_and_of_all_rounds():
 
 def test_a_number_of_parties_that_the_threshold_does_not_suit_is_refused():
     parties, adverts = adverts_of(4, terms(3))
-    refuse_shares(adverts[:2], parties["p00"], "parties must be at least the threshold 3, got 2")
+    refuse_shares(adverts[:2], parties["p00"], "parties must be at least 3, the threshold, got 2")
     lonely = [Party.new(name, parties["p00"].terms).advert() for name in ("p04", "p05")]
     refuse_shares(
         adverts + lonely, parties["p00"], r"threshold must exceed half of parties plus colluders, \(6 \+ 0\) / 2, got 3", roster=None
@@ -208,7 +208,7 @@ def test_a_server_that_asks_both_ways_cannot_rebuild_both_secrets_of_a_party(n, 
 
 def test_every_round_and_both_masks_have_seeds_of_their_own():
     parties = [Party.new(name, terms(2, rounds=4)) for name in names(3)]
-    seeds = [seed for party in parties for pair in party._seeds.values() for seed in pair]
+    seeds = [seed for party in parties for pair in party._seeds for seed in pair]
     assert len(set(seeds)) == len(seeds) == 3 * 4 * 2
 
 
@@ -240,7 +240,7 @@ def test_secrets_of_a_round_are_forgotten_once_it_is_unmasked():
 def test_a_message_that_was_tampered_with_or_misdirected_is_refused():
     session = Session(3, terms(2)).keys()
     sent = {name: party.share(session.aggregator.adverts) for name, party in session.parties.items()}
-    session.aggregator.take_shares(sent)
+    session.hand_over(sent)
     party = session.parties["p00"]
     good = session.aggregator.ciphertexts_for("p00")
     flipped = bytes([good["p01"][0] ^ 1]) + good["p01"][1:]
@@ -248,10 +248,8 @@ def test_a_message_that_was_tampered_with_or_misdirected_is_refused():
     for bad in (flipped, good["p01"][:-1], b"", replayed, good["p02"], sent["p01"]["p02"], sent["p00"]["p01"]):
         with pytest.raises(FedDPError, match="the message of 'p01' must be whole"):
             party.receive(names(3), good | {"p01": bad})
-    with pytest.raises(FedDPError, match="the message of 'p01' must be bytes"):
-        party.receive(names(3), good | {"p01": "text"})
     for bad in ({"p01": good["p01"]}, good | {"p09": b""}, {}):
-        with pytest.raises(FedDPError, match="must come from this party's 2 neighbours that shared"):
+        with pytest.raises(FedDPError, match="must come from the 2 other parties that shared"):
             party.receive(names(3), bad)
     with pytest.raises(FedDPError, match="sharers must be at least 2, got 1"):
         party.receive(["p00"], {})
@@ -263,7 +261,7 @@ def test_parties_that_were_shown_different_adverts_cannot_read_each_other():
     session = Session(4, agreed).keys()
     adverts = list(session.aggregator.adverts)
     impostor = [*adverts[:3], Party.new("p03", agreed).advert()]
-    session.aggregator.take_shares({name: session.parties[name].share(impostor if name == "p01" else adverts) for name in names(4)[:3]})
+    session.hand_over({name: session.parties[name].share(impostor if name == "p01" else adverts) for name in names(4)[:3]})
     with pytest.raises(FedDPError, match="under the same adverts"):
         session.parties["p00"].receive(names(4)[:3], session.aggregator.ciphertexts_for("p00"))
 
@@ -374,32 +372,6 @@ def test_confirmed_terms_need_a_roster():
     refuse_shares(adverts, parties["p00"], "a roster of 'p00' must be given", roster=None)
 
 
-def test_a_sparse_party_refuses_survivors_whose_graph_falls_apart(monkeypatch):
-    monkeypatch.setattr(graph, "degree", lambda *_: 4)
-    session = ready(12, 8)
-    session.masked(0, inputs(12))
-    ring = session.aggregator._graph.ring
-    party = session.parties[ring[3]]
-    for gone, refused in (((0, 1, 6, 7), True), ((0, 1, 2, 4), False)):
-        survivors = sorted(set(ring) - {ring[place] for place in gone})
-        if refused:
-            with pytest.raises(FedDPError, match="survivors must stay joined without any 0 of them, got 8"):
-                party.unmask(0, survivors)
-        else:
-            assert party.unmask(0, survivors).round == 0
-
-
-def test_a_sparse_party_refuses_to_go_on_with_too_few_neighbours_that_shared(monkeypatch):
-    monkeypatch.setattr(graph, "degree", lambda *_: 4)
-    session = Session(12, terms(8)).keys()
-    session.aggregator.take_shares({name: party.share(session.aggregator.adverts) for name, party in session.parties.items()})
-    neighbours = session.aggregator._graph.neighbours("p00")
-    sharers = [name for name in names(12) if name not in neighbours[1:]]
-    message = {neighbours[0]: session.aggregator.ciphertexts_for("p00")[neighbours[0]]}
-    with pytest.raises(FedDPError, match="neighbours that shared must be at least 2, got 1"):
-        session.parties["p00"].receive(sharers, message)
-
-
 def states():
     """A party's state at each stage."""
     session = Session(3, terms(2, rounds=2))
@@ -431,18 +403,10 @@ def test_a_damaged_state_is_refused_or_harmless(state, data):
 
 @given(JUNK)
 def test_anything_else_is_no_party(junk):
-    with pytest.raises(FedDPError, match="a party must have the fields"):
+    with pytest.raises(FedDPError, match="Party must have the fields"):
         Party.from_dict(junk)
 
 
 def test_a_state_comes_back_whole():
     for state in STATES:
         assert Party.from_dict(state).to_dict() == state
-
-
-@pytest.mark.parametrize("field", ["seeds", "held"])
-def test_a_state_with_too_few_secrets_is_refused(field):
-    for state in STATES[2:]:
-        cut = {"seeds": state["seeds"][:-1], "held": {"p00": state["held"]["p00"]}}[field]
-        with pytest.raises(FedDPError, match="must be one that it wrote"):
-            Party.from_dict(state | {field: cut})

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
 from feddp_kmeans.silos.gpu import lloyd
-from feddp_kmeans.silos.gpu.torch_statistics import total_of
+from feddp_kmeans.silos.gpu.torch_silo import total_of
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.query import Query

@@ -16,8 +16,7 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.silos.gpu.chunks import LARGEST_ADDED
-from feddp_kmeans.silos.gpu.torch_silo import TorchSilo
-from feddp_kmeans.silos.gpu.torch_statistics import STATISTICS, total_of
+from feddp_kmeans.silos.gpu.torch_silo import STATISTICS, TorchSilo, encode, total_of
 from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -56,8 +55,6 @@ def test_the_integers_are_those_of_numpy(case, dtype, device, rng):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_points_that_are_shortened_are_the_same_too(device, rng):
-    from feddp_kmeans.silos.gpu.torch_statistics import encode
-
     ball = Ball(rng.standard_normal(30), 2.0)
     points = rng.standard_normal((2000, 30)) * rng.choice([0.1, 1, 1e3, 1e200], (2000, 1))
     directions = rng.standard_normal((2000, 30))

@@ -11,23 +11,22 @@ import numpy as np
 from scipy import ndimage
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.domain import MOST_CLASSES, Region, distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.domain import domain_rows, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Looks
+from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tuning import GRID
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.fixed_point import Ball
-from feddp_kmeans.statistics.norms import GRID_COUNTS, POINT_COUNT, SHARE_STEPS
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
+from feddp_kmeans.statistics.norms import GRID_COUNTS, POINT_COUNT
 
 REASONS = ("no server data and few dimensions: nearly all of the budget for one histogram on a grid, as fine as noise allows",)
 """Why the plan is what it is."""
 
-_LEAST_NOISE = 1e-9
-_LEAST_COUNT = 1e-6
-"""Stand for zero in a divisor; the second also is the least weight of a cell relative to the heaviest."""
+_LEAST_NOISE, _LEAST_COUNT = 1e-9, 1e-6
+"""Stand for zero in a divisor; the second is also the least weight of a cell relative to the heaviest."""
 
 _SPOT = 15
 """Width of the field, in cells, on which the noise of a blurred cell is worked out: wider than the blur reaches."""
@@ -51,18 +50,15 @@ class GridMethod:
         ]
         if self.region is not None:
             return rows
-        looks, rounds = distance_looks(None), domain_rounds(None)
-        price = GRID.gaussian_price / GRID.domain_part
-        distance_noise = price * float(np.sqrt(looks / GRID.distance_part))
-        mean_noise = price * float(np.sqrt(rounds / (1 - GRID.distance_part)))
-        return [
-            Release("distances", Mechanism.GAUSSIAN, 1.0, SHARE_STEPS, distance_noise, MOST_CLASSES, looks),
-            Release("mean", Mechanism.GAUSSIAN, 1.0, BOUNDED_STEPS, mean_noise, self.dimension + 1, rounds),
-            *rows,
+        price, parts = GRID.gaussian_price / GRID.domain_part, {"distances": GRID.distance_part, "mean": 1 - GRID.distance_part}
+        domain = [
+            Release(name, Mechanism.GAUSSIAN, 1.0, steps, price * float(np.sqrt(times / parts[name])), values, times)
+            for name, steps, values, times in domain_rows(None, self.dimension)
         ]
+        return domain + rows
 
     def bind(self, run: Run) -> "GridRun":
-        """Return the method at work in one run."""
+        """Return the steps of this method in one run."""
         return GridRun(self, run)
 
 
@@ -74,51 +70,50 @@ class _WholeSpace(Subspace):
 @dataclass(frozen=True)
 class _Cells(Proxies):
     counts: FloatArray
-    """Noisy counts of the cells as they were released; the weights are zero where they are not credible."""
+    """Noisy counts of the cells as they were released; the weights of those that are not credible are zero."""
 
 
+@dataclass(frozen=True)
 class GridRun:
     """One run on a grid."""
 
-    def __init__(self, method: GridMethod, run: Run) -> None:
-        self._method = method
-        self._run = run
-        self._plan = run.plan
+    method: GridMethod
+    run: Run
 
     def subspace(self) -> _WholeSpace:
-        """Return the whole space, in which there is nothing to project away, and the region of the grid (step 1)."""
-        method, region = self._method, self._method.region
+        """Return the whole space, since nothing is projected away, and the region of the grid (step 1)."""
+        region, dimension = self.method.region, self.method.dimension
         if region is None:
-            ball = find_domain(Looks(self._run, PrivacyUnit.POINT), None, method.dimension).ball
+            ball = find_domain(Looks(self.run, PrivacyUnit.POINT), None, dimension).ball
             region = Region.of_ball(Ball(ball.center, GRID.cube * ball.radius))
-        return _WholeSpace(np.eye(method.dimension), region)
+        return _WholeSpace(np.eye(dimension), region)
 
     def proxies(self, subspace: _WholeSpace) -> _Cells:
         """Return the middles of the cells and their credible counts (step 2)."""
         low, high = subspace.region.low, subspace.region.high
-        n_points = float(self._run.noisy_sum(POINT_COUNT, self._plan["count"])[0])
-        release, k = self._plan["grid"], self._method.k
+        release, k = self.run.plan["grid"], self.method.k
+        n_points = float(self.run.noisy_sum(POINT_COUNT, self.run.plan["count"])[0])
         cells = grid_cells(high - low, n_points * math.sqrt(2.0) / max(release.stddev, _LEAST_NOISE), k)
-        counts = self._run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
+        counts = self.run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
         weights = occupied(counts.reshape(cells.astype(np.int64)), release.stddev, k)
         return _Cells(subspace.projection, low + places / cells * (high - low), weights, np.zeros(0), counts)
 
     def initial_centers(self, proxies: _Cells, projected_centers: FloatArray) -> NoisyCenters:
         """Return the centers as they are, and the noisy counts of their cells: no further release (step 3)."""
-        k, noise = len(projected_centers), self._plan["grid"].stddev
+        k, noise = len(projected_centers), self.run.plan["grid"].stddev
         distances = np.square(proxies.points[:, None] - projected_centers[None]).sum(axis=2)
         members = distances.argmin(axis=1)
         counts: FloatArray = np.bincount(members, proxies.counts, minlength=k).astype(np.float64)
         count_noise = noise * np.sqrt(np.bincount(members, minlength=k))
-        lever = np.bincount(members, distances.min(axis=1), minlength=k) / self._method.dimension
+        lever = np.bincount(members, distances.min(axis=1), minlength=k) / self.method.dimension
         weak = np.flatnonzero(counts < GRID.credible * count_noise)
         return NoisyCenters(
             centers=projected_centers,
             counts=counts,
             center_stddev=noise * np.sqrt(lever) / np.maximum(counts, np.maximum(count_noise, _LEAST_NOISE)),
             count_stddev=float(count_noise.max()),
-            remarks=(f"clusters {', '.join(map(str, weak))} cannot be told from noise",) if len(weak) else (),
+            remarks=(f"clusters {', '.join(map(str, weak))} cannot be distinguished from noise",) if len(weak) else (),
         )
 
     def lloyd_centers(self, latest: NoisyCenters) -> NoisyCenters:
@@ -127,7 +122,7 @@ class GridRun:
 
 
 def occupied(counts: FloatArray, noise: float, k: int) -> FloatArray:
-    """Return the counts of cells in whose neighbourhood there are credibly points, and zero elsewhere; all where fewer than k are left."""
+    """Return the counts of cells in whose neighbourhood there are credibly points, and zero elsewhere; all if fewer than k are left."""
     blurred = ndimage.gaussian_filter(counts, GRID.blur, mode="constant")
     spot = np.zeros([_SPOT] * counts.ndim)
     spot[(_SPOT // 2,) * counts.ndim] = 1.0

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,40 +31,30 @@ _LEAST_COUNT, _CREDIBLE = 0.5, 2.0
 class _Aggregate:
     """One aggregate of the paper: what is summed, under which noise, and how much of it one unit may be."""
 
-    name: str
     statistic: Statistic
     mechanism: Mechanism
     sensitivity: float
     bound: float | None = None
 
-    def integer_sensitivity(self, ball: Ball) -> float:
-        """Return what the statistic states in the norm of the noise."""
-        public = {"center": ball.center, "radius": ball.radius, "bound": self.bound}
-        stated = self.statistic.sensitivity(**public).under(self.mechanism)
-        assert stated is not None
-        return stated
 
-
+@dataclass(frozen=True)
 class PaperMethod:
     """The paper's releases: outer product, weights, sums and counts; then sums and counts for every Lloyd step."""
 
-    def __init__(
-        self,
-        unit: PrivacyUnit,
-        ball: Ball,
-        k: int,
-        server_points: FloatArray,
-        lloyd_steps: int,
-        bounds: ClientBounds | None = None,
-        count_noise: Mechanism = Mechanism.LAPLACE,
-    ) -> None:
-        self.unit = unit
-        self.ball = ball
-        self.k = k
-        self.server_points = server_points
-        self.lloyd_steps = lloyd_steps
-        made = _point_aggregates(ball, count_noise) if bounds is None else _client_aggregates(bounds, count_noise)
-        self.aggregates = {aggregate.name: aggregate for aggregate in made}
+    unit: PrivacyUnit
+    ball: Ball
+    k: int
+    server_points: FloatArray
+    lloyd_steps: int
+    bounds: ClientBounds | None = None
+    count_noise: Mechanism = Mechanism.LAPLACE
+
+    @cached_property
+    def aggregates(self) -> dict[str, _Aggregate]:
+        """Return what is summed for each release."""
+        if self.bounds is None:
+            return _point_aggregates(self.ball.radius, self.count_noise)
+        return _client_aggregates(self.bounds, self.count_noise)
 
     def requests(self, epsilon: float, delta: float, shares: Sequence[float] | None = None, *, with_init: bool = True) -> list[Release]:
         """Return the releases, each with the noise that meets its own share of the budget (Theorem 1).
@@ -72,8 +63,8 @@ class PaperMethod:
         the Lloyd steps have the whole budget.
         """
         first, second, sums, counts = shares or SHARES[self.unit]
-        total = first + second + (1 + self.lloyd_steps) * (sums + counts)
-        dimension, k, steps = self.ball.dimension, self.k, self.lloyd_steps
+        ball, k, steps, dimension = self.ball, self.k, self.lloyd_steps, self.ball.dimension
+        total = first + second + (1 + steps) * (sums + counts)
         rows = [
             ("outer product", first, dimension * (dimension + 1) // 2, 1),
             ("weights", second, len(self.server_points), 1),
@@ -86,105 +77,95 @@ class PaperMethod:
             rows, total = rows[4:], steps * (sums + counts)
         deltas = sum(times for name, _, _, times in rows if self.aggregates[name].mechanism is Mechanism.GAUSSIAN)
         finite = epsilon if np.isfinite(epsilon) else 1.0
-        return [
-            Release(
-                name=name,
-                mechanism=(a := self.aggregates[name]).mechanism,
-                sensitivity=a.sensitivity,
-                integer_sensitivity=a.integer_sensitivity(self.ball),
-                noise_multiplier=epsilon_share_multiplier(a.mechanism, finite * share / total, delta / deltas),
-                values=values,
-                times=times,
-            )
-            for name, share, values, times in rows
-        ]
+        releases = []
+        for name, share, values, times in rows:
+            a = self.aggregates[name]
+            steps_of = a.statistic.sensitivity(center=ball.center, radius=ball.radius, bound=a.bound).under(a.mechanism)
+            assert steps_of is not None
+            multiplier = epsilon_share_multiplier(a.mechanism, finite * share / total, delta / deltas)
+            releases.append(Release(name, a.mechanism, a.sensitivity, steps_of, multiplier, values, times))
+        return releases
 
     def bind(self, run: Run) -> "PaperRun":
-        """Return the method at work in one run."""
+        """Return the steps of this method in one run."""
         return PaperRun(self, run)
 
 
-class PaperRun:
-    """One run of the paper's method."""
+def _point_aggregates(radius: float, count_noise: Mechanism) -> dict[str, _Aggregate]:
+    """Return the aggregates of points: sensitivities Delta^2, 1, Delta and 1; a count's is 1 in either norm."""
+    sums = _Aggregate(statistics.CLUSTER_SUMS, Mechanism.GAUSSIAN, radius)
+    counts = _Aggregate(statistics.CLUSTER_COUNTS, count_noise, 1.0)
+    outer = _Aggregate(statistics.OUTER_PRODUCT, Mechanism.GAUSSIAN, radius**2)
+    return {"outer product": outer, "weights": counts, "sums": sums, "counts": counts, "lloyd sums": sums, "lloyd counts": counts}
 
-    def __init__(self, method: PaperMethod, run: Run) -> None:
-        self._method = method
-        self._run = run
-        self._plan = run.plan
-        self._ball = method.ball
+
+def _client_aggregates(bounds: ClientBounds, count_noise: Mechanism) -> dict[str, _Aggregate]:
+    """Return the aggregates of clients: each clipped to its own bound; step 3 sends means and presences."""
+
+    def vectors(statistic: Statistic, bound: float) -> _Aggregate:
+        return _Aggregate(statistic, Mechanism.GAUSSIAN, bound, bound)
+
+    def counts(statistic: Statistic, bound: float) -> _Aggregate:
+        stated = statistic.sensitivity(bound=bound).under(count_noise)
+        assert stated is not None
+        return _Aggregate(statistic, count_noise, stated / statistics.COUNT_STEPS, bound)
+
+    return {
+        "outer product": vectors(statistics.CLIENT_OUTER_PRODUCT, bounds.outer_product),
+        "weights": counts(statistics.CLIENT_CLUSTER_COUNTS, bounds.weights),
+        "sums": vectors(statistics.CLIENT_CLUSTER_MEANS, bounds.means),
+        "counts": counts(statistics.CLIENT_PRESENCE, bounds.presence),
+        "lloyd sums": vectors(statistics.CLIENT_CLUSTER_SUMS, bounds.sums),
+        "lloyd counts": counts(statistics.CLIENT_CLUSTER_COUNTS, bounds.counts),
+    }
+
+
+@dataclass(frozen=True)
+class PaperRun:
+    """One run of the paper's method, in the ball's integer coordinates until centers are returned."""
+
+    method: PaperMethod
+    run: Run
 
     def subspace(self) -> Subspace:
         """Return Pi: the top k eigenvectors of the noisy outer product (step 1)."""
-        upper = self._noisy_sum("outer product")
-        return Subspace(top_subspace(symmetric_from_upper(upper, self._ball.dimension), self._method.k))
+        upper, method = self._noisy_sum("outer product"), self.method
+        return Subspace(top_subspace(symmetric_from_upper(upper, method.ball.dimension), method.k))
 
     def proxies(self, subspace: Subspace) -> Proxies:
         """Return the projected server points and their noisy weights, with those that may be noise set to zero (step 2)."""
-        projection = subspace.projection
-        projected = project(self._ball.encode(self._method.server_points), projection)
+        method, projection = self.method, subspace.projection
+        projected = project(method.ball.encode(method.server_points), projection)
         noisy = self._noisy_sum("weights", centers=projected, projection=projection)
-        weights = credible_weights(noisy, self._plan["weights"].stddev, self._method.k)
+        weights = credible_weights(noisy, self.run.plan["weights"].stddev, method.k)
         return Proxies(projection, projected, weights, weights)
 
     def initial_centers(self, proxies: Proxies, projected_centers: FloatArray) -> NoisyCenters:
         """Return centers in full space, and the noisy counts, of the clusters around the projected centers (step 3)."""
-        lifted = self._ball.decode(projected_centers @ proxies.projection.T)
+        lifted = self.method.ball.decode(projected_centers @ proxies.projection.T)
         return self._divide("sums", "counts", lifted, (), centers=projected_centers, projection=proxies.projection)
 
     def lloyd_centers(self, latest: NoisyCenters) -> NoisyCenters:
         """Return the centers after one noisy Lloyd step, and the noisy counts."""
-        targets = (latest.centers - self._ball.center) / self._ball.grid
-        return self._divide("lloyd sums", "lloyd counts", latest.centers, latest.remarks, centers=targets)
+        ball = self.method.ball
+        centers = (latest.centers - ball.center) / ball.grid
+        return self._divide("lloyd sums", "lloyd counts", latest.centers, latest.remarks, centers=centers)
 
     def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, remarks: tuple[str, ...], **public: Any) -> NoisyCenters:
-        """Return sums over counts, and the fallback where a noisy count may be noise only."""
-        ball, count_stddev = self._ball, self._plan[counts_name].stddev
+        """Return sums over counts; the fallback if a noisy count may be noise only."""
+        ball, count_stddev = self.method.ball, self.run.plan[counts_name].stddev
         sums = self._noisy_sum(sums_name, **public).reshape(fallback.shape)
         counts = self._noisy_sum(counts_name, **public)
         smallest = max(_LEAST_COUNT, _CREDIBLE * count_stddev)
         if (unsure := int(np.sum(counts < smallest))) > 0:
-            remark = f"{sums_name}: {unsure} of {len(counts)} noisy counts may be noise alone; those centers stayed where they were"
+            remark = f"{sums_name}: {unsure} of {len(counts)} noisy counts may be noise only; those centers stayed where they were"
             remarks = (*remarks, remark)
         means = centers_from_sums(sums, counts, fallback - ball.center, smallest)
-        center_stddev = self._plan[sums_name].stddev / np.maximum(counts, smallest)
+        center_stddev = self.run.plan[sums_name].stddev / np.maximum(counts, smallest)
         return NoisyCenters(ball.clip(ball.center + means), counts, center_stddev, count_stddev, remarks)
 
     def _noisy_sum(self, name: str, **public: Any) -> FloatArray:
-        aggregate, ball = self._method.aggregates[name], self._ball
+        aggregate, ball = self.method.aggregates[name], self.method.ball
         if aggregate.bound is not None:
             public["bound"] = float(aggregate.bound)
-        return self._run.noisy_sum(aggregate.statistic, self._plan[name], center=ball.center, radius=ball.radius, **public)
-
-
-def _point_aggregates(ball: Ball, count_noise: Mechanism) -> list[_Aggregate]:
-    """Return the aggregates of points: sensitivities Delta^2, 1, Delta and 1; a count's is 1 in either norm."""
-    gaussian, radius = Mechanism.GAUSSIAN, ball.radius
-    return [
-        _Aggregate("outer product", statistics.OUTER_PRODUCT, gaussian, radius**2),
-        _Aggregate("weights", statistics.CLUSTER_COUNTS, count_noise, 1.0),
-        _Aggregate("sums", statistics.CLUSTER_SUMS, gaussian, radius),
-        _Aggregate("counts", statistics.CLUSTER_COUNTS, count_noise, 1.0),
-        _Aggregate("lloyd sums", statistics.CLUSTER_SUMS, gaussian, radius),
-        _Aggregate("lloyd counts", statistics.CLUSTER_COUNTS, count_noise, 1.0),
-    ]
-
-
-def _client_aggregates(bounds: ClientBounds, count_noise: Mechanism) -> list[_Aggregate]:
-    """Return the aggregates of clients: each clipped to its own bound; step 3 sends means and presences."""
-
-    def vectors(name: str, statistic: Statistic, bound: float) -> _Aggregate:
-        return _Aggregate(name, statistic, Mechanism.GAUSSIAN, bound, bound)
-
-    def counts(name: str, statistic: Statistic, bound: float) -> _Aggregate:
-        stated = statistic.sensitivity(bound=bound).under(count_noise)
-        assert stated is not None
-        return _Aggregate(name, statistic, count_noise, stated / statistics.COUNT_STEPS, bound)
-
-    return [
-        vectors("outer product", statistics.CLIENT_OUTER_PRODUCT, bounds.outer_product),
-        counts("weights", statistics.CLIENT_CLUSTER_COUNTS, bounds.weights),
-        vectors("sums", statistics.CLIENT_CLUSTER_MEANS, bounds.means),
-        counts("counts", statistics.CLIENT_PRESENCE, bounds.presence),
-        vectors("lloyd sums", statistics.CLIENT_CLUSTER_SUMS, bounds.sums),
-        counts("lloyd counts", statistics.CLIENT_CLUSTER_COUNTS, bounds.counts),
-    ]
+        return self.run.noisy_sum(aggregate.statistic, self.run.plan[name], center=ball.center, radius=ball.radius, **public)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
-from feddp_kmeans.algorithm.server import block_shrinkage, offsets_outside, shrunk_weights, steadied_basis, weighted_kmeans
-from feddp_kmeans.algorithm.simulated_units import SimulatedBounds
+from feddp_kmeans.algorithm.server import filtered, offsets_outside, shrunk_weights, steadied_basis, weighted_kmeans
 from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, REFINED
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
@@ -23,12 +23,12 @@ from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, SIZE_CLASSES
 
 REASONS = (
-    "bounds: the median of what made-up units of server points would send; the sensitivities are in units of these bounds",
-    "the server data alone give the centers if the noisy weights turn out too small to tell client data from noise",
+    "bounds: the median of what units simulated from server points would send; the sensitivities are in units of these bounds",
+    "only the server data give the centers if the noisy weights turn out too small to distinguish client data from noise",
 )
 """Why the plan is what it is, apart from the number of Lloyd steps."""
 
-_ONLY_NOISE = "the noisy weights cannot tell client data from noise: the centers are those of the server data alone"
+_ONLY_NOISE = "the noisy weights cannot distinguish client data from noise: the centers are those of the server data"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class RefinedMethod:
         return min(len(self.server_points), REFINED.cells_per_cluster * self.k)
 
     def bind(self, run: Run) -> "RefinedRun":
-        """Return the method at work in one run."""
+        """Return the steps of this method in one run."""
         return RefinedRun(self, run)
 
 
@@ -87,7 +87,7 @@ class _RefinedProxies(Proxies):
     bounds: SimulatedBounds
     """Bounds from server points that are drawn by their weights."""
     is_noise: bool
-    """Whether the weights are too small to tell client data from noise."""
+    """Whether the weights are too small to distinguish client data from noise."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,15 @@ class RefinedRun:
         self._method = method
         self._looks = Looks(run, method.unit)
         self._seed = run.server_seed
+        self._rng = np.random.default_rng(run.server_seed)
+        """Draws the units of all simulated bounds, one bound after the other."""
         self._server = method.ball.encode(method.server_points)
 
     def subspace(self) -> _RefinedSubspace:
         """Return the top eigenvectors of the noisy second moment: k, or more if more stand above the noise (step 1)."""
         method, server = self._method, self._server
-        bounds = SimulatedBounds(server, np.ones(len(server)), method.unit, self._typical_size(), np.random.default_rng(self._seed))
-        moment = self._looks.second_moment(method.ball, bounds.moment_length())
+        bounds = SimulatedBounds(server, np.ones(len(server)), method.unit, self._typical_size())
+        moment = self._looks.second_moment(method.ball, bounds.moment_length(self._rng))
         basis, above_noise = steadied_basis(moment, server, REFINED.prior_weight)
         return _RefinedSubspace(basis[:, : min(max(above_noise, method.k), method.largest_rank)], basis, bounds)
 
@@ -119,9 +121,7 @@ class RefinedRun:
         cells, members, sizes = self._cells(projected)
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
-        frame = Frame.around(cells, projection)
-        bound = subspace.bounds.of_sums(self._looks.plan["cells"], frame, REFINED.cell_counts, beyond)
-        sums = self._looks.sums("cells", self._method.ball, frame, bound)
+        sums = self._sums("cells", subspace.bounds, Frame.around(cells, projection), REFINED.cell_counts, beyond)
         weights = shrunk_weights(sums.counts, sizes, sums.count_noise)
         server_weights = (weights / np.maximum(sizes, 1))[members]
         n_points = float(sums.counts.sum())
@@ -136,7 +136,7 @@ class RefinedRun:
         )
 
     def initial_centers(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> _RefinedCenters:
-        """Return Lloyd steps in the subspace, then residuals in full space around the lifted centers (step 3).
+        """Return centers after Lloyd steps in the subspace and one step in full space, around the lifted centers (step 3).
 
         If there is only noise the centers are those of the server data, and the sums give their counts.
         """
@@ -146,22 +146,24 @@ class RefinedRun:
             return self._full_step("sums", proxies, Frame.around(server_centers))
         projected = project(self._server, projection)
         for _ in range(REFINED.subspace_steps[self._method.unit]):
-            sums = self._sums("subspace steps", proxies, Frame.around(projected_centers, projection), REFINED.subspace_counts)
+            frame = Frame.around(projected_centers, projection)
+            sums = self._sums("subspace steps", proxies.bounds, frame, REFINED.subspace_counts)
             projected_centers = np.rint(projected_centers) + _shrunk(sums, projected, k)
         offsets = offsets_outside(self._server, proxies.server_weights, assign(projected, projected_centers), k, projection)
         return self._full_step("sums", proxies, Frame(projected_centers, projected_centers @ projection.T + offsets, projection))
 
     def lloyd_centers(self, latest: _RefinedCenters) -> _RefinedCenters:
-        """Return the centers after one noisy Lloyd step on residuals; the same ones if there is only noise: no release is made for it."""
+        """Return the centers after one noisy Lloyd step on residuals; if there is only noise the same ones, without a release."""
         if latest.proxies.is_noise:
             return latest
         ball = self._method.ball
         return self._full_step("lloyd sums", latest.proxies, Frame.around((latest.centers - ball.center) / ball.grid))
 
     def _full_step(self, name: str, proxies: _RefinedProxies, frame: Frame) -> _RefinedCenters:
+        """Return the origins of the frame, moved by the mean residuals in full space."""
         ball, basis = self._method.ball, proxies.basis
-        sums = self._sums(name, proxies, frame, REFINED.full_counts)
-        shift = 0.0 if proxies.is_noise else _shrunk(sums, self._server @ basis, len(frame.targets), basis) @ basis.T
+        sums = self._sums(name, proxies.bounds, frame, REFINED.full_counts)
+        shift = 0.0 if proxies.is_noise else _shrunk(sums, self._server @ basis, len(frame.centers), basis) @ basis.T
         return _RefinedCenters(
             centers=ball.clip(ball.decode(np.rint(frame.origins) + shift)),
             counts=sums.counts / sums.kept,
@@ -171,8 +173,8 @@ class RefinedRun:
             proxies=proxies,
         )
 
-    def _sums(self, name: str, proxies: _RefinedProxies, frame: Frame, count_length: float) -> Sums:
-        bound = proxies.bounds.of_sums(self._looks.plan[name], frame, count_length)
+    def _sums(self, name: str, bounds: SimulatedBounds, frame: Frame, count_length: float, spread: FloatArray | float = 1.0) -> Sums:
+        bound = bounds.of_sums(self._rng, self._looks.plan[name], frame, count_length, spread)
         return self._looks.sums(name, self._method.ball, frame, bound)
 
     def _typical_size(self) -> int:
@@ -200,4 +202,4 @@ def _shrunk(sums: Sums, server: FloatArray, k: int, basis: FloatArray | None = N
     """Return the mean residuals in the basis, drawn towards zero as far as noise explains them; ``server`` is in the same coordinates."""
     means, variances = sums.means()
     caps = REFINED.largest_signal * np.square(server).mean(axis=0)
-    return block_shrinkage(means if basis is None else means @ basis, variances, k, caps)
+    return filtered(means if basis is None else means @ basis, variances, k, caps)[0]

@@ -1,8 +1,8 @@
 """The refined method without server data: its proxies are made from noisy looks at the clients. Why, with numbers: docs/no_server_data.md.
 
-A center and a scale; one second moment; counts of candidates drawn from it; Lloyd steps with more centers than clusters, inside the
-subspace; then Lloyd steps in full, each release averaged with those before it as far as the centers stand still. All noise is Gaussian,
-bounds are read off noisy histograms, and every tuned number is in tuning.py.
+It finds a center and a scale, then one second moment; it counts the points near candidates drawn from this moment; it makes Lloyd steps
+inside the subspace with more centers than clusters; then Lloyd steps in full, each averaged with those before it as far as the centers
+stand still. All noise is Gaussian, bounds are read off noisy histograms, and every tuned number is in tuning.py.
 """
 
 from dataclasses import dataclass, replace
@@ -11,16 +11,16 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import proxies as made
-from feddp_kmeans.algorithm.domain import MOST_CLASSES, Region, distance_looks, domain_rounds, find_domain
+from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length, typical_sums
+from feddp_kmeans.algorithm.domain import MOST_CLASSES, domain_rows, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
-from feddp_kmeans.algorithm.histogram_bounds import HistogramBounds, length_edges, typical_moment, typical_sums
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import SMALLEST, filtered
+from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tuning import SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
 
 REASONS = (
@@ -47,15 +47,15 @@ class ServerlessMethod:
 
         If the mean is all there is, candidates and cells are means: d + 1 values.
         """
-        d, k, rounds = self.dimension, self.k, domain_rounds(self.region)
+        d, k = self.dimension, self.k
+        distances, mean = domain_rows(self.region, d)
         candidates = max(SERVERLESS.most_candidates, SERVERLESS.least_candidates * k, d + 1)
         cells = max(SERVERLESS.cells_per_cluster * k * (min(SERVERLESS.rank_factor * k, d) + 1), d + 1)
         is_client_level = self.unit is PrivacyUnit.CLIENT
-        mean = ("mean", BOUNDED_STEPS, d + 1, rounds)
-        # Second moment, cells and sums have a bound each; those of clients' means and candidates have to be looked up too.
-        bounds = ("bounds", 1, MOST_CLASSES, 3 + (1 + rounds if is_client_level else 0))
+        # Second moment, cells and sums have one bound each; at client level the means and the candidates need bounds too.
+        bounds = ("bounds", 1, MOST_CLASSES, 3 + (1 + mean[-1] if is_client_level else 0))
         rows = [
-            ("distances", SHARE_STEPS, MOST_CLASSES, distance_looks(self.region)),
+            distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
             ("candidates", BOUNDED_STEPS, candidates, SERVERLESS.candidate_rounds),
@@ -65,7 +65,7 @@ class ServerlessMethod:
         return gaussian_releases(SERVERLESS.shares, rows)
 
     def bind(self, run: Run) -> "ServerlessRun":
-        """Return the method at work in one run."""
+        """Return the steps of this method in one run."""
         return ServerlessRun(self, run)
 
 
@@ -89,9 +89,9 @@ class _Mean:
 @dataclass(frozen=True)
 class _FoundSubspace(Subspace):
     bounds: HistogramBounds
+    mean: _Mean
     is_hopeless: bool
     """Whether noise hides every direction: then only the mean can be found."""
-    mean: _Mean
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,21 @@ class _MadeProxies(Proxies):
 
 
 @dataclass(frozen=True)
-class _ServerlessCenters(NoisyCenters):
-    """Centers, and what the next step goes on from: places that are not rounded or clipped, and the error that they are known to have."""
+class _Track:
+    """What the next step goes on from: places that are not rounded or clipped, and the error that they are known to have."""
 
     found: _FoundSubspace
+    k: int
     bound: Bound
+    mean: _Mean
     places: FloatArray
     known: FloatArray
-    mean: _Mean
-    all_counts: tuple[FloatArray, ...]
+    all_counts: tuple[FloatArray, ...] = ()
+
+
+@dataclass(frozen=True)
+class _TrackedCenters(NoisyCenters):
+    track: _Track
 
 
 class ServerlessRun:
@@ -126,19 +132,20 @@ class ServerlessRun:
         domain = find_domain(looks, method.region, d)
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
-        length = typical_moment(looks, ball, np.square(length_edges(looks, typical))).length
+        edges = np.square(length_edges(looks, typical))
+        length = typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
         moment = looks.second_moment(ball, length)
         largest = typical**2
         if not looks.is_client_level:
             largest = min(largest, length / np.sqrt(1 - (1 - TRACE_WEIGHT**2) / d))
         limits = SERVERLESS.least_trace * largest, largest
-        shape = made.shape_of(moment.matrix / n, moment.trace / n, moment.noise / n, limits)
+        shape = made.Shape.of(moment.matrix / n, moment.trace / n, moment.noise / n, limits)
         is_clear = (shape.variances > SERVERLESS.clear_direction * shape.edge).any()
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
-            is_hopeless=bool(shape.edge > SERVERLESS.hopeless * largest and not is_clear),
             mean=_Mean(np.zeros((1, d)), domain.center_variance / ball.grid**2),
+            is_hopeless=bool(shape.edge > SERVERLESS.hopeless * largest and not is_clear),
         )
 
     def proxies(self, subspace: _FoundSubspace) -> _MadeProxies:
@@ -163,29 +170,53 @@ class ServerlessRun:
         weights = made.credible_counts(sums.counts, sums.count_noise, k, SERVERLESS.credible_cell)
         return _MadeProxies(projection, cells, weights, np.zeros(0), subspace, subspace.mean)
 
-    def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _ServerlessCenters:
+    def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _TrackedCenters:
         """Return centers in full space: residuals around the lifted centers (step 3)."""
-        found, k = proxies.found, len(projected_centers)
-        places = proxies.mean.place if found.is_hopeless else projected_centers @ proxies.projection.T
-        nothing = np.zeros(k)
-        start = _ServerlessCenters(
-            centers=places,
-            counts=nothing,
-            center_stddev=nothing,
-            count_stddev=0.0,
-            remarks=(),
-            found=found,
-            bound=self._bound(found, "sums", places),
-            places=places,
-            known=np.zeros_like(places),
-            mean=proxies.mean,
-            all_counts=(),
-        )
-        return self.lloyd_centers(start)
+        found, mean = proxies.found, proxies.mean
+        places = mean.place if found.is_hopeless else projected_centers @ proxies.projection.T
+        bound = self._bound(found, "sums", places)
+        return self._step(_Track(found, len(projected_centers), bound, mean, places, np.zeros_like(places)))
 
-    def lloyd_centers(self, latest: _ServerlessCenters) -> _ServerlessCenters:
+    def lloyd_centers(self, latest: _TrackedCenters) -> _TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
-        return self._mean_step(latest) if latest.found.is_hopeless else self._full_step(latest)
+        return self._step(latest.track)
+
+    def _step(self, track: _Track) -> _TrackedCenters:
+        return self._mean_step(track) if track.found.is_hopeless else self._full_step(track)
+
+    def _full_step(self, track: _Track) -> _TrackedCenters:
+        shape, ball = track.found.bounds.shape, track.found.bounds.ball
+        origins = np.rint(track.places)
+        sums = self._looks.sums("sums", ball, Frame.around(origins), track.bound)
+        # Clusters change less from step to step than their noise: the counts of all steps so far are averaged.
+        all_counts = (*track.all_counts, sums.counts)
+        sums = replace(sums, counts=np.mean(all_counts, axis=0), count_noise=sums.count_noise / np.sqrt(len(all_counts)))
+        shift, variance = track.mean.move(sums)
+        mean = _Mean(track.mean.place + shift, variance)
+        means, errors = sums.means(SERVERLESS.least_count)
+        moves, known = filtered((means - shift) @ shape.basis, errors, track.k, SERVERLESS.largest_signal * shape.along, track.known)
+        places = origins + shift + moves @ shape.basis.T
+        supported, remarks = _supported(places, sums, mean.place)
+        moved = replace(track, mean=mean, places=places, known=known, all_counts=all_counts)
+        return self._centers(moved, supported, sums, np.sqrt(known.mean(axis=1)), remarks)
+
+    def _mean_step(self, track: _Track) -> _TrackedCenters:
+        """Return k times the mean; the first of them has all points."""
+        mean, sums = self._moved_mean("sums", track.found, track.mean, track.bound)
+        sums = replace(sums, counts=np.append(sums.counts, np.zeros(track.k - 1)))
+        places = np.repeat(mean.place, track.k, axis=0)
+        return self._centers(replace(track, mean=mean), places, sums, np.full(track.k, np.sqrt(mean.variance)), (_HIDDEN,))
+
+    def _centers(self, track: _Track, places: FloatArray, sums: Sums, errors: FloatArray, remarks: tuple[str, ...]) -> _TrackedCenters:
+        ball = track.found.bounds.ball
+        return _TrackedCenters(
+            centers=(self._method.region or ball).clip(ball.decode(places)),
+            counts=sums.counts / sums.kept,
+            center_stddev=errors * ball.grid,
+            count_stddev=float(sums.count_noise / sums.kept),
+            remarks=remarks,
+            track=track,
+        )
 
     def _candidates(self, subspace: _FoundSubspace) -> tuple[FloatArray, FloatArray]:
         """Return candidates drawn from the noisy moments, then drawn again near the heavy ones, and their credible counts."""
@@ -198,7 +229,7 @@ class ServerlessRun:
         count = made.n_candidates(subspace.bounds.n_points, release.scale, k)
         candidates = made.first_candidates(rng, count, variances)
         for left in reversed(range(SERVERLESS.candidate_rounds)):
-            frame = Frame(np.rint(candidates), np.zeros((count, 0)), projection, nothing)
+            frame = Frame(np.rint(candidates), np.zeros((count, 0)), projection, nothing)  # counts only, no residuals
             if looks.is_client_level and left == SERVERLESS.candidate_rounds - 1:
                 typical = typical_sums(looks, ball, frame, 1.0, length_edges(looks, 1.0))
                 bound = Bound.at(typical.length, 1.0, typical.kept, release)
@@ -209,12 +240,12 @@ class ServerlessRun:
         return candidates, weights
 
     def _only_mean(self, subspace: _FoundSubspace) -> _MadeProxies:
-        """Return the mean as the only proxy: all releases go to it."""
-        mean = subspace.mean
+        """Return the mean as the only proxy: the releases of candidates and cells are spent on it."""
+        mean, projection = subspace.mean, subspace.projection
         bound = self._bound(subspace, "sums", mean.place)
         for name in ["candidates"] * SERVERLESS.candidate_rounds + ["cells"] * SERVERLESS.cell_steps:
             mean, _ = self._moved_mean(name, subspace, mean, bound)
-        return _MadeProxies(subspace.projection, np.zeros((1, subspace.projection.shape[1])), np.ones(1), np.zeros(0), subspace, mean)
+        return _MadeProxies(projection, np.zeros((1, projection.shape[1])), np.ones(1), np.zeros(0), subspace, mean)
 
     def _moved_mean(self, name: str, subspace: _FoundSubspace, mean: _Mean, bound: Bound) -> tuple[_Mean, Sums]:
         place = np.rint(mean.place)
@@ -222,61 +253,18 @@ class ServerlessRun:
         shift, variance = mean.move(sums, subspace.bounds.n_points / 2)
         return _Mean(place + shift, variance), sums
 
-    def _mean_step(self, latest: _ServerlessCenters) -> _ServerlessCenters:
-        k, ball = len(latest.counts), latest.found.bounds.ball
-        mean, sums = self._moved_mean("sums", latest.found, latest.mean, latest.bound)
-        return replace(
-            latest,
-            centers=self._decoded(latest, np.repeat(mean.place, k, axis=0)),
-            counts=np.append(sums.counts / sums.kept, np.zeros(k - 1)),
-            center_stddev=np.full(k, np.sqrt(mean.variance) * ball.grid),
-            count_stddev=float(sums.count_noise / sums.kept),
-            remarks=(_HIDDEN,),
-            mean=mean,
-        )
-
-    def _full_step(self, latest: _ServerlessCenters) -> _ServerlessCenters:
-        k, shape, ball = len(latest.counts), latest.found.bounds.shape, latest.found.bounds.ball
-        origins = np.rint(latest.places)
-        sums = self._looks.sums("sums", ball, Frame.around(origins), latest.bound)
-        # Clusters change less from step to step than their noise: the counts of all steps so far are averaged.
-        all_counts = (*latest.all_counts, sums.counts)
-        sums = replace(sums, counts=np.mean(all_counts, axis=0), count_noise=sums.count_noise / np.sqrt(len(all_counts)))
-        shift, variance = latest.mean.move(sums)
-        mean = _Mean(latest.mean.place + shift, variance)
-        means, errors = sums.means(SERVERLESS.least_count)
-        moves, known = filtered((means - shift) @ shape.basis, errors, k, SERVERLESS.largest_signal * shape.along, latest.known)
-        places = origins + shift + moves @ shape.basis.T
-        supported, remarks = _supported(places, sums, mean.place)
-        return replace(
-            latest,
-            centers=self._decoded(latest, supported),
-            counts=sums.counts / sums.kept,
-            center_stddev=np.sqrt(known.mean(axis=1)) * ball.grid,
-            count_stddev=float(sums.count_noise / sums.kept),
-            remarks=remarks,
-            places=places,
-            known=known,
-            mean=mean,
-            all_counts=all_counts,
-        )
-
-    def _decoded(self, latest: _ServerlessCenters, places: FloatArray) -> FloatArray:
-        ball, region = latest.found.bounds.ball, self._method.region
-        return (ball if region is None else region).clip(ball.decode(places))
-
     def _bound(self, subspace: _FoundSubspace, name: str, centers: FloatArray, projection: FloatArray | None = None) -> Bound:
         count_length = SERVERLESS.full_counts if projection is None else SERVERLESS.cell_counts
         return subspace.bounds.of_sums(self._looks.plan[name], Frame.around(np.rint(centers), projection), count_length)
 
 
 def _supported(places: FloatArray, sums: Sums, mean: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the centers, those with too few points to tell from noise as copies of the nearest other one, and a remark about them."""
+    """Return the centers, with those whose counts may be noise only replaced by the nearest other one, and a remark about these."""
     weak = sums.counts < SERVERLESS.supported * sums.count_noise
     if not weak.any():
         return places, ()
     numbers = ", ".join(str(i) for i in np.flatnonzero(weak))
-    remark = f"clusters {numbers} cannot be told from noise: their centers repeat others, or the mean where all are such"
+    remark = f"clusters {numbers} cannot be distinguished from noise: their centers repeat others, or the mean if all are such"
     others = mean if weak.all() else places[~weak]
     distances = np.square(places[:, None] - others[None]).sum(axis=2)
     return np.where(weak[:, None], others[distances.argmin(axis=1)], places), (remark,)

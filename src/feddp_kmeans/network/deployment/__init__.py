@@ -1,1 +1,1 @@
-"""Federations between machines: keys, processes, and the two commands that hospitals and their server run."""
+"""Federations between machines: keys, processes, and the work of ``feddp serve``, ``join`` and ``simulate``."""

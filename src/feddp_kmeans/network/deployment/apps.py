@@ -1,79 +1,68 @@
-"""The two halves as a Flower app: what the app folder names, for ``feddp serve`` and for anyone's ``flwr run``."""
+"""The two halves as a Flower app, for anyone's ``flwr run``. ``feddp serve`` submits the same app, but never runs it."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from flwr.app import Context
+from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.deployment.run_request import PROGRESS, RunRequest, read_request, run_and_report
-from feddp_kmeans.network.deployment.site import Site, site_of_node
-from feddp_kmeans.network.flower.client_app import Handler, make_client_app
+from feddp_kmeans.network.deployment.run_request import carry_out, read_request
+from feddp_kmeans.network.deployment.site import Site, read_site
+from feddp_kmeans.network.flower.body import Handler, answer
 from feddp_kmeans.network.flower.flower_federation import GridTransport
-
-_PACKAGE = logging.getLogger("feddp_kmeans")
 
 APP_FOLDER = Path(__file__).parent / "app"
 """The folder that ``flwr run`` takes."""
 
 
-def server_app(request: RunRequest | None = None) -> ServerApp:
-    """Return the ServerApp of a run: the one given, or the one in the file that the run's configuration names.
-
-    What the latter logs goes to its progress file: it is a process of its own, and ``feddp serve`` reads the file.
-    """
+def server_app() -> ServerApp:
+    """Return the ServerApp of the run in the file that the run's configuration names."""
     app = ServerApp()
 
     @app.main()
     def _main(grid: Grid, context: Context) -> None:
-        asked = request or _named_request(context)
-        with nullcontext() if request else _logged_to(Path(asked.out) / PROGRESS):
-            run_and_report(GridTransport(grid), asked)
+        _show_log()
+        carry_out(GridTransport(grid), read_request(_named_file(context.run_config, "job")))
 
     return app
 
 
 def client_app() -> ClientApp:
-    """Return the ClientApp of a SuperNode whose own configuration names a site file; what the site logs goes to the node's terminal."""
-    _PACKAGE.addHandler(logging.StreamHandler())
-    _PACKAGE.setLevel(logging.INFO)
-    return make_client_app(lambda configuration: site_handler(site_of_node(configuration)))
+    """Return the ClientApp of a SuperNode whose own configuration names a site file; its log is shown there."""
+    _show_log()
+    return make_client_app(lambda configuration: site_handler(read_site(_named_file(configuration, "site"))))
+
+
+def make_client_app(handler_of: Callable[[Mapping[str, object]], Handler]) -> ClientApp:
+    """Return the app whose handler is made from the node's own configuration; the server's run configuration is never read."""
+    app = ClientApp()
+
+    @app.query()
+    def _query(message: Message, context: Context) -> Message:
+        return answer(message, handler_of(context.node_config))
+
+    return app
 
 
 @cache
 def site_handler(site: Site) -> Handler:
-    """Return what answers for a site, the same one as long as this process lives."""
+    """Return the handler of a site, the same one for the life of this process."""
     return site.participant().handle
 
 
-def _named_request(context: Context) -> RunRequest:
-    path = context.run_config.get("job")
+def _named_file(configuration: Mapping[str, object], name: str) -> Path:
+    path = configuration.get(name)
     if not isinstance(path, str) or not path:
-        raise InputError("the run's configuration must name the run's file, as in -c 'job=\"/path/run/job.json\"'.")
-    return read_request(Path(path))
+        raise InputError(f'{name} must name a file in the configuration of the run or the node, as in {name}="/path/{name}.json".')
+    return Path(path)
 
 
-class _OneLine(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return f"{record.levelname} {' '.join(record.getMessage().split())}"
-
-
-@contextmanager
-def _logged_to(path: Path) -> Iterator[None]:
-    """Append this package's log to a file while the block runs, one line per record: its level and its message."""
-    handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(_OneLine())
-    before = _PACKAGE.level
-    _PACKAGE.addHandler(handler)
-    _PACKAGE.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        _PACKAGE.removeHandler(handler)
-        _PACKAGE.setLevel(before)
-        handler.close()
+def _show_log() -> None:
+    """Show the log of this package on the terminal of this process."""
+    package = logging.getLogger("feddp_kmeans")
+    package.addHandler(logging.StreamHandler())
+    package.setLevel(logging.INFO)

@@ -1,23 +1,21 @@
-"""Flower's processes as children: started with a log, waited for until they are ready, and ended with us.
+"""Flower's processes as children: started with a log file, waited for until they are ready, and stopped when we end.
 
-Each child watches its parent (``deployment.child``), so none outlives a parent that is killed. What they serve is behind a gate: a secret
-that is new for each start opens it, and reaches a child by a pipe, never by a command line, the environment or a file.
+Each child watches its parent (``deployment.child``), so none outlives a parent that is killed. What they serve is behind a gate. Its
+secret is new for each start and reaches a child through a pipe, never by a command line, the environment or a file.
 """
 
 import http.client
 import os
-import secrets
-import shutil
 import signal
 import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment import child
@@ -37,45 +35,32 @@ _KEPT = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "PYTHONPATH", THREADS}
     | {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 )
-"""What a child sees of our environment, with LC_*. Anything else might open another port, trust a header or take a proxy."""
+"""The variables of our environment that a child sees, with LC_*. Others might open a port, trust a header or name a proxy."""
 
 
 class Child:
     """One of Flower's processes, with its log in a file of the private folder ``home``."""
 
-    def __init__(self, program: str, arguments: Sequence[str], home: Path, secret: str) -> None:
+    def __init__(self, program: str, arguments: Sequence[str], home: str, secret: str) -> None:
         self.program = program
-        self._log = home / f"{program}.log"
-        command = [sys.executable, "-P", child.__file__, str(os.getpid()), str(home), program, *arguments]
+        self._log = Path(home) / f"{program}.log"
+        command = [sys.executable, "-P", child.__file__, str(os.getpid()), home, program, *arguments]
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own module
+            self.process = subprocess.Popen(  # noqa: S603 - our own module
                 command, env=_environment(home), stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError), self._process.stdin as pipe:
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError), self.process.stdin as pipe:
             pipe.write(secret.encode())
-
-    @property
-    def pid(self) -> int:
-        """Return the number of the process."""
-        return self._process.pid
 
     @property
     def running(self) -> bool:
         """Return whether the process is alive."""
-        return self._process.poll() is None
+        return self.process.poll() is None
 
     def log(self) -> str:
-        """Return what the process has said so far."""
+        """Return the output of the process so far."""
         return self._log.read_text(encoding="utf-8", errors="replace")
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for the process to end; return whether it has."""
-        try:
-            self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
 
     def wait_until(self, ready: Callable[[], bool], seconds: float = _READY) -> None:
         """Wait until the process is ready; raise if it ends before, or takes too long."""
@@ -89,26 +74,21 @@ class Child:
 
     def stop(self) -> None:
         """End the process, gently first, and whatever is left of its group."""
-        if self.running:
-            self._process.terminate()
-            self.wait(_STOP)
+        self.process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(_STOP)
         with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def private_folder(parent: str | None = None) -> TemporaryDirectory[str]:
+    """Return a new folder that only we may read, removed when the block ends; in the default place for temporary files without a parent."""
+    return TemporaryDirectory(prefix="feddp-", dir=parent, ignore_cleanup_errors=True)
 
 
 @contextmanager
-def private_folder(parent: str | None = None) -> Iterator[Path]:
-    """Yield a new folder that only we may read, removed at the end; among the temporary files if no parent is given."""
-    folder = Path(tempfile.mkdtemp(prefix="feddp-", dir=parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def started(program: str, arguments: Sequence[str], home: Path, secret: str) -> Iterator[Child]:
+def started(program: str, arguments: Sequence[str], home: str, secret: str) -> Iterator[Child]:
     """Yield a child that is stopped at the end of the block."""
     process = Child(program, arguments, home, secret)
     try:
@@ -135,7 +115,7 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Return a port of the loopback that nobody uses now."""
+    """Return a port of the loopback interface that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -148,29 +128,24 @@ def is_taken(port: int) -> bool:
 
 
 def is_healthy(port: int, authority: Path | None = None) -> bool:
-    """Return whether a server on this machine answers; with an authority, over TLS and with a certificate of it."""
+    """Return whether a server on this machine answers; with an authority, over TLS with a certificate signed by it."""
     return _status(port, _HEALTH, authority) == http.client.OK
 
 
 def check_guarded(port: int, authority: Path | None = None) -> None:
-    """Refuse a server of Flower's that shows everybody what our gate would not."""
+    """Refuse one of Flower's servers that is not behind our gate."""
     if _status(port, _GUARDED, authority) != http.client.FORBIDDEN:
-        raise InputError(f"the server on port {port} must refuse whoever does not know its secret; it does not.")
+        raise InputError(f"the server on port {port} must refuse requests without its secret, got one that answers them.")
 
 
-def new_secret() -> str:
-    """Return a new secret of 256 bits for the gate of a server."""
-    return secrets.token_hex(32)
-
-
-def _environment(home: Path) -> dict[str, str]:
+def _environment(home: str) -> dict[str, str]:
     """Return the environment of a child whose files are in ``home``."""
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
-    return kept | OFF | {"FLWR_HOME": str(home)}
+    return kept | OFF | {"FLWR_HOME": home}
 
 
 def _status(port: int, path: str, authority: Path | None) -> int | None:
-    """Return the status with which a server on this machine answers a stranger; None for no answer."""
+    """Return the status that a request without the secret gets from a server on this machine; None for no answer."""
     if authority is None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER)
     else:
@@ -185,6 +160,6 @@ def _status(port: int, path: str, authority: Path | None) -> int | None:
 
 
 def last_words(log: str) -> str:
-    """Return the last line of a log that says something, for a message of one line."""
+    """Return the last line of a log that is not empty and not Flower's link to its help."""
     lines = [line.strip() for line in log.splitlines() if line.strip() and "For more information" not in line]
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "no output"

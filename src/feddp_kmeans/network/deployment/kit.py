@@ -5,11 +5,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import parse_json
-from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans._json import read_object
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.keys import write_authority
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity, load_public, public_line
 from feddp_kmeans.network.wire import PROTOCOL
@@ -17,11 +16,12 @@ from feddp_kmeans.network.wire import PROTOCOL
 _PUBLIC, _PRIVATE, _SITES, _ABOUT = "public", "private", "sites", "federation.json"
 _HOST = re.compile(r"[A-Za-z0-9._:%-]{1,253}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_PORTS = range(1, 1 << 16)
 
 
 @dataclass(frozen=True)
 class Kit:
-    """What a site knows of its federation: where the server is, whom to believe, and who the other sites are."""
+    """What a site knows of its federation: the server's address, the authority of its certificate, and the keys of all sites."""
 
     folder: Path
     host: str
@@ -43,49 +43,34 @@ class Kit:
         names: dict[str, str] = {}
         for path in sorted((self.folder / _SITES).glob("*.pub")):
             check_site_name(path.stem)
-            key = load_public(path)
-            other = names.setdefault(public_line(key), path.stem)
+            found[path.stem] = load_public(path)
+            other = names.setdefault(public_line(found[path.stem]), path.stem)
             if other != path.stem:
                 raise InputError(f"{path.name} must hold a key of its own, got the key of {other!r}: one site would count twice.")
-            found[path.stem] = key
         return found
 
     def name_of(self, key: PublicIdentity) -> str:
         """Return the name under which a public key is known; refuse one that is not."""
-        line = public_line(key)
         for name, known in self.sites().items():
-            if public_line(known) == line:
+            if known == key:
                 return name
         raise InputError("--key must belong to a site of this federation; the server has to put its .pub file into public/sites first.")
 
 
 @dataclass(frozen=True)
 class FederationFolder:
-    """The server's folder: the kit, and what only the server may read."""
+    """The server's folder: the kit, and the certificate and the private key that only the server may read."""
 
-    folder: Path
-
-    @property
-    def kit(self) -> Kit:
-        """Return the kit that goes to the sites."""
-        return read_kit(self.folder / _PUBLIC)
-
-    @property
-    def certificate(self) -> Path:
-        """Return the server's certificate."""
-        return self.folder / _PRIVATE / "server.crt"
-
-    @property
-    def key(self) -> Path:
-        """Return the server's private key."""
-        return self.folder / _PRIVATE / "server.key"
+    kit: Kit
+    certificate: Path
+    key: Path
 
 
 def make_federation(folder: Path, hosts: Sequence[str], port: int) -> FederationFolder:
     """Make a federation folder for a server that is reached by these names; sites use the first."""
     if not hosts:
         raise InputError("--host must be given: the name or address by which sites reach the server.")
-    if not 0 < port < 1 << 16:
+    if port not in _PORTS:
         raise InputError(f"--port must be between 1 and 65535, got {port}.")
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"the federation folder must be new or empty, got {str(folder)!r}.")
@@ -96,12 +81,12 @@ def make_federation(folder: Path, hosts: Sequence[str], port: int) -> Federation
     (private / "ca.crt").rename(public / "ca.crt")
     about = {"protocol": PROTOCOL, "host": hosts[0], "port": port}
     write_whole(public / _ABOUT, (json.dumps(about, indent=2) + "\n").encode())
-    return FederationFolder(folder)
+    return _federation(folder)
 
 
 def open_federation(folder: Path) -> FederationFolder:
     """Return the federation in a folder; refuse a folder that feddp keys did not make."""
-    found = FederationFolder(folder)
+    found = _federation(folder)
     if not (found.key.is_file() and found.certificate.is_file()):
         raise InputError(f"the federation folder must be one that feddp keys made, got {str(folder)!r}.")
     if not found.kit.sites():
@@ -109,32 +94,22 @@ def open_federation(folder: Path) -> FederationFolder:
     return found
 
 
+def _federation(folder: Path) -> FederationFolder:
+    return FederationFolder(read_kit(folder / _PUBLIC), folder / _PRIVATE / "server.crt", folder / _PRIVATE / "server.key")
+
+
 def read_kit(folder: Path) -> Kit:
     """Return the kit in a folder; refuse another protocol than ours."""
-    about = _about(folder)
-    if about.get("protocol") != PROTOCOL:
-        raise InputError(
-            f"the kit must be of protocol {PROTOCOL}, got {about.get('protocol')!r:.40}: server and site must have the same version."
-        )
-    host, port = about.get("host"), about.get("port")
-    if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or not 0 < port < 1 << 16:
+    about = read_object(folder / _ABOUT, "be in the public/ folder of a federation, as feddp keys wrote it")
+    protocol, host, port = (about.get(name) for name in ("protocol", "host", "port"))
+    if protocol != PROTOCOL:
+        raise InputError(f"the kit must be of protocol {PROTOCOL}, got {protocol!r:.40}: server and site must have the same version.")
+    if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or port not in _PORTS:
         raise InputError(f"{_ABOUT} must state host and port, got {host!r:.80} and {port!r:.80}.")
     return Kit(folder, host, port)
 
 
 def check_site_name(name: str) -> None:
-    """Refuse a name that could not be a file, or that two systems could read as different ones."""
+    """Refuse a name that is no safe file name on every system."""
     if not _NAME.fullmatch(name):
-        raise InputError(f"a site's name must be small letters, digits, dots, dashes and underscores, got {name!r}.")
-
-
-def _about(folder: Path) -> dict[str, Any]:
-    try:
-        about = parse_json((folder / _ABOUT).read_bytes())
-    except OSError:
-        about = None
-    except FedDPError as error:
-        raise InputError(f"{_ABOUT} of the kit must be as feddp keys wrote it: {error}") from None
-    if not isinstance(about, dict):
-        raise InputError(f"the kit must be the public/ folder of a federation, got {str(folder)!r}.")
-    return about
+        raise InputError(f"a site's name must be lower-case letters, digits, dots, dashes and underscores, got {name!r}.")

@@ -1,17 +1,15 @@
-"""Ray for our own processes: importing this imports Ray behind a secret, and with patience.
+"""Ray for our own processes: importing this imports Ray with a secret and with longer time limits.
 
-Ray listens on every address of the machine, and runs the code of whoever connects. Here each request takes a token that is new each time
-and known to the processes that Ray starts only. On a busy machine it also gives its processes up after seconds; here after minutes.
+Ray listens on every address of the machine, and runs the code of whoever connects. Here each request needs a token that is new each time
+and known only to the processes that Ray starts. On a busy machine Ray also gives up on its processes after seconds; here after minutes.
 """
 
 import logging
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from feddp_kmeans.errors import InputError
@@ -37,45 +35,31 @@ import ray  # noqa: E402 - Ray reads these when it is imported
 from flwr.simulation import run_simulation  # noqa: E402 - as above
 from ray._private import services  # noqa: E402 - as above
 
-__all__ = ["FOLDER", "patient", "run_simulation", "running", "short"]
+__all__ = ["FOLDER", "patient", "run_simulation", "running"]
 
-_SOCKET_PATH = 107
-_INSIDE = len("/feddp-12345678/session_2026-01-01_00-00-00_123456_1234567/sockets/plasma_store")
-
-
-def short(folder: str) -> str:
-    """Return this folder, or another for temporary files if its name is too long for the names of Ray's sockets."""
-    return folder if len(folder) + _INSIDE <= _SOCKET_PATH else "/tmp"  # noqa: S108 - a new folder is made in it
-
-
-FOLDER = short(tempfile.gettempdir())
-"""Where Ray's files may be."""
+FOLDER = "/tmp"  # noqa: S108 - a new folder is made in it
+"""Parent of the folder with Ray's files, as by Ray's default. TMPDIR is not used: the names of sockets must be short."""
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[None]:
+def running(folder: str) -> Iterator[None]:
     """Keep Ray running, with its files in this folder, for as long as the block runs.
 
-    It is there before the run that needs it, whose first round would wait for it: a busy machine takes minutes.
+    It is started before the run, whose first round would otherwise wait for it: on a busy machine for minutes.
     """
+    cores = os.cpu_count() or 1
     try:
-        _start(folder)
+        try:
+            ray.init(num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, _temp_dir=folder)
+        except Exception as error:  # noqa: BLE001 - Ray has no class of errors for this
+            raise InputError(f"Ray must start on this machine, but says: {' '.join(str(error).split())}") from None
         yield
     finally:
         ray.shutdown()
 
 
-def _start(folder: Path) -> None:
-    try:
-        ray.init(
-            num_cpus=os.cpu_count() or 1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, _temp_dir=str(folder)
-        )
-    except Exception as error:  # noqa: BLE001 - Ray has no class of errors for this
-        raise InputError(f"Ray must start on this machine, but says: {' '.join(str(error).split())}") from None
-
-
 def patient(look: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Return a function that looks again until there is something to see, for minutes: RuntimeError means not yet."""
+    """Return a function that calls ``look`` again, for minutes, while it raises RuntimeError, which means not yet."""
 
     def look_again(*given: Any) -> dict[str, Any]:
         end = time.monotonic() + _LIMIT
@@ -90,5 +74,5 @@ def patient(look: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]
     return look_again
 
 
-# The start of a node looks for itself for 30 seconds, whatever the limits above say.
+# A starting node looks for itself for 30 seconds only, whatever the limits above say.
 services.get_node = patient(services.get_node)

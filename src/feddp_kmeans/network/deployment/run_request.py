@@ -1,4 +1,4 @@
-"""A run as the server's operator asks for it, and its course: wait for sites, plan, ask, write the result."""
+"""A run as the server's operator requests it, and its steps: wait for sites, plan, ask, write the result."""
 
 import json
 import logging
@@ -6,13 +6,14 @@ import shutil
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import check_fields, parse_json
+from feddp_kmeans._json import read_dataclass
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.settings import NoiseName, Settings
-from feddp_kmeans.errors import FedDPError, InputError, without_text
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.remote import RemoteFederation
@@ -27,15 +28,15 @@ from feddp_kmeans.tables.schema import Schema
 
 logger = logging.getLogger(__name__)
 
-REQUEST, PROGRESS, DONE, RELEASES = "job.json", "progress.log", "done.json", "releases"
-"""Files of a run folder: what was asked for, the lines of its log, how it ended, and every release on record."""
+FORMAT = 1
+"""Of the request in a run folder."""
 
-PENDING = "pending"
-"""File next to the releases: the sum that sites are being asked to open."""
+REQUEST, RELEASES = "job.json", "releases"
+"""In a run folder: what was asked for, and every release on record, with the sum that sites are being asked to open."""
 
 _LOOK = 0.5
 _FEWEST = 2
-"""Sites to wait for where no kit says how many there are."""
+"""Sites to wait for if no kit says how many there are."""
 
 
 @dataclass(frozen=True)
@@ -50,49 +51,44 @@ class RunRequest:
     schema: str | None = None
     ignore: tuple[str, ...] = ()
     min_sites: int | None = None
-    """Sites that must be there when the run starts; None: all of the kit, or two where there is none."""
+    """Sites that must be there when the run starts; None: all of the kit, or two without a kit."""
     wait: float = 3600.0
     """Seconds to wait for them."""
-    trust: str = Trust.SECURE_SUM.value
+    trust: Trust = Trust.SECURE_SUM
+    """May be given by its name."""
     threshold: int | None = None
     colluders: int | None = None
     """Sites that may side with the server; None: a tenth of them, and at least one."""
     confirmed: bool | None = None
-    """Whether sites confirm who is in a sum; None: where they have keys."""
+    """Whether sites confirm who is in a sum; None: if they have keys."""
     round_timeout: float = 300.0
     seed: int | None = None
     kit: str | None = None
     """The public folder that says who the sites are; None for trials on one machine."""
     odometer: str | None = None
-    """Where the run is booked by the server too: for simulations, whose clients are this machine's files."""
+    """Where the server books the run too: for simulations, whose clients are this machine's files."""
     limit: float | None = None
     limit_delta: float = LIMIT_DELTA
 
     def __post_init__(self) -> None:
-        Trust.parse(self.trust)
+        object.__setattr__(self, "trust", Trust.parse(self.trust))
 
 
 def read_request(path: Path) -> RunRequest:
     """Return the request in a file; refuse anything else."""
-    try:
-        given = parse_json(path.read_bytes())
-        asked = given["settings"]
-        settings = Settings(**asked | {"box": None if asked["box"] is None else tuple(asked["box"])})
-        request = RunRequest(**given | {"settings": settings, "ignore": tuple(given["ignore"])})
-        check_fields(request, path.name)
-    except OSError as error:
-        raise InputError(f"{path.name} must state a run of feddp serve: {without_text(error)}.") from None
-    except FedDPError as error:
-        raise InputError(f"{path.name} must state a run of feddp serve: {error}") from None
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise InputError(f"{path.name} must state a run of feddp serve, got {type(error).__name__}: {error}.") from None
-    return request
+    return read_dataclass(path, "state a run of feddp serve", FORMAT, _request)
+
+
+def _request(given: dict[str, Any]) -> RunRequest:
+    asked = given["settings"]
+    settings = Settings(**asked | {"box": None if asked["box"] is None else tuple(asked["box"])})
+    return RunRequest(**given | {"settings": settings})
 
 
 def opened(request: RunRequest) -> RunRequest:
-    """Write the request into its folder and return it, under the name of an unfinished run that is there: no release is paid twice.
+    """Write the request into its folder and return it, with the id of an unfinished run there: no release is paid for twice.
 
-    Public data that cannot be read are refused here. A folder with a finished run, which may be replaced, is cleared first.
+    Public data that cannot be read are refused here. A finished run in the folder, which may be replaced, is removed first.
     """
     _public_inputs(request)
     out = Path(request.out)
@@ -101,109 +97,59 @@ def opened(request: RunRequest) -> RunRequest:
         shutil.rmtree(out / RELEASES, ignore_errors=True)
         for name in (REQUEST, "result.json"):
             (out / name).unlink(missing_ok=True)
-    tidy(out)
-    request = _going_on(request, out / REQUEST)
-    write_whole(out / REQUEST, (json.dumps(asdict(request), indent=2) + "\n").encode())
+    if (out / REQUEST).exists():
+        before = read_request(out / REQUEST)
+        if replace(before, run=request.run, command=request.command) != request:
+            raise InputError(
+                f"--out holds an unfinished run with other options, got {request.out!r}: finish it with the same, or use another folder."
+            )
+        request = replace(request, run=before.run)
+    write_whole(out / REQUEST, (json.dumps({"format": FORMAT} | asdict(request), indent=2) + "\n").encode())
     return request
-
-
-def tidy(out: Path) -> None:
-    """Remove what is of use only while a run is under way."""
-    for name in (DONE, PROGRESS):
-        (out / name).unlink(missing_ok=True)
-
-
-def _going_on(request: RunRequest, path: Path) -> RunRequest:
-    if not path.exists():
-        return request
-    before = read_request(path)
-    if replace(before, run=request.run, command=request.command) != request:
-        raise InputError(
-            f"--out holds an unfinished run with other options, got {request.out!r}: finish it with the same, or use another folder."
-        )
-    return replace(request, run=before.run)
 
 
 def carry_out(transport: Transport, request: RunRequest) -> None:
     """Run the request to its end: the result is in the run folder afterwards."""
     out = Path(request.out)
-    public = _public_inputs(request)
+    columns, points, schema = _public_inputs(request)
     roster = None if request.kit is None else read_kit(Path(request.kit)).sites()
     needed = request.min_sites or (_FEWEST if roster is None else len(roster))
     _wait_for_sites(transport, needed, request.wait)
     remote = RemoteFederation(
         transport,
-        trust=Trust.parse(request.trust),
+        trust=request.trust,
         threshold=request.threshold,
         colluders=request.colluders,
-        columns=public.columns,
+        columns=columns,
         confirmed=request.confirmed,
         roster=roster,
-        journal=out / RELEASES / PENDING,
+        journal=out / RELEASES / "pending",
         timeout=request.round_timeout,
     ).connect()
     if remote.n_clients < needed:
         raise InputError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
-    prepared = prepared_for(_shareable(request), public.points, public.schema, remote.dimension, remote.n_clients)
+    settings = request.settings
+    if request.trust is Trust.SECURE_SUM:  # clients can only add Gaussian noise in shares
+        settings = replace(settings, noise=NoiseName.GAUSSIAN)
+    prepared = prepared_for(settings, points, schema, remote.dimension, remote.n_clients)
     federation = RecordedFederation(remote, out / RELEASES, run=request.run)
-    _book(request, federation)
-    found = clustering.run(federation, prepared, seed=request.seed, on_release=lambda name: logger.info("release: %s", name))
-    result = result_dict(
-        found,
-        columns=remote.columns,
-        seed=request.seed,
-        server_points=prepared.server_points,
-        command=request.command,
-        schema=public.schema,
-    )
-    write_result(out, result)
-
-
-def run_and_report(transport: Transport, request: RunRequest) -> None:
-    """Run the request; how it ended goes to a file of the run folder, in one line where it failed."""
-    error = "the server's program ended"
-    try:
-        carry_out(transport, request)
-        error = ""
-    except FedDPError as refused:
-        error = str(refused)
-    except Exception as failed:
-        error = f"the server's program failed: {without_text(failed)}"
-        raise
-    finally:
-        write_whole(Path(request.out) / DONE, json.dumps({"error": error}).encode())
-
-
-def _shareable(request: RunRequest) -> Settings:
-    """Return the request's settings; where clients each add a share of the noise it must be Gaussian."""
-    if Trust.parse(request.trust) is Trust.SECURE_SUM:
-        return replace(request.settings, noise=NoiseName.GAUSSIAN)
-    return request.settings
-
-
-def _book(request: RunRequest, federation: RecordedFederation) -> None:
-    """Have a run booked whose clients have no odometers of their own; one that goes on must be booked already."""
     if request.odometer is not None:
         limit = None if request.limit is None else Limit(request.limit, request.limit_delta)
         federation.books = Books(Odometer(Path(request.odometer)), limit, request.command)
+    found = clustering.run(federation, prepared, seed=request.seed, on_release=lambda name: logger.info("release: %s", name))
+    public = prepared.server_points
+    result = result_dict(found, columns=remote.columns, seed=request.seed, server_points=public, command=request.command, schema=schema)
+    write_result(out, result)
 
 
-@dataclass(frozen=True)
-class _Public:
-    """What the server knows of the coordinates."""
-
-    columns: tuple[str, ...] | None
-    points: FloatArray | None
-    schema: Schema | None
-
-
-def _public_inputs(request: RunRequest) -> _Public:
+def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatArray | None, Schema | None]:
+    """Return what the server knows of the coordinates: their names, public points in them, and their encoding."""
     server = None if request.server is None else Path(request.server)
     schema = read_or_learn(server, None if request.schema is None else Path(request.schema), request.ignore)
     if server is None:
-        return _Public(None if schema is None else schema.columns, None, schema)
+        return None if schema is None else schema.columns, None, schema
     table = open_table(server, schema, ignore=request.ignore)
-    return _Public(table.columns, table.read(), schema)
+    return table.columns, table.read(), schema
 
 
 def _wait_for_sites(transport: Transport, needed: int, wait: float) -> None:

@@ -1,66 +1,76 @@
-"""The server's half of a federation: a SuperLink that knows the sites, one run on it, and its progress in our log."""
+"""The server's half of a federation: a SuperLink with TLS and the keys of the sites, and one run on it."""
 
-import json
+import ipaddress
 import logging
-import time
-from pathlib import Path
+import secrets
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import httpx
 
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.apps import APP_FOLDER
-from feddp_kmeans.network.deployment.kit import FederationFolder, Kit
-from feddp_kmeans.network.deployment.run_request import DONE, PROGRESS, REQUEST, RunRequest, opened, tidy
-from feddp_kmeans.network.deployment.superlink import Listening, SuperLink, superlink
+from feddp_kmeans.network.deployment.children import Child, check_guarded, is_healthy, is_taken, last_words, private_folder, started
+from feddp_kmeans.network.deployment.kit import FederationFolder
+from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened
+from feddp_kmeans.network.flower.compat import Control
+from feddp_kmeans.network.flower.flower_federation import GridTransport
 
 logger = logging.getLogger(__name__)
 
-_LOOK = 0.25
-_STATUS_EVERY = 20
-"""Looks at the run folder between two questions to the SuperLink."""
 
-
-def listening_of(federation: FederationFolder) -> Listening:
-    """Return where a federation's SuperLink listens."""
-    kit = federation.kit
-    return Listening(kit.host, kit.port, kit.authority, federation.certificate, federation.key)
-
-
-def serve(request: RunRequest, listening: Listening, kit: Kit | None) -> None:
+def serve(request: RunRequest, port: int, federation: FederationFolder | None) -> None:
     """Make a run on a SuperLink of our own, from start to end; the result is in its folder afterwards.
 
-    Whoever has a key in the kit may take part; without a kit everybody may.
+    Only sites of the federation may take part; without a federation, everybody on this machine may.
     """
-    out = Path(request.out)
-    opened(request)
-    with superlink(listening) as link:
-        for name, key in ({} if kit is None else kit.sites()).items():
-            link.control.register(name, key)
-        logger.info("listening on port %d.", listening.port)
-        run = link.control.submit(APP_FOLDER, {"job": str(out / REQUEST)})
-        _follow(link, run, out)
-    tidy(out)
+    request = opened(request)
+    logging.getLogger("flwr").setLevel(logging.ERROR)
+    with superlink(port, federation) as (server, control):
+        for name, key in ({} if federation is None else federation.kit.sites()).items():
+            control.register(name, key)
+        logger.info("listening on port %d.", port)
+        try:
+            with control.run(APP_FOLDER) as grid:
+                carry_out(GridTransport(grid), request)
+        except httpx.TransportError:
+            raise InputError(f"the run must end with a result, but the SuperLink does not answer: {last_words(server.log())}") from None
 
 
-def _follow(link: SuperLink, run: int, out: Path) -> None:
-    """Log what the server's half logs until its run is over; raise where it failed."""
-    logged = looks = 0
-    while True:
-        done = _done(out)
-        lines = (out / PROGRESS).read_text(encoding="utf-8").splitlines() if (out / PROGRESS).exists() else []
-        for line in lines[logged:]:
-            level, _, text = line.partition(" ")
-            logger.log(logging.getLevelNamesMapping().get(level, logging.INFO), "%s", text)
-        logged = len(lines)
-        if done is not None:
-            if done:
-                raise InputError(done)
-            return
-        looks += 1
-        if (not link.running or (looks % _STATUS_EVERY == 0 and link.control.finished(run))) and _done(out) is None:
-            raise InputError("the run must end with a result, but the server's program stopped before.")
-        time.sleep(_LOOK)
+@contextmanager
+def superlink(port: int, federation: FederationFolder | None = None) -> Iterator[tuple[Child, Control]]:
+    """Yield a SuperLink that is ready, stopped at the end of the block, and the operator's connection to it.
+
+    It keeps its state in memory, at half the work of flwr's database: sites are registered anew at every start, and a run that goes on
+    does so from its releases on record. Without a federation there is neither TLS nor a key.
+    """
+    if is_taken(port):
+        raise InputError(f"the server's port must be free, but something listens on {port} already.")
+    secret, authority = secrets.token_hex(32), None if federation is None else federation.kit.authority
+    arguments = [*options(federation), "--port", str(port), "--isolation", "process"]
+    with private_folder() as home, started("superlink", arguments, home, secret) as server:
+        server.wait_until(lambda: is_healthy(port, authority))
+        check_guarded(port, authority)
+        with closing(Control(f"127.0.0.1:{port}", secret, None if authority is None else authority.read_bytes())) as control:
+            yield server, control
 
 
-def _done(out: Path) -> str | None:
-    """Return how the run ended: its error, "" for none; None while it runs."""
-    path = out / DONE
-    return str(json.loads(path.read_text(encoding="utf-8"))["error"]) if path.exists() else None
+def options(federation: FederationFolder | None) -> list[str]:
+    """Return the SuperLink's options for its address, TLS and node authentication."""
+    if federation is None:
+        return ["--host", "127.0.0.1", "--insecure"]
+    return [
+        *("--host", "127.0.0.1" if is_loopback(federation.kit.host) else "0.0.0.0"),  # noqa: S104 - the gate shows others the Fleet API only
+        *("--ssl-ca-certfile", str(federation.kit.authority)),
+        *("--ssl-certfile", str(federation.certificate)),
+        *("--ssl-keyfile", str(federation.key)),
+        "--enable-supernode-auth",
+    ]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name means this machine only."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

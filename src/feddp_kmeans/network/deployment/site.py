@@ -1,12 +1,11 @@
-"""A site as its holder describes it: which data, which limits, which key. It is the site's own, and nothing a server sends changes it."""
+"""A site as its data holder describes it: data, limits and key. Nothing that a server sends changes it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from feddp_kmeans._json import check_fields, check_format, parse_json
-from feddp_kmeans.errors import FedDPError, InputError, without_text
+from feddp_kmeans._json import read_dataclass
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.participant import Participant
 from feddp_kmeans.network.secure_sum.identity import load_identity
@@ -33,7 +32,7 @@ class Site:
     limit: float
     """Largest epsilon that all runs on these data may spend together."""
     state: str
-    """Folder for what must be remembered between two messages."""
+    """Folder for the state of runs between two messages."""
     odometer: str
     delta: float = LIMIT_DELTA
     unit: str = "point"
@@ -50,15 +49,18 @@ class Site:
     threshold: int | None = None
     """Fewest sites that a sum must be made of; None: the least that is safe for the number of sites."""
     colluders: int | None = None
-    """How many other sites the noise must not rely on, at the least; None: a tenth of the sites, and at least one."""
+    """Fewest other sites that a run must assume to side with the server; None: a tenth of the sites, and at least one."""
     confirmed: bool | None = None
-    """Whether lists of survivors must be confirmed; None: wherever there are keys to confirm them with."""
+    """Whether lists of survivors must be confirmed; None: if there are keys to confirm them with."""
     key: str | None = None
     """The site's private key; with it, the kit says who the others are."""
     kit: str | None = None
 
     def __post_init__(self) -> None:
         Limit(self.limit, self.delta)
+        for name, value in vars(self).items():
+            if isinstance(value, str) and not value.isprintable():
+                raise InputError(f"{name} of a site must be printable text, got {value!r:.80}.")
 
     def participant(self) -> Participant:
         """Return the client half that answers for this site."""
@@ -75,7 +77,7 @@ class Site:
 
     @property
     def policy(self) -> Policy:
-        """Return what this site insists on."""
+        """Return the conditions under which this site takes part in a run."""
         return Policy(
             PrivacyUnit.parse(self.unit),
             self.limit,
@@ -89,35 +91,11 @@ class Site:
         )
 
     def read(self) -> Silo:
-        """Return the points, each file read once: what is broken or of the wrong kind is refused before anything is answered."""
+        """Return the points. Every file is read once here: one that is broken or of the wrong kind is refused before any answer."""
         schema = None if self.schema is None else Schema.read(Path(self.schema)).without(self.ignore)
         return SourceSilo(open_clients(self.data, schema, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken))
 
 
 def read_site(path: Path) -> Site:
     """Return the site that a file describes; refuse anything else."""
-    try:
-        given = parse_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"site must name a file that describes a site: {without_text(error)}.") from None
-    except FedDPError as error:
-        raise InputError(f"{path.name} must describe a site: {error}") from None
-    known = {"format", *(field.name for field in fields(Site))}
-    if not isinstance(given, dict) or not set(given) <= known:
-        raise InputError(f"site must name a file that describes a site, with no other fields than {sorted(known)}, got {str(path)!r}.")
-    check_format(given, FORMAT, path.name)
-    given.pop("format", None)
-    try:
-        site = Site(**given | {name: tuple(given.get(name, ())) for name in ("ignore", "columns")})
-    except TypeError as error:
-        raise InputError(f"{path.name} must describe a site: {error}.") from None
-    check_fields(site, path.name)
-    return site
-
-
-def site_of_node(configuration: Any) -> Site:
-    """Return the site that a SuperNode's own configuration names, as in ``--node-config 'site="/path/site.json"'``."""
-    path = configuration.get("site")
-    if not isinstance(path, str):
-        raise InputError('--node-config of the SuperNode must name the site file, as in site="/path/site.json".')
-    return read_site(Path(path))
+    return read_dataclass(path, "describe a site", FORMAT, lambda given: Site(**given))

@@ -6,22 +6,21 @@ programs take a second or two to import: each is imported by the process that ru
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from queue import Queue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from flwr.app import Context, Error, Message
-from flwr.app.user_config import UserConfigValue
 from flwr.cli.build import build_fab_from_disk
 from flwr.common.constant import ErrorCode, SubStatus
-from flwr.common.serde import fab_to_proto, user_config_to_proto
-from flwr.proto.control_pb2 import ListRunsRequest, RegisterNodeRequest, StartRunRequest
-from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
+from flwr.common.serde import fab_to_proto, run_from_proto
+from flwr.proto.control_pb2 import RegisterNodeRequest, StartRunRequest
+from flwr.proto.runtime_pb2 import AcquireTaskRequest, PullTaskInputRequest, SendTaskHeartbeatRequest
 from flwr.supercore.constant import TaskType
 from flwr.supercore.control import ControlHttpClient
-from flwr.supercore.error import ApiErrorCode, FlowerError
+from flwr.supercore.error import FlowerError
 from flwr.supercore.fab import Fab
 from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.inflatable import inflatable_utils
@@ -29,29 +28,35 @@ from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVers
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supercore.protobuf.client import ProtobufClient, ProtobufClientInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from feddp_kmeans.errors import InputError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from flwr.serverapp import Grid
 
 _NAME = "feddp"
 _LOOK = 0.2
+_PATIENCE = 120.0
+"""Seconds without an answer after which the server gives up on its SuperLink; flwr never does."""
 
 RETRY = 0.05
-"""Seconds after which a part of a message that is still on its way is asked for again; flwr waits for 1 s.
+"""Seconds after which a part of a message that is still on its way is asked for again; flwr's first retry is after 1 s.
 
 Measured with ``feddp serve`` and three ``feddp join`` on two busy cores (9 releases, secure-sum), from the meeting of the sites to the
 result: 31 s, and 61 s without this patch; a second time 52 s and 71 s."""
 
 _IDLE, _NAP, _GROWTH = 3.0, 0.25, 0.05
 
+Client = TypeVar("Client", bound=ProtobufClient)
+
 
 def knock(client: ProtobufClient, secret: str) -> None:
     """Make a client prove with each request that it knows the secret of a server on this machine (``deployment.child.Gate``).
 
-    It goes straight to that server: flwr's client would use whatever proxy the environment names.
+    The client connects directly: flwr's would use whatever proxy the environment names.
     """
     http = client._client  # noqa: SLF001 - flwr offers no other way
     http.headers["authorization"] = f"Bearer {secret}"
@@ -66,20 +71,40 @@ def retry_soon() -> None:
         function.__kwdefaults__["initial_backoff"] = RETRY
 
 
-def _runtime(address: str, secret: str, authority: bytes | None, token: str | None = None) -> RuntimeHttpClient:
-    """Return a connection to the Runtime API of a server on this machine; with the token of a task, for that task."""
+def _connected(kind: type[Client], address: str, secret: str, authority: bytes | None = None, token: str | None = None) -> Client:
+    """Return a connection to a server on this machine, whose gate knows the secret; with the token of a task, for that task."""
     interceptors: list[ProtobufClientInterceptor] = [RuntimeVersionHttpInterceptor(component_name=_NAME)]
     if token is not None:
         interceptors.append(RuntimeTokenHttpInterceptor(token))
-    client = RuntimeHttpClient.from_server_address(address, authority is None, authority, interceptors)
+    client = kind.from_server_address(address, authority is None, authority, interceptors)
     knock(client, secret)
     return client
 
 
 def _waiting_task(client: RuntimeHttpClient, kind: TaskType) -> str | None:
-    """Return the token of a task of this kind that waits, or None."""
+    """Return the token of a waiting task of this kind, or None."""
     found = client.AcquireTask(AcquireTaskRequest(supported_task_types=[kind]))
     return found.token if found.HasField("task") and found.token else None
+
+
+@contextmanager
+def _alive(client: RuntimeHttpClient) -> Iterator[None]:
+    """Send the heartbeats that a task needs for as long as the block runs."""
+
+    def beat() -> bool:
+        try:
+            client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
+        except httpx.HTTPError:
+            return False
+        return True
+
+    sender = HeartbeatSender(beat)
+    sender.start()
+    try:
+        yield
+    finally:
+        if sender.is_running:
+            sender.stop()
 
 
 class HttpRuntime:
@@ -88,105 +113,90 @@ class HttpRuntime:
     def __init__(self, address: str, secret: str) -> None:
         retry_soon()
         self._address, self._secret = address, secret
-        self._client = _runtime(address, secret, None)
+        self._client = _connected(RuntimeHttpClient, address, secret)
 
-    def acquire(self) -> str | None:
-        """Return the token of a task that waits, or None."""
-        return _waiting_task(self._client, TaskType.CLIENT_APP)
+    def answer_next(self, answer: Callable[[Message], Message]) -> bool:
+        """Answer a waiting task; return whether there was one. The server's app comes along with it and is dropped unread.
 
-    def task(self, token: str) -> "HttpTask":
-        """Return the task of a token."""
-        return HttpTask(_runtime(self._address, self._secret, None, token))
+        An error of ``answer`` is raised here; the server learns only that there was one.
+        """
+        token = _waiting_task(self._client, TaskType.CLIENT_APP)
+        if token is None:
+            return False
+        context: Context | None = None
+        failed = "the client could not answer"
+        with closing(_connected(RuntimeHttpClient, self._address, self._secret, token=token)) as client, _alive(client):
+            try:
+                message, context, _run, _app = pull_task_input(client)
+                try:
+                    reply = answer(message)
+                except Exception:
+                    push_message(client, Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, failed), reply_to=message), context)
+                    raise
+                push_message(client, reply, context)
+                failed = ""
+            finally:
+                push_task_output(client, context, SubStatus.FAILED if failed else SubStatus.COMPLETED, failed)
+        return True
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
-
-
-class HttpTask:
-    """One task of a SuperNode, with the sign of life that it asks for while the task is worked on."""
-
-    def __init__(self, client: RuntimeHttpClient) -> None:
-        self._client = client
-        self._context: Context | None = None
-        self._heartbeat = HeartbeatSender(self._beat)
-        self._heartbeat.start()
-
-    def pull(self) -> Message:
-        """Return the message. The server's app comes along with it and is dropped unread."""
-        message, self._context, _run, _app = pull_task_input(self._client)
-        return message
-
-    def push(self, reply: Message) -> None:
-        """Send the reply."""
-        assert self._context is not None
-        push_message(self._client, reply, self._context)
-
-    def close(self, error: str = "") -> None:
-        """Say that the task is done, or that it failed and why."""
-        if self._heartbeat.is_running:
-            self._heartbeat.stop()
-        push_task_output(self._client, self._context, SubStatus.FAILED if error else SubStatus.COMPLETED, error)
-        self._client.close()
-
-    def _beat(self) -> bool:
-
-        try:
-            self._client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
-        except httpx.HTTPError:
-            return False
-        return True
-
-
-def failed_reply(message: Message, reason: str) -> Message:
-    """Return the reply that says that a message could not be answered."""
-    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
 
 
 class Control:
     """The operator's connection to a SuperLink on this machine, whose gate knows the secret."""
 
     def __init__(self, address: str, secret: str, authority: bytes | None) -> None:
-
-        version_of = RuntimeVersionHttpInterceptor(component_name=_NAME)
-        self._client = ControlHttpClient.from_server_address(address, authority is None, authority, [version_of])
-        knock(self._client, secret)
+        self._address, self._secret, self._authority = address, secret, authority
+        self._client = _connected(ControlHttpClient, address, secret, authority)
 
     def register(self, name: str, key: "EllipticCurvePublicKey") -> None:
-        """Let a site in; one that is registered already stays so."""
-        try:
+        """Admit a site."""
+        with named_refusals(f"register {name!r}"):
             self._client.RegisterNode(RegisterNodeRequest(public_key=public_key_to_bytes(key), name=name))
-        except httpx.HTTPStatusError as error:
-            told = FlowerError.from_json(error.response.text)
-            if told is None or told.code != ApiErrorCode.PUBLIC_KEY_ALREADY_IN_USE:
-                raise InputError(f"the SuperLink must register {name!r}, but answered {_answer(error)}.") from None
 
-    def submit(self, app: Path, config: Mapping[str, UserConfigValue]) -> int:
-        """Start a run of the app in this folder; return its number."""
+    @contextmanager
+    def run(self, app: Path) -> Iterator["Grid"]:
+        """Start a run of the app in this folder and yield its grid; this process takes the place of the ServerApp.
+
+        Flower's own executor would pass the task's token on a command line, where every user of the machine can read it, and start a
+        session of its own, which outlives ours.
+        """
+        from flwr.superlink.grid import HttpGrid
+
         content = build_fab_from_disk(app)
         fab = fab_to_proto(Fab(hashlib.sha256(content).hexdigest(), content, {}))
-        try:
-            started = self._client.StartRun(StartRunRequest(fab=fab, override_config=user_config_to_proto(dict(config))))
-        except httpx.HTTPStatusError as error:
-            raise InputError(f"the SuperLink must start the run, but answered {_answer(error)}.") from None
-        if not started.HasField("run_id"):
-            raise InputError("the SuperLink must start the run, but refused the app.")
-        return int(started.run_id)
-
-    def finished(self, run: int) -> bool:
-        """Return whether a run is over, however it ended."""
-        runs = self._client.ListRuns(ListRunsRequest(run_id=run)).run_dict
-        return run in runs and runs[run].status.status == "finished"
+        with named_refusals("start the run"):
+            self._client.StartRun(StartRunRequest(fab=fab))
+        with closing(_connected(RuntimeHttpClient, self._address, self._secret, self._authority)) as client:
+            while not (token := _waiting_task(client, TaskType.SERVER_APP)):
+                time.sleep(_LOOK)
+        retry_soon()
+        grid = HttpGrid(self._address, self._authority is None, self._authority, token=token)
+        grid._retry_invoker.max_time = _PATIENCE  # noqa: SLF001 - flwr offers no other way
+        client = grid._runtime_client  # noqa: SLF001 - as above
+        knock(client, self._secret)
+        with closing(grid), _alive(client):
+            task = client.PullTaskInput(PullTaskInputRequest())
+            TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = task.task_id, task.run.run_id, task.context.node_id
+            grid.set_run(run_from_proto(task.run))
+            yield grid
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
 
-def _answer(error: Any) -> str:
-    """Return what a SuperLink answered: the status and, where it says more, that."""
-    told = FlowerError.from_json(error.response.text)
-    return f"{error.response.status_code}{'' if told is None else f': {told.message}'}"
+@contextmanager
+def named_refusals(what: str) -> Iterator[None]:
+    """Raise a refusal of the SuperLink as one line: what it had to do, and its status and message."""
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        stated = FlowerError.from_json(error.response.text)
+        answer = f"{error.response.status_code}{'' if stated is None else f': {stated.message}'}"
+        raise InputError(f"the SuperLink must {what}, but answered {answer}.") from None
 
 
 def run_superlink(gate: Callable[[Any], Any]) -> None:
@@ -208,44 +218,8 @@ def run_supernode(gate: Callable[[Any], Any]) -> None:
     flower_supernode()
 
 
-def run_server_half(address: str, authority: bytes | None, secret: str) -> None:
-    """Wait for a run at the SuperLink at this address and run its ServerApp in this process. Patch: its grid knows the secret.
-
-    Flower's own executor would pass the task's token on a command line, where every user of the machine can read it, and start a session
-    of its own, which outlives ours.
-    """
-    from flwr.superlink.grid import HttpGrid
-    from flwr.superlink.runtime import run_serverapp
-
-    token = _first_token(address, authority, secret)
-    connect = HttpGrid._connect  # noqa: SLF001 - flwr offers no other way
-
-    def connect_and_knock(self: HttpGrid) -> None:
-        connect(self)
-        knock(self._runtime_client, secret)
-
-    HttpGrid._connect = connect_and_knock  # type: ignore[method-assign]  # noqa: SLF001 - as above
-    retry_soon()
-    run_serverapp(address, Queue(), token, authority is None, authority, runtime_dependency_install=False)
-
-
-def _first_token(address: str, authority: bytes | None, secret: str) -> str:
-    """Return the token of the first task; a SuperLink that is not there yet is waited for."""
-    client = _runtime(address, secret, authority)
-    token = None
-    while not token:
-        try:
-            token = _waiting_task(client, TaskType.SERVER_APP)
-        except httpx.TransportError:
-            token = None
-        if not token:
-            time.sleep(_LOOK)
-    client.close()
-    return token
-
-
 def serve_behind(gate: Callable[[Any], Any]) -> None:
-    """Patch uvicorn: whatever this process serves is behind the gate, and believes nothing that a client says about itself."""
+    """Patch uvicorn: whatever this process serves is behind the gate, and no header of a proxy is believed."""
     import uvicorn
 
     plain = uvicorn.Config.__init__
@@ -257,7 +231,7 @@ def serve_behind(gate: Callable[[Any], Any]) -> None:
 
 
 class Naps:
-    """The time module for a SuperNode: short naps after a message, that grow to flwr's own three seconds when nothing happens.
+    """The time module for a SuperNode: short naps after a message, which grow to flwr's own three seconds when nothing happens.
 
     Measured as ``RETRY`` was: 31 s, and 109 s with flwr's own pauses; a second time 52 s and 95 s.
     """
@@ -269,9 +243,7 @@ class Naps:
         return getattr(time, name)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for less than was asked for, the less the shorter ago the last message was."""
-        waits_for_answer = seconds < _IDLE
-        if waits_for_answer:
+        """Sleep at most this long, and less if the last message was a short time ago."""
+        if seconds < _IDLE:  # flwr sleeps this long only while it waits for an answer
             self._busy = time.monotonic()
-        quiet = time.monotonic() - self._busy
-        time.sleep(min(seconds, _NAP + _GROWTH * quiet))
+        time.sleep(min(seconds, _NAP + _GROWTH * (time.monotonic() - self._busy)))

@@ -1,4 +1,4 @@
-"""The sites of a Flower grid as a federation, for a ServerApp; requests are pushed, and replies asked for a few times a second."""
+"""The sites of a Flower grid as a federation, for a ServerApp; requests are pushed, and replies polled a few times per second."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -16,26 +16,25 @@ _POLL = 0.25
 """Seconds between two looks for replies."""
 
 _GRACE = 3.0
-"""Seconds for which a node that was missing before is waited for once all others have answered."""
+"""Seconds to wait for a node that was missing before, once all others have answered."""
 
 
 class GridTransport:
     """Carries bytes over a grid that Flower hands to a ServerApp."""
 
-    def __init__(self, grid: "Grid", *, poll: float = _POLL, grace: float = _GRACE) -> None:
+    def __init__(self, grid: "Grid") -> None:
         self._grid = grid
-        self._poll = poll
-        self._grace = grace
 
     def nodes(self) -> list[int]:
         """Return who is connected now."""
         return sorted(self._grid.get_node_ids())
 
     def exchange(self, requests: Mapping[int, bytes], timeout: float, patient: Collection[int]) -> dict[int, bytes | Lost]:
-        """Send one request per node; return each node's reply, or ``Lost`` where none came; see ``Transport``."""
+        """Send one request per node; return each node's reply, or ``Lost`` if none came; see ``Transport``."""
         end = time.monotonic() + timeout
-        replies: dict[int, bytes | Lost] = {}
-        sent = self._push(requests, timeout, replies)
+        ids = self._grid.push_messages([request(node, body, timeout) for node, body in requests.items()])
+        sent = {number: node for node, number in zip(requests, ids, strict=False) if number}
+        replies: dict[int, bytes | Lost] = dict.fromkeys(requests.keys() - sent.values(), Lost("the request could not be sent"))
         grace_ends: float | None = None
         while sent:
             for message in self._grid.pull_messages(list(sent)):
@@ -44,23 +43,16 @@ class GridTransport:
                     replies[node] = _reply_of(message)
             now = time.monotonic()
             if grace_ends is None and not any(node in patient for node in sent.values()):
-                grace_ends = now + self._grace
+                grace_ends = now + _GRACE
             if not sent or now >= end or (grace_ends is not None and now >= grace_ends):
                 break
-            time.sleep(min(self._poll, max(0.0, end - now)))
+            time.sleep(min(_POLL, max(0.0, end - now)))
         replies |= {node: Lost(f"no reply within {timeout:g} s" if node in patient else "still away") for node in sent.values()}
         return {node: replies[node] for node in requests}
 
-    def _push(self, requests: Mapping[int, bytes], timeout: float, replies: dict[int, bytes | Lost]) -> dict[str, int]:
-        """Send the requests; return the node of each message's id, and put the nodes that could not be sent to among the replies."""
-        ids: list[str | None] = list(self._grid.push_messages([request(node, body, timeout) for node, body in requests.items()]))
-        ids += [None] * (len(requests) - len(ids))
-        replies |= {node: Lost("the request could not be sent") for node, sent in zip(requests, ids, strict=True) if not sent}
-        return {sent: node for node, sent in zip(requests, ids, strict=True) if sent}
-
 
 def _reply_of(message: "Message") -> bytes | Lost:
-    """Return a reply's bytes. An error in its place comes from the server's own address, so a reply says nothing of who sent it."""
+    """Return a reply's bytes. An error is sent by the server itself in a node's place, so the sender's address is not used."""
     if message.has_error():
         return Lost(str(message.error.reason or f"error {message.error.code}"))
     body = body_of(message)

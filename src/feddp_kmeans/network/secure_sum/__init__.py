@@ -1,5 +1,5 @@
-"""A sum over parties of which nobody learns more than the sum. No transport, no noise and no k-means here.
+"""A sum over parties of which the server learns only the sum. It knows nothing of transport, noise and k-means.
 
-The protocol is that of Bonawitz et al. (2017), with the sparse graph of Bell et al. (2020) above 30 parties, in integers modulo 2**64.
-One session serves several rounds: keys and shares are exchanged once, and a round takes two messages per party (three where confirmed).
+The protocol is that of Bonawitz et al. (2017), in integers modulo 2**64. One session serves several rounds: keys and shares are exchanged
+once, and a round takes two messages per party (three where confirmed).
 """

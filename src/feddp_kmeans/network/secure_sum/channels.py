@@ -1,8 +1,7 @@
-"""The encrypted messages between parties: one from each to each of its neighbours, with its shares of all rounds."""
+"""Encrypted messages between parties: one from each party to each other party, with its shares for all rounds."""
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -14,13 +13,13 @@ from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
 
 _NONCE_BYTES = 12
 
-Pairs = dict[int, tuple[bytes, bytes]]
-"""For each round that is still to come, a mask-key seed and a self-mask seed; or one share of each."""
+Pairs = list[tuple[bytes, bytes]]
+"""A mask-key seed and a self-mask seed, or one share of each, for each of the session's last rounds, which are still to come."""
 
 
 @dataclass(frozen=True)
 class Channels:
-    """The encrypted messages of one party, which knows its own private key and everybody's public ones."""
+    """The encrypted messages of one party, which knows its own private key and all public keys."""
 
     name: str
     terms: SessionTerms
@@ -29,44 +28,25 @@ class Channels:
     view: bytes
 
     def seal(self, receiver: str, pairs: Pairs) -> bytes:
-        """Return the message to a neighbour: its shares of all rounds."""
+        """Return the message to another party, with its shares for all rounds."""
         nonce = os.urandom(_NONCE_BYTES)
-        plain = b"".join(share for r in sorted(pairs) for share in pairs[r])
-        return nonce + self._cipher(receiver, self.name, receiver).encrypt(nonce, plain, self._bound(self.name, receiver))
+        plain = b"".join(share for pair in pairs for share in pair)
+        cipher, bound = self._cipher(receiver, self.name, receiver)
+        return nonce + cipher.encrypt(nonce, plain, bound)
 
-    def open(self, sender: str, ciphertext: bytes) -> Pairs:
-        """Return the shares in a neighbour's message."""
-        whole = fields.raw(ciphertext, f"the message of {sender!r}")
+    def open(self, sender: str, message: bytes) -> Pairs:
+        """Return the shares in another party's message."""
+        cipher, bound = self._cipher(sender, sender, self.name)
         try:
-            cipher = self._cipher(sender, sender, self.name)
-            plain = cipher.decrypt(whole[:_NONCE_BYTES], whole[_NONCE_BYTES:], self._bound(sender, self.name))
+            plain = cipher.decrypt(message[:_NONCE_BYTES], message[_NONCE_BYTES:], bound)
         except (InvalidTag, ValueError):
             plain = b""
         if len(plain) != 2 * SEED_BYTES * self.terms.rounds:
             raise InputError(f"the message of {sender!r} must be whole, for {self.name!r} and under the same adverts, got another.")
         shares = [plain[start : start + SEED_BYTES] for start in range(0, len(plain), SEED_BYTES)]
-        return {r: (shares[2 * r], shares[2 * r + 1]) for r in range(self.terms.rounds)}
+        return list(zip(shares[::2], shares[1::2], strict=True))
 
-    def _cipher(self, other: str, sender: str, receiver: str) -> ChaCha20Poly1305:
-        return ChaCha20Poly1305(masks.channel_key(self.private, self.publics[other], self.view, sender, receiver))
-
-    def _bound(self, sender: str, receiver: str) -> bytes:
-        return fields.encode(self.terms.session, sender, receiver)
-
-
-def pairs_to_list(pairs: Pairs) -> list[list[str]]:
-    """Return the last rounds' pairs as hexadecimal digits, in order."""
-    return [[part.hex() for part in pairs[r]] for r in sorted(pairs)]
-
-
-def pairs_from_list(given: Any, rounds: int) -> Pairs:
-    """Return the pairs of the last rounds."""
-    rows = fields.items(given, "pairs of seeds")
-    first = rounds - len(rows)
-    if first < 0:
-        raise InputError(f"pairs of seeds must be at most {rounds}, got {len(rows)}.")
-    pairs: Pairs = {}
-    for r, row in enumerate(rows, first):
-        one, other = (fields.from_hex(part, "a seed", SEED_BYTES) for part in fields.items(row, "a pair of seeds", 2))
-        pairs[r] = one, other
-    return pairs
+    def _cipher(self, other: str, sender: str, receiver: str) -> tuple[ChaCha20Poly1305, bytes]:
+        """Return the cipher of one message and its associated data."""
+        key = masks.channel_key(self.private, self.publics[other], self.view, sender, receiver)
+        return ChaCha20Poly1305(key), fields.encode(self.terms.session, sender, receiver)

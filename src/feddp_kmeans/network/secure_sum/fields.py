@@ -1,8 +1,11 @@
-"""What crosses the network, taken apart strictly: anything malformed is refused in one line."""
+"""Conversion of dataclasses to plain data, and strict parsing of what came from the network."""
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from types import UnionType
+from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from feddp_kmeans.errors import InputError
 
@@ -14,7 +17,7 @@ MAX_ROUNDS = 1 << 16
 
 
 def encode(*parts: bytes | str | int) -> bytes:
-    """Return the parts as one byte string, each with its length in front, so that no two lists of parts give the same bytes."""
+    """Return the parts as one byte string, each after its length, so that different lists of parts give different bytes."""
     encoded = bytearray()
     for part in parts:
         raw = part.encode() if isinstance(part, str) else part.to_bytes(8, "big") if isinstance(part, int) else part
@@ -23,24 +26,82 @@ def encode(*parts: bytes | str | int) -> bytes:
 
 
 def statement(purpose: str, *parts: bytes | str | int) -> bytes:
-    """Return the parts as one byte string that means something for this purpose only: what is signed, hashed or derived from."""
+    """Return the parts as one byte string for this purpose only, to be signed, hashed or used to derive a key."""
     return encode("feddp-kmeans secure sum 1", purpose, *parts)
 
 
-def fields(given: Any, what: str, names: Sequence[str]) -> Mapping[str, Any]:
-    """Return a mapping that has exactly these fields."""
-    if not isinstance(given, Mapping) or set(given) != set(names):
-        raise InputError(f"{what} must have the fields {', '.join(names)}, got {_short(given)}.")
-    return given
+class Plain:
+    """A dataclass that is sent or stored as plain data, as the types of its fields describe."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values: bytes as hexadecimal digits, tuples as lists, names without a leading underscore."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Self:
+        """Return the object that this plain data states; refuse anything else."""
+        found: Self = parsed(cls, given, cls.__name__)
+        return found
 
 
-def table(given: Any, what: str) -> Mapping[str, Any]:
-    """Return a mapping whose keys are names of parties."""
-    if not isinstance(given, Mapping):
-        raise InputError(f"{what} must be a mapping, got {_short(given)}.")
-    for key in given:
-        name(key, f"a name of {what}")
-    return given
+def plain(value: Any) -> Any:
+    """Return a value as JSON values."""
+    if isinstance(value, Plain):
+        kind: Any = type(value)
+        return {key: plain(getattr(value, name)) for key, (name, _) in _fields_of(kind).items()}
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def parsed(kind: Any, given: Any, what: str) -> Any:
+    """Return the value of this type that plain data states; refuse anything else."""
+    inner, shape = get_args(kind), get_origin(kind) or kind
+    if kind is Any or (shape is UnionType and given is None):
+        return given
+    if shape is UnionType:
+        return parsed(inner[0], given, what)
+    if issubclass(shape, Plain):
+        known = _fields_of(shape)
+        if type(given) is not dict or set(given) != set(known):
+            raise InputError(f"{what} must have the fields {', '.join(known)}, got {_short(given)}.")
+        return shape(**{name: parsed(hint, given[key], key) for key, (name, hint) in known.items()})
+    expected = {bytes: str, tuple: list}.get(shape, shape)
+    if type(given) is not expected or (shape is bytes and not _is_hex(given)):
+        raise InputError(f"{what} must be {_WORDS[shape]}, got {_short(given)}.")
+    return bytes.fromhex(given) if shape is bytes else _items(shape, inner, given, what) if inner else given
+
+
+def _items(shape: type, inner: tuple[Any, ...], given: Any, what: str) -> Any:
+    """Return a mapping, a list or a tuple whose entries are of these types."""
+    if shape is dict:
+        return {parsed(inner[0], key, what): parsed(inner[1], item, what) for key, item in given.items()}
+    kinds = inner if shape is tuple and inner[-1] is not Ellipsis else inner[:1] * len(given)
+    if len(kinds) != len(given):
+        raise InputError(f"{what} must be a list of {len(kinds)}, got {_short(given)}.")
+    return shape(parsed(kind, item, what) for kind, item in zip(kinds, given, strict=True))
+
+
+_WORDS = {bytes: "hexadecimal digits", str: "text", int: "a whole number", bool: "true or false", dict: "a mapping"}
+_WORDS |= {tuple: "a list", list: "a list"}
+
+
+@cache
+def _fields_of(kind: type) -> dict[str, tuple[str, Any]]:
+    """Return the name in the class and the type of each field, by its name in plain data."""
+    hints = get_type_hints(kind)
+    return {field.name.removeprefix("_"): (field.name, hints[field.name]) for field in dataclasses.fields(kind)}
+
+
+def _is_hex(given: str) -> bool:
+    """Return whether ``bytes.hex`` would write this."""
+    try:
+        return bytes.fromhex(given).hex() == given
+    except ValueError:
+        return False
 
 
 def name(given: Any, what: str) -> str:
@@ -51,66 +112,33 @@ def name(given: Any, what: str) -> str:
 
 
 def names(given: Any, what: str) -> tuple[str, ...]:
-    """Return names of parties that are distinct and sorted."""
-    checked = tuple(name(entry, f"a name of {what}") for entry in items(given, what))
+    """Return the names of parties, which must be distinct and sorted."""
+    if not isinstance(given, list | tuple):
+        raise InputError(f"{what} must be a list, got {_short(given)}.")
+    checked = tuple(name(entry, f"a name of {what}") for entry in given)
     if any(a >= b for a, b in pairwise(checked)):
         raise InputError(f"{what} must be distinct and sorted, got {_short(given)}.")
     return checked
 
 
-def items(given: Any, what: str, length: int | None = None) -> Sequence[Any]:
-    """Return a list or tuple, of this length where one is given."""
-    if not isinstance(given, list | tuple) or (length is not None and len(given) != length):
-        size = "" if length is None else f" of {length}"
-        raise InputError(f"{what} must be a list{size}, got {_short(given)}.")
-    return given
-
-
 def integer(given: Any, what: str, low: int, high: int) -> int:
     """Return a whole number from ``low`` to ``high``."""
-    if not isinstance(given, int) or isinstance(given, bool) or not low <= given <= high:
+    if type(given) is not int or not low <= given <= high:
         raise InputError(f"{what} must be a whole number from {low} to {high}, got {_short(given)}.")
     return given
 
 
-def text(given: Any, what: str) -> str:
-    """Return text of at most as many characters as a name."""
-    if not isinstance(given, str) or len(given) > MAX_NAME:
-        raise InputError(f"{what} must be text of at most {MAX_NAME} characters, got {_short(given)}.")
+def sized(given: bytes, what: str, size: int) -> bytes:
+    """Return bytes, which must be of this size."""
+    if len(given) != size:
+        raise InputError(f"{what} must be {size} bytes, got {len(given)}.")
     return given
-
-
-def boolean(given: Any, what: str) -> bool:
-    """Return true or false."""
-    if not isinstance(given, bool):
-        raise InputError(f"{what} must be true or false, got {_short(given)}.")
-    return given
-
-
-def raw(given: Any, what: str, size: int | None = None) -> bytes:
-    """Return bytes, of this size where one is given."""
-    if not isinstance(given, bytes) or (size is not None and len(given) != size):
-        raise InputError(f"{what} must be {'' if size is None else f'{size} '}bytes, got {_short(given)}.")
-    return given
-
-
-def from_hex(given: Any, what: str, size: int | None = None) -> bytes:
-    """Return the bytes that lower-case hexadecimal digits state."""
-    try:
-        value = bytes.fromhex(given)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be hexadecimal digits, got {_short(given)}.") from None
-    if value.hex() != given:
-        raise InputError(f"{what} must be lower-case hexadecimal digits, got {_short(given)}.")
-    return raw(value, what, size)
 
 
 def _short(given: Any) -> str:
-    """Return what was given in a few characters; of bytes, which may be secret, only their number."""
-    if isinstance(given, bytes | bytearray):
-        return f"{len(given)} bytes"
-    if isinstance(given, Mapping | list | tuple | set):
+    """Return a short description of a value; of text and bytes, which may be secret, only their length."""
+    if isinstance(given, bytes | str):
+        return f"{type(given).__name__} of {len(given)}"
+    if isinstance(given, Mapping | list | tuple):
         return f"a {type(given).__name__} of {len(given)}"
-    if isinstance(given, str):
-        return f"text of {len(given)} characters"
     return f"{given!r}"[:40]

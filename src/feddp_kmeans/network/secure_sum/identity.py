@@ -1,4 +1,4 @@
-"""Long-term keys by which parties know each other: ECDSA on P-384 with SHA-384, in the files that ssh-keygen writes."""
+"""Long-term keys of parties: ECDSA on P-384 with SHA-384, in the file format of ssh-keygen."""
 
 import os
 from pathlib import Path
@@ -59,7 +59,7 @@ def parse_public(line: str, what: str = "a public key") -> PublicIdentity:
 
 
 def save_identity(path: Path, identity: Identity) -> None:
-    """Write a new private key file, readable by its owner only, and its .pub file next to it; never over an existing key."""
+    """Write a new private key file, readable only by its owner, and its .pub file next to it. An existing key is never overwritten."""
     private = identity.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -72,10 +72,9 @@ def save_identity(path: Path, identity: Identity) -> None:
 
 def load_identity(path: Path) -> Identity:
     """Return the private key of a file, as ssh-keygen writes it without a passphrase."""
+    content = _content(path, "a private key file")
     try:
-        identity = load_ssh_private_key(path.read_bytes(), password=None)
-    except OSError as error:
-        raise InputError(f"{path.name} must be a private key file, got {error.strerror}.") from None
+        identity = load_ssh_private_key(content, password=None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
         identity = None
     if not isinstance(identity, ec.EllipticCurvePrivateKey) or identity.curve.name != "secp384r1":
@@ -85,10 +84,11 @@ def load_identity(path: Path) -> Identity:
 
 def load_public(path: Path) -> PublicIdentity:
     """Return the public key of a .pub file."""
+    return parse_public(_content(path, "a public key file").decode(errors="replace"), path.name)
+
+
+def _content(path: Path, what: str) -> bytes:
     try:
-        line = path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path.name} must be a public key file, got {error.strerror}.") from None
-    except UnicodeDecodeError:
-        line = ""
-    return parse_public(line, path.name)
+        raise InputError(f"{path.name} must be {what}, got {error.strerror}.") from None

@@ -1,4 +1,4 @@
-"""Keys and masks: everything that is derived from a seed or a key agreement. A derived key serves one purpose, round and pair of names."""
+"""Keys and masks that are derived from a seed or a key agreement. Each derived key serves one purpose, round and pair of names."""
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
@@ -41,12 +41,12 @@ def agree(private: bytes, public: bytes) -> bytes:
 
 
 def channel_key(private: bytes, public: bytes, view: bytes, sender: str, receiver: str) -> bytes:
-    """Return the key of the one message from sender to receiver; parties that saw different adverts do not get the same one."""
+    """Return the key of the only message from sender to receiver. Parties that saw different adverts get different keys."""
     return derive(agree(private, public), "shares", view, sender, receiver)
 
 
 def pair_key(private: bytes, public: bytes, session: bytes, round_: int, query: bytes, one: str, other: str) -> bytes:
-    """Return the key of the mask that two parties have in common in a round, if both were asked the same."""
+    """Return the key of the mask that two parties share in a round, if both were asked the same query."""
     return derive(agree(private, public), "pair mask", session, round_, query, *sorted((one, other)))
 
 
@@ -56,7 +56,7 @@ def self_key(seed: bytes, session: bytes, round_: int, name: str) -> bytes:
 
 
 def self_check(seed: bytes, session: bytes, round_: int, name: str) -> bytes:
-    """Return what a party publishes of a self-mask seed, so that a wrongly rebuilt one is noticed; it tells nothing else of the seed."""
+    """Return the public check of a self-mask seed: it detects a wrongly rebuilt seed and says nothing else of it."""
     return derive(seed, "self check", session, round_, name)
 
 
@@ -69,7 +69,7 @@ def ring_values(values: Array) -> Array:
 
 
 def mask(key: bytes, size: int) -> Array:
-    """Return ``size`` uniform integers modulo 2**64: the ChaCha20 key stream of a key that is used for nothing else."""
+    """Return ``size`` uniform integers modulo 2**64: the ChaCha20 key stream of a key without any other use."""
     stream = bytearray(8 * size)
     Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor().update_into(bytes(8 * size), stream)
     return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False)

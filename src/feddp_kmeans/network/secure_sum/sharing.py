@@ -1,13 +1,11 @@
 """Shamir's secret sharing of 16-byte seeds: split by pycryptodome, rebuilt here.
 
-Splitting handles secrets and is left to the library. Rebuilding is the server's work, for every party in every round, on seeds that it is
-meant to learn; most of its cost is the weights of the interpolation, which are the same whenever the same places answer, and kept here.
+Splitting handles secrets and is left to the library. Rebuilding is done by the server for every party in every round, on seeds that it may
+know. Most of its cost are the weights of the interpolation. They are the same whenever the same parties answer, so they are cached here.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
-from itertools import accumulate
-from typing import Any
+from functools import lru_cache, reduce
 
 from feddp_kmeans.errors import InputError
 
@@ -17,8 +15,12 @@ _MODULUS = (1 << _BITS) + 0b10000111
 
 
 def split(seed: bytes, needed: int, holders: int) -> list[bytes]:
-    """Return one share for each holder, in order; any ``needed`` of them rebuild the seed and fewer tell nothing of it."""
-    return [share for _, share in _shamir().split(needed, holders, seed)]
+    """Return one share for each holder, in order; any ``needed`` of them rebuild the seed, and fewer say nothing about it."""
+    try:
+        from Crypto.Protocol.SecretSharing import Shamir
+    except ImportError:
+        raise InputError("the secure sum must have pycryptodome; install feddp-kmeans[flower].") from None
+    return [share for _, share in Shamir.split(needed, holders, seed, ssss=False)]
 
 
 def join(shares: Mapping[int, bytes]) -> bytes:
@@ -31,32 +33,23 @@ def join(shares: Mapping[int, bytes]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _weights(places: tuple[int, ...]) -> list[int]:
-    """Return what each share is multiplied with: Lagrange's polynomials at 0, the product of all x over x_j times all x_j + x_m."""
+    """Return the weight of each share: Lagrange's polynomials at 0, the product of all x over x_j times the product of all x + x_j."""
     points = [place + 1 for place in places]
-    everything = list(accumulate(points, _times))[-1]
-    below = []
-    for x in points:
-        product = x
-        for other in points:
-            if other != x:
-                product = _times(product, x ^ other)
-        below.append(product)
-    return [_times(everything, inverse) for inverse in _inverses(below)]
+    everything = reduce(_times, points)
+    below = [reduce(_times, [x ^ other for other in points if other != x], x) for x in points]
+    return [_times(everything, _inverse(product)) for product in below]
 
 
-def _inverses(elements: list[int]) -> list[int]:
-    """Return the inverse of each element at the cost of one inversion."""
-    products = list(accumulate(elements, _times))
-    inverse = 1
-    for _ in range(_BITS - 1):
-        inverse = _times(_times(inverse, inverse), products[-1])
-    inverse = _times(inverse, inverse)
-    found = [0] * len(elements)
-    for place in range(len(elements) - 1, 0, -1):
-        found[place] = _times(inverse, products[place - 1])
-        inverse = _times(inverse, elements[place])
-    found[0] = inverse
-    return found
+def _inverse(element: int) -> int:
+    """Return the inverse of an element of the field, by Euclid's extended algorithm on polynomials."""
+    rest, other, inverse, factor = element, _MODULUS, 1, 0
+    while rest != 1:
+        shift = rest.bit_length() - other.bit_length()
+        if shift < 0:
+            rest, other, inverse, factor, shift = other, rest, factor, inverse, -shift
+        rest ^= other << shift
+        inverse ^= factor << shift
+    return inverse
 
 
 def _times(one: int, other: int) -> int:
@@ -72,11 +65,3 @@ def _times(one: int, other: int) -> int:
             one ^= _MODULUS
         other >>= 1
     return product
-
-
-def _shamir() -> Any:
-    try:
-        from Crypto.Protocol.SecretSharing import Shamir
-    except ImportError:
-        raise InputError("the secure sum must have pycryptodome; install feddp-kmeans[flower].") from None
-    return Shamir

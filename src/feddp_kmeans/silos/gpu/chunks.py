@@ -1,4 +1,4 @@
-"""How many rows are summed up at once on a device: no sum of float64 numbers exceeds 2**53, whatever the points are. Needs no torch."""
+"""How many rows are added at once on a device, so that no sum of float64 numbers exceeds 2**53. Needs no torch."""
 
 from collections.abc import Mapping
 
@@ -15,14 +15,13 @@ LARGEST_ADDED: Mapping[str, float] = {
     "point-residuals": float(BOUNDED_STEPS),
     "point-second-moment": 8.0 * MOMENT_STEPS,
 }
-"""What one row adds at most, in size, to any number that a statistic sums up in float64.
+"""The most that one row adds, in size, to any number that a statistic sums in float64, from the proofs of the sensitivities.
 
-All follow from the proofs of the sensitivities: an encoded row has length at most R; a residual and its count, times their factor, at most
-BOUNDED_STEPS; a scaled row z of a second moment has ``|z|**2 sqrt(1 - 15 / (16 d)) <= MOMENT_STEPS``, hence ``|z|**2 <= 4 MOMENT_STEPS``,
-and its products are doubled.
+An encoded row has length at most R; a residual and its count, times their factor, at most BOUNDED_STEPS; a scaled row z of a second moment
+has ``|z|**2 sqrt(1 - 15 / (16 d)) <= MOMENT_STEPS``, hence ``|z|**2 <= 4 MOMENT_STEPS``, and its products are doubled.
 """
 
 
 def chunk_rows(name: str, dimension: int) -> int:
-    """Return how many rows of a statistic are summed up at once: as many as stay exact in float64 and fit memory."""
+    """Return how many rows of a statistic are added at once: as many as stay exact in float64 and fit memory."""
     return max(1, min(_CHUNK_VALUES // dimension, int(2.0**53 / LARGEST_ADDED[name])))

@@ -1,4 +1,4 @@
-"""CUDA C compiled when it is needed, by the compiler that comes with torch (NVRTC), and launched by the driver: their C interfaces only."""
+"""CUDA C, compiled when needed by the compiler that comes with torch (NVRTC) and launched by the driver, through their C interfaces."""
 
 import ctypes
 from collections.abc import Mapping

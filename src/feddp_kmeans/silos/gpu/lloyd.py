@@ -3,15 +3,15 @@
 Why no bit differs from the CPU's, with R = 2**16 and d coordinates:
 
 - *Encoding* is the same three operations in float64: subtract, multiply, round (by adding 1.5 * 2**52, ties to even). A row is used
-  where its length, summed up in float32, is below R (1 - 2**-7): rounding moves that by less than R * 2**-10, so the row is not clipped.
+  where its length, summed in float32, is below R (1 - 2**-7): rounding moves that by less than R * 2**-10, so the row is not clipped.
   The other rows are left to the caller.
-- *Sums*: z = 256 high + low with ``|high| <= 256``, ``|low| <= 128``, so 16 high and low / 16 are exact in float16, and what 2**16 rows
-  add up to is exact in float32, in which tensor cores add. Then it goes into 64-bit integers.
-- *Labels* are proved or computed again. A center over 128 is a sum of two float16 numbers, exactly, a large and a small one. A score
-  ``z c - |c|**2 / 2`` is off by the product of the low parts and the small numbers, which is left out, and by the rounding of sums: w
-  products of high parts and large numbers (w: d rounded up to 16), 2 w smaller ones, three last operations and four bits that give way
-  to the center's index. The order and the direction of a tensor core's rounding are not specified, only float32's precision: 2**-23 an
-  addition. ``_slack`` bounds twice all that. A row whose best score is not ahead by more is scored in float64, which is exact.
+- *Sums*: z = 256 high + low with ``|high| <= 256``, ``|low| <= 128``, so 16 high and low / 16 are exact in float16, and the sum of 2**16
+  rows is exact in float32, in which tensor cores add. Then it is added to 64-bit integers.
+- *Labels*: a center over 128 is exactly a sum of two float16 numbers, a large and a small one. The error of a score ``z c - |c|**2 / 2``
+  is the product of the low parts and the small numbers, which is left out, and the rounding of sums: w products of high parts and large
+  numbers (w: d rounded up to 16), 2 w smaller ones, three last operations and four bits that the center's index replaces. Neither order
+  nor direction of a tensor core's rounding is specified, only float32's precision: 2**-23 per addition. ``_slack`` bounds twice all that.
+  A row whose best score is not ahead by more is scored in float64, which is exact.
 """
 
 import math
@@ -27,30 +27,30 @@ from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 MOST_DIMENSIONS, MOST_CENTERS = 128, 16
 _WARPS, _STAGES, _BLOCKS = 4, 2, 3
-"""Warps of a block, tiles that it holds, and blocks of a multiprocessor: found by measurement."""
+"""Warps per block, tiles that a block holds, and blocks per multiprocessor: found by measurement."""
 
 _SURE = (1 - 2.0**-7) ** 2
-"""Rows of a squared length below this part of R**2 are not clipped."""
+"""Rows whose squared length is below this fraction of R**2 are not clipped."""
 
 _FARTHEST = 2.0**22
-"""Centers whose coordinates are two float16 numbers of 11 bits."""
+"""Limit of coordinates that are a sum of two float16 numbers of 11 bits."""
 
 _MOST_SHIFT = 2.0**8
-"""Radii that the ball's center may be away from zero, for lengths in float32."""
+"""Largest coordinate of the ball's center, in radii, for lengths in float32."""
 
 _LONGEST_RADIUS = 2.0**80
-"""Scales and lengths in float32 stay far from its ends."""
+"""Up to this radius, scales and lengths stay far from the ends of float32's range."""
 
 _UNREACHABLE = 3e38
-"""Half the square of a center that no point is near to: it fills up the 16."""
+"""Half the square of a center that no point is near: it fills up the 16."""
 
 _TENSOR_ROUNDOFF = 2.0**-23
 _TO_SPARE = 1.01
-"""For the rounding of the bounds themselves, of what is compared with them, and of a length's root."""
+"""Factor for the rounding of the bounds themselves, of what is compared with them, and of a length's square root."""
 
 
 def fits(points: Any, center: Any, radius: float, targets: Any) -> bool:
-    """Return whether a pass over these points can be made by the one sweep."""
+    """Return whether one sweep can make a pass over these points."""
     if not points.is_cuda or points.dtype != torch.float32 or not points.is_contiguous() or points.data_ptr() % 16:
         return False
     small = 1 <= points.shape[1] <= MOST_DIMENSIONS and 1 <= len(targets) <= MOST_CENTERS
@@ -61,7 +61,7 @@ def fits(points: Any, center: Any, radius: float, targets: Any) -> bool:
 
 
 def lloyd_pass(points: Any, center: Any, radius: float, targets: Any) -> tuple[Any, Any, Any]:
-    """Return sums and counts of the points nearest to each integer target, and which rows may have to be clipped, left out of both."""
+    """Return sums and counts of the points nearest to each integer target, and which rows are left out since they may be clipped."""
     (n, d), k, device = points.shape, len(targets), points.device
     kernel = _kernel(d, device)
     assert kernel is not None
@@ -76,7 +76,7 @@ def lloyd_pass(points: Any, center: Any, radius: float, targets: Any) -> tuple[A
 
 @cache
 def _kernel(d: int, device: Any) -> Kernel | None:
-    """Return the kernel for points of d coordinates, None where it cannot be compiled."""
+    """Return the kernel for points of d coordinates; None where it cannot be compiled."""
     rows, chunks, steps = 16 * _WARPS, -(-d // 4), -(-d // 16)
     shared = _STAGES * rows * 16 * (chunks | 1) + 2 * rows * 48 + steps * 1024 + 64
     constants = {"D": d, "WARPS": _WARPS, "STAGES": _STAGES, "BLOCKS": _BLOCKS}
@@ -105,7 +105,7 @@ def _public(center: Any, scale: float, targets: Any) -> Any:
 
 
 def _slack(wide: Any) -> tuple[float, float]:
-    """Return how far the best score must be ahead to be the best: a number, and what is added to it for each unit of a point's length."""
+    """Return how far ahead the best score must be: a number, and what is added to it per unit of a point's length."""
     width, longest = wide.shape[1], float(wide.norm(dim=1).max())
     small = 128 * float(_halves(wide)[1].to(torch.float64).norm(dim=1).max())
     low, last = 128 * math.sqrt(width), 2.0**-18
@@ -117,12 +117,12 @@ def _slack(wide: Any) -> tuple[float, float]:
 
 
 def _halves(wide: Any) -> Any:
-    """Return the centers over 128 as two float16 numbers each, the large and the small one, whose sum they are."""
+    """Return the centers over 128 as the two float16 numbers that they are the sum of, the large and the small one."""
     large = (wide / 128).to(torch.float16)
     return torch.stack([large, (wide / 128 - large).to(torch.float16)])
 
 
 def _parts(wide: Any) -> Any:
-    """Return those numbers in the order in which the lanes of a warp take them."""
+    """Return those numbers in the order in which the lanes of a warp read them."""
     both = _halves(wide).reshape(2, 2, 8, -1, 4, 2, 2)  # part, half, group, step, lane of the group, pair, coordinate
     return both.permute(3, 0, 2, 4, 5, 1, 6)

@@ -1,12 +1,21 @@
-"""Points in torch tensors as a silo: for a trusted aggregator with a GPU, and for simulations."""
+"""Points in torch tensors as a silo: for a trusted aggregator with a GPU, and for simulations.
 
-from collections.abc import Iterator, Sequence
+The statistics are those of the registry, by name: the same formulas and the same integers on any device. Arithmetic is exact up to a square
+root and a quotient, which every device rounds alike.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
 from feddp_kmeans._typing import BoolArray, IntArray
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.silos.gpu.chunks import chunk_rows
 from feddp_kmeans.silos.silo import Silo
+from feddp_kmeans.statistics import residual_sums
+from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
+from feddp_kmeans.statistics.fixed_point import LARGEST, RESOLUTION, spare_bits
 from feddp_kmeans.statistics.query import Query
 
 try:
@@ -14,11 +23,11 @@ try:
 except ImportError:
     raise InputError("statistics on a GPU need torch: pip install 'feddp-kmeans[torch]'.") from None
 
-from feddp_kmeans.silos.gpu.torch_statistics import total_of
+from feddp_kmeans.silos.gpu import lloyd
 
 
 class TorchSilo(Silo):
-    """Clients as tensors on one device, which adds them up in exact whole numbers. Protects points.
+    """Clients as tensors on one device, added up in exact whole numbers. Only for statistics of points.
 
     Works with server data and both methods. Rows with a NaN or an infinity are left out.
     """
@@ -48,5 +57,133 @@ class TorchSilo(Silo):
         return one
 
     def nonprivate_clients(self) -> Iterator[Any]:
-        """Yield each client's raw points, without those that are left out."""
+        """Yield each client's raw points that are finite."""
         return (tensor.cpu().numpy() for tensor in self._tensors)
+
+
+def total_of(query: Query, points: Any) -> Any:
+    """Return the sum of a statistic over the points as int64, exact."""
+    name = query.statistic.name
+    if name not in STATISTICS:
+        raise InputError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
+    given = {key: _tensor(value, points.device) for key, value in query.public.items()}
+    swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
+    total, left = swept or (STATISTICS[name](points[:0], **given), None)
+    count, rows = len(points) if left is None else len(left), chunk_rows(name, points.shape[1])
+    for start in range(0, count, rows):
+        chunk = slice(start, start + rows)
+        total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
+    return total
+
+
+def encode(points: Any, center: Any, radius: float) -> Any:
+    """Return the points as whole numbers of norm at most R, the same as those of ``Ball.encode``."""
+    shifted = points.to(torch.float64) - center
+    encoded = (shifted * (RESOLUTION / radius)).round()
+    outside = ~(encoded.square().sum(dim=1) <= RESOLUTION**2)
+    if bool(outside.any()):
+        encoded[outside] = _shortened(shifted[outside])
+    return encoded
+
+
+def _shortened(rows: Any) -> Any:
+    """Return rows that are too long as whole numbers of norm R, less what rounding takes; see ``statistics.fixed_point``."""
+    bounded = rows.clamp(-LARGEST, LARGEST)
+    _, exponents = torch.frexp(bounded.abs().amax(dim=1))
+    powers = torch.exp2((spare_bits(rows.shape[1]) - exponents).to(torch.float64))
+    whole = (bounded * powers[:, None]).round()
+    scaled = whole * (RESOLUTION / whole.square().sum(dim=1).sqrt())[:, None]
+    rounded = scaled.round()
+    return torch.where((rounded.square().sum(dim=1) > RESOLUTION**2)[:, None], scaled.trunc(), rounded)
+
+
+def _project(encoded: Any, projection: Any) -> Any:
+    if projection is None:
+        return encoded
+    return ((encoded @ (projection * PROJECTION_STEPS).round()) / PROJECTION_STEPS).round()
+
+
+def _assign(coordinates: Any, centers: Any) -> Any:
+    targets = centers.round()
+    scores = coordinates @ (2 * targets.T) - targets.square().sum(dim=1)
+    places = torch.arange(len(targets), device=scores.device)
+    return torch.where(scores == scores.amax(dim=1, keepdim=True), places, len(targets)).amin(dim=1)
+
+
+def _weighted_sums(coordinates: Any, weights: Any, labels: Any, k: int) -> Any:
+    chosen = torch.zeros((len(labels), k), dtype=torch.float64, device=coordinates.device)
+    chosen[torch.arange(len(labels), device=labels.device), labels] = weights
+    return chosen.T @ coordinates
+
+
+def _outer_product(points: Any, *, center: Any, radius: float) -> Any:
+    encoded = encode(points, center, radius)
+    upper = torch.triu_indices(encoded.shape[1], encoded.shape[1], device=encoded.device)
+    return (encoded.T @ encoded)[upper[0], upper[1]].to(torch.int64)
+
+
+def _encoded_and_labels(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> tuple[Any, Any]:
+    encoded = encode(points, center, radius)
+    return encoded, _assign(_project(encoded, projection), centers)
+
+
+def _cluster_counts(points: Any, **where: Any) -> Any:
+    _, labels = _encoded_and_labels(points, **where)
+    return torch.bincount(labels, minlength=len(where["centers"])).to(torch.int64)
+
+
+def _cluster_sums(points: Any, **where: Any) -> Any:
+    encoded, labels = _encoded_and_labels(points, **where)
+    ones = torch.ones(len(labels), dtype=torch.float64, device=encoded.device)
+    return _weighted_sums(encoded, ones, labels, len(where["centers"])).to(torch.int64).ravel()
+
+
+def _point_residuals(points: Any, *, origins: Any, bound: float, count_weight: float, residual_projection: Any = None, **where: Any) -> Any:
+    encoded, labels = _encoded_and_labels(points, **where)
+    starts, k = origins.round(), len(origins)
+    coordinates = _project(encoded, residual_projection)
+    residuals = coordinates - starts[labels]
+    lengths = (residuals.square().sum(dim=1) + count_weight**2).sqrt()
+    factors = (residual_sums.BOUNDED_STEPS * (1 - 2.0**-32) / lengths.clamp(min=bound)).floor()
+    sums = _weighted_sums(residuals, factors, labels, k)
+    counts = torch.bincount(labels, (factors * count_weight).trunc(), minlength=k).to(torch.float64)
+    return torch.cat([sums, counts[:, None]], dim=1).to(torch.int64).ravel()
+
+
+def _point_second_moment(points: Any, *, center: Any, radius: float, bound: float) -> Any:
+    encoded = encode(points, center, radius)
+    dimension = encoded.shape[1]
+    scales = residual_sums.point_scales(encoded.square().sum(dim=1).cpu().numpy(), dimension, bound)
+    scaled = (encoded * torch.as_tensor(scales, device=encoded.device)[:, None]).round()
+    upper = torch.triu_indices(dimension, dimension, 1, device=encoded.device)
+    single = scaled.square()
+    traces = single.sum(dim=1, keepdim=True)
+    traceless = (math.sqrt(2) * (single - traces / dimension)).trunc().sum(dim=0)
+    trace = (math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT * traces).trunc().sum(dim=0)
+    return torch.cat([2 * (scaled.T @ scaled)[upper[0], upper[1]], traceless, trace]).to(torch.int64)
+
+
+def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return a Lloyd pass in one sweep of the GPU's memory, and the few rows that it leaves out; None where it is impossible."""
+    arguments = points, given["center"], given["radius"], given["centers"].round()
+    if not lloyd.fits(*arguments):
+        return None
+    sums, counts, left = lloyd.lloyd_pass(*arguments)
+    return sums.ravel() if name == "cluster-sums" else counts, left.nonzero().ravel()
+
+
+def _tensor(value: Any, device: Any) -> Any:
+    """Return an array as a tensor on the device, a number as it is."""
+    return value if value is None or isinstance(value, float) else torch.as_tensor(value, device=device)
+
+
+_LLOYD = ("cluster-sums", "cluster-counts")
+
+STATISTICS: Mapping[str, Callable[..., Any]] = {
+    "cluster-counts": _cluster_counts,
+    "cluster-sums": _cluster_sums,
+    "outer-product": _outer_product,
+    "point-residuals": _point_residuals,
+    "point-second-moment": _point_second_moment,
+}
+"""Every statistic that runs in torch, by its name in the registry."""

@@ -1,0 +1,164 @@
+"""How long the vector of one unit may be: from units simulated with server points, or from noisy histograms of lengths."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, affordable_length
+from feddp_kmeans.algorithm.proxies import Shape
+from feddp_kmeans.algorithm.tuning import BOUNDS, DOMAIN, REFINED, SERVERLESS
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.arithmetic import assign, joint_sums, project
+from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.fixed_point import Ball
+from feddp_kmeans.statistics.residual_sums import second_moment_norms
+
+_LEAST_LENGTH = 1e-300
+
+
+@dataclass(frozen=True)
+class SimulatedBounds:
+    """A source of bounds: units of ``size`` server points each, drawn by their weights."""
+
+    points: FloatArray
+    """Server points in integer coordinates."""
+    weights: FloatArray
+    unit: PrivacyUnit
+    size: int
+    n_points: float = 0.0
+    """Noisy number of all client points; 0 before it is known."""
+
+    def moment_length(self, rng: np.random.Generator) -> float:
+        """Return the median length of a unit's second moment."""
+        chosen, batch = self._units(rng)
+        return float(np.median(second_moment_norms(self.points[chosen], batch)[0]))
+
+    def of_sums(
+        self, rng: np.random.Generator, release: Release, frame: Frame, count_length: float, spread: FloatArray | float = 1.0
+    ) -> Bound:
+        """Return the bound for residual sums: the median of what units would send, or more if that is cheap.
+
+        Counts weigh ``count_length`` times as much as residuals in a typical unit's vector. ``spread`` multiplies the residuals of server
+        points.
+        """
+        members = assign(self.points, frame.centers, frame.projection)
+        rows = (project(self.points, frame.residual_projection) - np.rint(frame.origins)[members]) * spread
+        chosen, batch = self._units(rng)
+        units, _, sums = joint_sums(batch, rows[chosen], members[chosen], len(frame.centers), 1.0)
+        residual_square = np.bincount(units, np.square(sums[:, :-1]).sum(axis=1), minlength=batch.n_clients)
+        count_square = np.bincount(units, np.square(sums[:, -1]), minlength=batch.n_clients)
+        residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)
+        weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
+        lengths = np.sqrt(residual_square + weight**2 * count_square)
+        bound = Bound.at(self._typical(lengths, release, frame), weight, 1.0, release)
+        kept = np.mean(np.minimum(1.0, bound.length / np.maximum(lengths, _LEAST_LENGTH)))
+        return Bound(bound.length, weight, float(kept))
+
+    def _typical(self, lengths: FloatArray, release: Release, frame: Frame) -> float:
+        """Return the median length; for heavy tails of points in full space more, as far as its noise is cheap."""
+        median, tail = float(np.median(lengths)), float(np.quantile(lengths, BOUNDS.tail))
+        if not frame.in_full or self.unit is PrivacyUnit.CLIENT or tail < BOUNDS.long_tail * median or release.scale == 0:
+            return median
+        affordable = affordable_length(release, max(self.n_points, 1.0), len(frame.centers), self.points.shape[1])
+        return float(np.clip(affordable * np.sqrt(np.square(lengths).mean()), median, tail))
+
+    def _units(self, rng: np.random.Generator) -> tuple[IntArray, ClientBatch]:
+        """Return the rows of server points that the simulated units hold, and the batch they form."""
+        count = int(np.clip(REFINED.simulated_points // self.size, REFINED.fewest_simulated, REFINED.most_simulated))
+        total = self.weights.sum()
+        chosen = rng.choice(len(self.points), (count, self.size), p=self.weights / total if total > 0 else None)
+        return chosen.ravel(), ClientBatch(np.empty((count * self.size, 0)), np.arange(count + 1) * self.size)
+
+
+@dataclass(frozen=True)
+class Typical:
+    """The length of a typical unit's vector, and the part of all points that is left when longer ones are scaled down to it."""
+
+    length: float
+    kept: float
+
+
+def geometric_edges(top: float, classes: int) -> FloatArray:
+    """Return this many edges up to ``top``, half an octave apart."""
+    return top * 2.0 ** (np.arange(1 - classes, 1) / 2)
+
+
+def length_edges(looks: Looks, top: float) -> FloatArray:
+    """Return edges for the lengths of units' vectors, in integer steps, if a point's is at most about ``top``."""
+    if looks.is_client_level:
+        return geometric_edges(top * DOMAIN.largest_client, DOMAIN.client_classes)
+    return geometric_edges(top, DOMAIN.point_classes)
+
+
+def typical_length(
+    histogram: FloatArray, noise: float, edges: FloatArray, quantile: float = 0.5, *, least_classes: int = 0, stretch: float = 1.0
+) -> Typical:
+    """Return the quantile of a noisy histogram of lengths; classes that may be noise only count as empty, except the largest few.
+
+    If nothing stands out it is the largest edge: then nothing is scaled down. ``stretch`` is how many times the quantile the noise
+    leaves room for. The length is stretched only as far as there are longer vectors, so that long tails get their full weight if cheap.
+    """
+    threshold = noise * np.sqrt(2 * np.log(len(histogram)))
+    if least_classes:
+        threshold = min(threshold, float(np.sort(histogram)[-least_classes]))
+    credible = np.where(histogram >= threshold, np.maximum(histogram, 0.0), 0.0)
+    total = credible.sum()
+    if total <= 0:
+        return Typical(float(edges[-1]), 1.0)
+    half_class = float(np.sqrt(edges[-2] / edges[-1]))
+    cumulated = np.cumsum(credible)
+
+    def length_at(part: float) -> float:
+        index = min(int(np.searchsorted(cumulated, part * total)), len(edges) - 1)
+        return float(edges[index]) if index == len(edges) - 1 else float(edges[index] * half_class)
+
+    length = length_at(quantile)
+    length = max(length, min(length_at(BOUNDS.tail), stretch * length))
+    middles = np.append(edges, edges[-1]) * half_class
+    return Typical(length, float(credible @ np.minimum(1.0, length / middles) / total))
+
+
+def typical_sums(looks: Looks, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, stretch: float = 1.0) -> Typical:
+    """Return the typical length of a unit's vector of residuals and counts."""
+    histogram = looks.residual_lengths(ball, frame, count_weight, edges)
+    return typical_length(histogram, looks.plan["bounds"].scale, edges, stretch=stretch)
+
+
+@dataclass(frozen=True)
+class HistogramBounds:
+    """A source of bounds: noisy histograms of lengths, in the integer coordinates of the ball."""
+
+    looks: Looks
+    ball: Ball
+    shape: Shape
+    typical: float
+    """Typical distance of a point from the mean."""
+    n_points: float
+    k: int
+
+    def of_sums(self, release: Release, frame: Frame, count_length: float) -> Bound:
+        """Return the bound for residual sums around centers: the noisy median of what units would send, or more if that is cheap.
+
+        A point's vector is its residual and one count, so the residual is measured and the weight of the count is a part of it. A client's
+        vector is not so simple: there the weight is a guess from the trace.
+        """
+        edges = length_edges(self.looks, (SERVERLESS.full_reach if frame.in_full else SERVERLESS.subspace_reach) * self.typical)
+        if self.looks.is_client_level:
+            weight = max(1.0, count_length * self._within(frame.origins))
+            found = typical_sums(self.looks, self.ball, frame, weight, edges)
+            return Bound.at(found.length, weight, found.kept, release)
+        stretch = affordable_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else 1.0
+        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, stretch)
+        if found.length >= edges[-1]:  # nothing stood out
+            found = Typical(self.typical, 1.0)
+        weight = max(1.0, count_length * found.length)
+        return Bound.at(float(np.hypot(found.length, weight)), weight, found.kept, release)
+
+    def _within(self, centers: FloatArray) -> float:
+        """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""
+        d = centers.shape[1]
+        trace = self.shape.trace if d == self.ball.dimension else float(self.shape.along[:d].sum())
+        between = float(np.square(centers).sum(axis=1).mean())
+        return float(np.sqrt(max(trace - between, SERVERLESS.least_within * trace)))

@@ -1,0 +1,108 @@
+"""Clustering without server data: the plan, the domain, the proxies, and what noise leaves of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from feddp_kmeans import FedDPError, FedDPKMeans, InMemoryFederation
+from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.methods.grid import GridMethod
+from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
+from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.server import kmeans_cost
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.privacy.accounting import composed_epsilon
+from tests.ledgers import check_ledger
+
+TRUTH = np.array([[4.0, 0, 0, 0, 0], [0, 4, 0, 0, 0], [0, 0, 4, 0, 0]])
+BOX = (-2.0, 6.0)
+
+
+def made_up(n=3000, dimension=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return TRUTH[rng.integers(3, size=n), :dimension] + 0.2 * rng.standard_normal((n, dimension))
+
+
+def near(centers, truth=TRUTH):
+    return np.linalg.norm(truth[:, None] - centers[None], axis=2).min(axis=1).max()
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+@pytest.mark.parametrize("box", [None, BOX])
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0])
+def test_the_ledger_is_within_the_plan_and_its_epsilon_is_met(unit, box, dimension, epsilon):
+    points = made_up(300, dimension)
+    found = FedDPKMeans(3, epsilon=epsilon, privacy_unit=unit, box=box, random_state=1).fit(np.array_split(points, 30))
+    check_ledger(found.clustering_)
+    assert found.privacy_.epsilon_spent <= epsilon
+    assert composed_epsilon(found.plan_.releases, 1e-6) <= epsilon
+    assert found.cluster_centers_.shape == (3, dimension)
+    assert np.isfinite(found.cluster_centers_).all()
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+@pytest.mark.parametrize("box", [None, BOX])
+def test_clusters_are_found(unit, box):
+    clients = np.array_split(made_up(20_000), 2000)
+    found = FedDPKMeans(3, epsilon=4.0, privacy_unit=unit, box=box, random_state=0).fit(clients)
+    assert near(found.cluster_centers_) < 0.1
+    assert found.cluster_counts_ == pytest.approx([20_000 / 3] * 3, rel=0.15)
+    assert not found.clustering_.remarks
+
+
+@pytest.mark.parametrize("dimension", [2, 5])
+def test_without_noise_the_centers_are_those_of_k_means(dimension):
+    points = made_up(3000, dimension)
+    found = FedDPKMeans(3, epsilon=math.inf, random_state=0, box=BOX).fit(points)
+    best = FedDPKMeans(3, epsilon=math.inf, random_state=0).fit(points, server_data=points[:300])
+    assert kmeans_cost(points, found.cluster_centers_) < 1.01 * kmeans_cost(points, best.cluster_centers_)
+
+
+def test_how_points_are_spread_over_clients_does_not_matter_at_point_level():
+    points = made_up(500)
+    model = FedDPKMeans(3, epsilon=1.0, random_state=3)
+    assert np.array_equal(model.fit(points).cluster_centers_, model.fit(np.array_split(points, 7)).cluster_centers_)
+
+
+@pytest.mark.parametrize("n", [0, 1, 20])
+@pytest.mark.parametrize("unit", ["point", "client"])
+@pytest.mark.parametrize("dimension", [1, 5])
+def test_too_few_points_are_an_ordinary_input_and_the_result_says_so(n, unit, dimension):
+    found = FedDPKMeans(3, epsilon=0.5, privacy_unit=unit, box=BOX, random_state=0).fit([made_up(n, dimension)])
+    assert (found.cluster_centers_ >= BOX[0]).all()
+    assert (found.cluster_centers_ <= BOX[1]).all()
+    assert any(text in found.clustering_.remarks[0] for text in ("the noise hides every direction", "cannot be distinguished from noise"))
+
+
+def test_where_noise_hides_all_directions_the_mean_is_as_good_as_the_budget_allows():
+    points = made_up(1500)
+    found = FedDPKMeans(3, epsilon=0.02, box=BOX, random_state=0).fit(points)
+    assert "the noise hides every direction" in found.clustering_.remarks[0]
+    assert np.linalg.norm(found.cluster_centers_[0] - points.mean(axis=0)) < 4
+
+
+def test_a_mean_of_more_values_than_the_cells_would_have_is_counted_in_full(rng):
+    found = FedDPKMeans(1, epsilon=0.05, box=BOX, random_state=0).fit(rng.standard_normal((200, 60))).clustering_
+    assert "the noise hides every direction" in found.remarks[0]
+    assert {found.plan[name].values for name in ("cells", "sums")} == {61}
+
+
+def test_outliers_beyond_any_scale_do_no_harm():
+    points = np.concatenate([made_up(5000), np.full((5, 5), 1e300), np.full((5, 5), -1e300)])
+    found = FedDPKMeans(3, epsilon=2.0, random_state=0).fit(points)
+    assert near(found.cluster_centers_) < 0.3
+
+
+def test_a_plan_without_data_says_what_it_will_do():
+    low = prepare(Settings(3, 1.0, box=BOX), None, 10, 2)
+    assert isinstance(low.method, GridMethod)
+    assert [r.name for r in low.plan.releases] == ["count", "grid"]
+    high = prepare(Settings(3, 1.0, box=BOX, lloyd_steps=2), None, 10, 2)
+    assert isinstance(high.method, ServerlessMethod)
+    assert high.plan["sums"].times == 3
+    with pytest.raises(FedDPError, match="server_data must be given for method 'paper'"):
+        prepare(Settings(3, 1.0, method="paper"), None, 10, 2)
+    found = run(InMemoryFederation([made_up(500, 2)]), high, seed=0)
+    assert found.centers.shape == (3, 2)

@@ -1,0 +1,35 @@
+"""Where the points are, from noisy looks."""
+
+import numpy as np
+import pytest
+
+from feddp_kmeans import InMemoryFederation
+from feddp_kmeans.algorithm.domain import find_domain
+from feddp_kmeans.algorithm.looks import Looks
+from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from tests.algorithm.methods.test_serverless import BOX, made_up
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_a_private_domain_is_found_at_any_scale_and_place(scale, offset):
+    points = scale * (made_up(20_000) + offset)
+    plan = prepare(Settings(3, 2.0), None, 1, 5).plan
+    federation = InMemoryFederation([points])
+    domain = find_domain(Looks(federation.open(plan, seed=0), PrivacyUnit.POINT), None, 5)
+    assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 3 * scale
+    assert 2 * scale < domain.ball.radius < 40 * scale
+    assert domain.n_points == pytest.approx(20_000, rel=0.3)
+
+
+def test_a_public_region_is_kept_and_needs_one_look():
+    settings = Settings(3, 2.0, box=BOX)
+    region, plan = settings.region(5), prepare(settings, None, 1, 5).plan
+    assert (plan["mean"].times, plan["distances"].times) == (1, 1)
+    points = np.clip(made_up(5000), *BOX)
+    domain = find_domain(Looks(InMemoryFederation([points]).open(plan, seed=0), PrivacyUnit.POINT), region, 5)
+    assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 0.3
+    corners = np.array([region.low, region.high])
+    assert (np.linalg.norm(corners - domain.ball.center, axis=1) <= domain.ball.radius).all()
