@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
     from feddp_kmeans.audit.whole_audit import Audit
 
-_SHOWN = 12  # refuting findings that are printed
-
 
 @options.takes_settings(defaults={"clusters": "2", "epsilon": 8.0})
 def audit(
@@ -84,7 +82,7 @@ def _show(found: "Audit") -> None:
     _print_table(("what must be so", "tried", "refuted"), [(check, str(times), str(bad[check])) for check, times in tried.items()])
     settings = found.case.settings
     claim = f"epsilon {settings.epsilon:g}, delta {settings.delta:g}, one {settings.privacy_unit} there or not"
-    for finding in refuting[:_SHOWN]:
+    for finding in refuting[:12]:  # all are in audit.json
         out.print(f"{finding.about}: {finding.check}? No: {finding.told}.", style="red", highlight=False, markup=False, soft_wrap=True)
     verdict = f"REFUTED: the claim of {claim} does not hold for this code." if found.refuted else f"Not refuted: {claim}."
     out.print(verdict, style="bold red" if found.refuted else "bold", highlight=False)
