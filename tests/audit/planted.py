@@ -1,4 +1,4 @@
-"""A library of planted bugs: each breaks the real code in one place, as a mistake or a bad idea would."""
+"""Planted bugs in settings that are audited: each breaks the real code in one place, as a mistake or a bad idea would."""
 
 from dataclasses import dataclass, replace
 
@@ -23,19 +23,18 @@ PLANTED = {}
 
 @dataclass(frozen=True)
 class Planted:
-    """A bug, the settings it is planted in, the part of the audit that must see it, and the check that must name it."""
+    """A bug, the part of the audit that must see it, and the check that must name it; None: any."""
 
     plant: object
-    case: str
     part: str
-    check: str
+    check: str | None
 
 
-def planted(case, part, check):
+def planted(part, check=None):
     """Add a bug to the library under the name of the function that plants it."""
 
     def add(plant):
-        PLANTED[plant.__name__] = Planted(plant, case, part, check)
+        PLANTED[plant.__name__] = Planted(plant, part, check)
         return plant
 
     return add
@@ -66,23 +65,23 @@ def noise_made_by(patch, made_of):
 # The eight of the published code and its kin.
 
 
-@planted("paper point", "outer product", SENSITIVITY)
+@planted("books: paper, points", SENSITIVITY)
 def delta_for_delta_squared(patch):
     patch.setattr(paper_statistics, "OUTER_PRODUCT", with_sensitivity(paper_statistics.OUTER_PRODUCT, float(RESOLUTION)))
 
 
-@planted("paper point", "counts", "every number has noise")
+@planted("trials: paper, points", "every number has noise")
 def no_noise_on_empty_clusters(patch):
     noise_made_by(patch, lambda release, fine, drawn: np.where(fine == 0, 0, drawn))
 
 
-@planted("paper point", "whole", "every release draws fresh random bits")
+@planted("trials: paper, points", "noise is independent")
 def one_seed_for_sums_and_counts(patch):
     honest = noise.StreamFactory.stream
     patch.setattr(noise.StreamFactory, "stream", lambda self, label: honest(noise.StreamFactory(self._seed), label.split()[-1][-1]))
 
 
-@planted("paper point", "lloyd sums", SENSITIVITY)
+@planted("books: paper, points", SENSITIVITY)
 def no_clipping_in_lloyds(patch):
     def sums(batch, *, center, radius, centers, projection=None):
         honest = paper_statistics._cluster_sums(batch, center=center, radius=radius, centers=centers, projection=projection)
@@ -95,7 +94,7 @@ def no_clipping_in_lloyds(patch):
     patch.setattr(paper_statistics, "CLUSTER_SUMS", replace(paper_statistics.CLUSTER_SUMS, compute=sums))
 
 
-@planted("paper client", "weights", SENSITIVITY)
+@planted("books: paper, clients", SENSITIVITY)
 def a_client_that_repeats_itself(patch):
     patch.setattr(
         paper_statistics,
@@ -104,7 +103,7 @@ def a_client_that_repeats_itself(patch):
     )
 
 
-@planted("refined point", "sums", "noise is whole steps on whole sums")
+@planted("trials: refined, points", "noise is whole steps on whole sums")
 def noise_on_floats(patch):
     rng = np.random.default_rng(0)
 
@@ -115,13 +114,13 @@ def noise_on_floats(patch):
     patch.setattr(Release, "noisy", noisy)
 
 
-@planted("refined point", "books", "a second accountant finds no more")
+@planted("books: refined, points", "a second accountant finds no more")
 def composition_that_forgets_steps(patch):
     honest = plan._tight_factor
     patch.setattr(plan, "_tight_factor", lambda requests, *rest: honest([replace(r, times=1) for r in requests], *rest))
 
 
-@planted("sampled points", "books", "a second accountant finds no more")
+@planted("books: sampled points", "a second accountant finds no more")
 def amplification_claimed_for_points(patch):
     for module in (settings, plan):
         patch.setattr(module, "check_sampling", lambda *_: None)
@@ -131,24 +130,24 @@ def amplification_claimed_for_points(patch):
 # Sensitivities and clipping.
 
 
-@planted("paper point", "sums", SENSITIVITY)
+@planted("books: paper, points", SENSITIVITY)
 def clipping_at_twice_the_radius(patch):
     honest = fixed_point._encode
     patch.setattr(fixed_point, "_encode", lambda points, center, scale: 2 * honest(points, center, scale / 2))
 
 
-@planted("paper point", "outer product", SENSITIVITY)
+@planted("books: paper, points", SENSITIVITY)
 def long_rows_are_rounded_up(patch):
     patch.setattr(fixed_point, "_shortened", lambda rows: np.rint(RESOLUTION * 1.001 * rows / np.linalg.norm(rows, axis=1)[:, None]))
 
 
-@planted("paper point", "sums", SENSITIVITY)
+@planted("books: paper, points", SENSITIVITY)
 def the_balls_center_is_forgotten(patch):
     honest = fixed_point._encode
     patch.setattr(fixed_point, "_encode", lambda points, center, scale: honest(points, center, scale) + np.rint(center * scale) + 7)
 
 
-@planted("refined client", "sums", SENSITIVITY)
+@planted("books: refined, clients", SENSITIVITY)
 def counts_are_bounded_and_sums_are_not(patch):
     def compute(batch, *, centers, bound, **where):
         units, clusters, values, _ = refined_statistics.residual_vectors(batch, centers=centers, **where)
@@ -159,7 +158,7 @@ def counts_are_bounded_and_sums_are_not(patch):
     patch.setattr(refined_statistics, "CLIENT_RESIDUALS", replace(refined_statistics.CLIENT_RESIDUALS, compute=compute))
 
 
-@planted("refined client", "second moment", SENSITIVITY)
+@planted("books: refined, clients", SENSITIVITY)
 def moments_bounded_by_their_trace(patch):
     honest = refined_statistics.second_moment_norms
     patch.setattr(
@@ -167,7 +166,7 @@ def moments_bounded_by_their_trace(patch):
     )
 
 
-@planted("paper client", "counts", SENSITIVITY)
+@planted("books: paper, clients", SENSITIVITY)
 def presence_in_the_wrong_norm(patch):
     def stated(*, bound, **_):
         return Sensitivity(np.sqrt(bound) * paper_statistics.COUNT_STEPS, np.sqrt(bound) * paper_statistics.COUNT_STEPS)
@@ -175,7 +174,7 @@ def presence_in_the_wrong_norm(patch):
     patch.setattr(paper_statistics, "CLIENT_PRESENCE", replace(paper_statistics.CLIENT_PRESENCE, sensitivity=stated))
 
 
-@planted("refined client", "sums", SENSITIVITY)
+@planted("books: refined, clients", SENSITIVITY)
 def a_client_is_bounded_in_pieces(patch):
     def whole(self, cohort):
         return (ClientBatch(b.points, np.arange(b.n_points + 1)) for b in self.points())
@@ -183,7 +182,7 @@ def a_client_is_bounded_in_pieces(patch):
     patch.setattr(batched.SourceSilo, "whole", whole)
 
 
-@planted("paper point", "sums", SENSITIVITY)
+@planted("books: paper, points", SENSITIVITY)
 def points_are_centered_on_their_own_mean(patch):
     def sums(batch, **where):
         points = batch.dense
@@ -193,7 +192,7 @@ def points_are_centered_on_their_own_mean(patch):
     patch.setattr(paper_statistics, "CLUSTER_SUMS", replace(paper_statistics.CLUSTER_SUMS, compute=sums))
 
 
-@planted("paper point", "weights", SENSITIVITY)
+@planted("books: paper, points", SENSITIVITY)
 def a_point_counts_for_two_clusters(patch):
     def counts(batch, **where):
         honest = paper_statistics._cluster_counts(batch, **where)
@@ -205,22 +204,22 @@ def a_point_counts_for_two_clusters(patch):
 # The noise.
 
 
-@planted("refined point", "sums", LAW)
+@planted("trials: refined, points", LAW)
 def variance_for_deviation(patch):
     patch.setattr(mechanism, "discrete_gaussian", lambda stream, sigma, size: noise.discrete_gaussian(stream, sigma**0.5, size))
 
 
-@planted("refined point", "sums", LAW)
+@planted("trials: refined, points", LAW)
 def four_fifths_of_the_noise(patch):
     patch.setattr(mechanism, "discrete_gaussian", lambda stream, sigma, size: noise.discrete_gaussian(stream, 0.8 * sigma, size))
 
 
-@planted("paper point", "counts", LAW)
+@planted("trials: paper, points", LAW)
 def laplace_noise_of_half_the_scale(patch):
     patch.setattr(mechanism, "rounded_laplace", lambda stream, scale, size: noise.rounded_laplace(stream, scale // 2, size))
 
 
-@planted("refined point", "sums", LAW)
+@planted("trials: refined, points", LAW)
 def noise_of_the_first_release_for_all(patch):
     honest = adder.ExactAdder.noisy_sum
 
@@ -231,7 +230,7 @@ def noise_of_the_first_release_for_all(patch):
     patch.setattr(adder.ExactAdder, "noisy_sum", noisy_sum)
 
 
-@planted("paper point", "whole", "noise is independent")
+@planted("trials: paper, points", "noise is independent")
 def noise_kept_for_the_next_step(patch):
     kept = {}
 
@@ -243,19 +242,19 @@ def noise_kept_for_the_next_step(patch):
     noise_made_by(patch, keep)
 
 
-@planted("refined point", "cells", "each number has the stated noise")
+@planted("trials: refined, points", "each number has the stated noise")
 def no_noise_on_the_last_number(patch):
     noise_made_by(
         patch, lambda release, fine, drawn: np.where(np.arange(fine.size).reshape(fine.shape) == fine.size - 1, drawn // 3, drawn)
     )
 
 
-@planted("refined point", "sums", LAW)
+@planted("trials: refined, points", LAW)
 def noise_of_one_sign(patch):
     noise_made_by(patch, lambda release, fine, drawn: np.abs(drawn))
 
 
-@planted("refined point", "law", "noise is not cut off")
+@planted("federation: arrays", "noise is not cut off")
 def noise_cut_off_at_four_deviations(patch):
     def cut(release, fine, drawn):
         limit = int(4 * release.scale / release.fine_step)
@@ -264,34 +263,35 @@ def noise_cut_off_at_four_deviations(patch):
     noise_made_by(patch, cut)
 
 
-@planted("refined point", "law", LAW)
+@planted("federation: arrays", LAW)
 def uniform_noise_of_the_same_variance(patch):
     rng = np.random.default_rng(0)
     noise_made_by(patch, lambda r, fine, drawn: (rng.random(drawn.shape) - 0.5) * (np.sqrt(12) * r.scale / r.fine_step))
 
 
-@planted("refined point", "sums", "lowest bits are uniform")
+@planted("trials: refined, points", "lowest bits are uniform")
 def noise_on_a_coarser_grid(patch):
     noise_made_by(patch, lambda release, fine, drawn: (drawn >> 10) << 10)
 
 
-@planted("refined point", "law", LAW)
+@planted("federation: arrays", LAW)
 def no_noise_at_large_scales(patch):
     honest = noise.discrete_gaussian
     patch.setattr(mechanism, "discrete_gaussian", lambda s, sigma, size: honest(s, sigma, size) * (sigma < 2.0**33))
 
 
-@planted("refined point", "law", LAW)
+@planted("federation: sites, secure sum", LAW)
 def shares_of_too_little_noise(patch):
-    patch.setattr(Release, "_share_scale", lambda self, fine, shares: fine / shares)
+    honest = Release.with_noise
+    patch.setattr(Release, "with_noise", lambda self, part, stream, shares=1: honest(self, part, stream, shares**2))
 
 
-@planted("refined point", "books", "without a seed no two runs are alike")
+@planted("books: refined, points", "runs are alike where they have one seed")
 def the_same_key_in_every_run(patch):
     patch.setattr(noise.SystemStream, "__init__", lambda self: noise._ChaCha20Stream.__init__(self, lambda: bytes(32)))
 
 
-@planted("refined point", "books", "every release draws random bits")
+@planted("books: refined, points", "runs are alike where they have one seed")
 def noise_from_elsewhere(patch):
     rng = np.random.default_rng()
     patch.setattr(mechanism, "discrete_gaussian", lambda s, sigma, size: np.rint(sigma * rng.standard_normal(size)).astype(np.int64))
@@ -300,7 +300,7 @@ def noise_from_elsewhere(patch):
 # Plan, ledger and accounting.
 
 
-@planted("refined point", "books", "a second accountant finds no more")
+@planted("books: refined, points", "a second accountant finds no more")
 def a_lloyd_step_is_not_paid_for(patch):
     honest = refined.RefinedMethod.requests
 
@@ -319,24 +319,24 @@ def a_lloyd_step_is_not_paid_for(patch):
     patch.setattr(prepare, "calibrated_plan", quieter)
 
 
-@planted("refined point", "books", "a second accountant finds no more")
+@planted("books: refined, points", "a second accountant finds no more")
 def delta_is_ignored(patch):
     honest = accounting.gaussian_mu
     patch.setattr(plan, "gaussian_mu", lambda epsilon, delta: honest(epsilon, 1e-2))
 
 
-@planted("refined point", "books", "a second accountant finds no more")
+@planted("books: refined, points", "a second accountant finds no more")
 def the_curve_is_half_as_steep(patch):
     patch.setattr(plan, "gaussian_mu", lambda epsilon, delta: 1.2 * accounting.gaussian_mu(epsilon, delta))
 
 
-@planted("refined client", "books", "a second accountant finds no more")
+@planted("books: refined, clients", "a second accountant finds no more")
 def amplified_by_a_sampling_that_is_not_done(patch):
     honest = plan._tight_factor
     patch.setattr(plan, "_tight_factor", lambda requests, epsilon, delta, rate: honest(requests, epsilon, delta, 0.5))
 
 
-@planted("paper point", "books", "ledger, plan and what was seen agree")
+@planted("books: paper, points", "ledger, plan and what was seen agree")
 def a_release_that_is_not_booked(patch):
     honest = paper.PaperRun._noisy_sum
 
@@ -348,7 +348,7 @@ def a_release_that_is_not_booked(patch):
     patch.setattr(ledger.Ledger, "book", lambda self, release: self._booked.__setitem__(release, release.times))
 
 
-@planted("paper point", "books", "ledger, plan and what was seen agree")
+@planted("books: paper, points", "ledger, plan and what was seen agree")
 def a_release_beside_the_ledger(patch):
     def around(self, name, **public):
         aggregate = self._method.aggregates[name]
@@ -359,7 +359,7 @@ def a_release_beside_the_ledger(patch):
     patch.setattr(paper.PaperRun, "_noisy_sum", around)
 
 
-@planted("paper point", "audit", "runs do not fail, whatever the points are")
+@planted("audit: paper, points", "runs do not fail, whatever the points are")
 def an_error_that_tells_of_empty_clusters(patch):
     def counts(batch, **where):
         found = paper_statistics._cluster_counts(batch, **where)
@@ -370,7 +370,7 @@ def an_error_that_tells_of_empty_clusters(patch):
     patch.setattr(paper_statistics, "CLUSTER_COUNTS", replace(paper_statistics.CLUSTER_COUNTS, compute=counts))
 
 
-@planted("paper point", "books", "the outcome follows from the releases alone")
+@planted("books: paper, points", "the outcome follows from the releases alone")
 def exact_counts_beside_the_noisy_ones(patch):
     stash = []
     honest = batched.BatchedSilo.exact_sum
@@ -384,18 +384,18 @@ def exact_counts_beside_the_noisy_ones(patch):
     patch.setattr(paper, "centers_from_sums", lambda *given: divide(*given) + 1e-12 * stash.pop(0).sum() * len(stash))
 
 
-@planted("refined point", "books", "the report promises what was asked for")
+@planted("books: refined, points", "the report promises what was asked for")
 def a_seeded_run_that_says_it_is_secret(patch):
     patch.setattr(run, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))
 
 
-@planted("refined point", "books", "the odometer books what is spent")
+@planted("books: refined, points", "all state what is spent")
 def an_odometer_that_forgets_times(patch):
     honest = Release.from_dict
     patch.setattr(Release, "from_dict", lambda row: honest(row | {"times": 1}))
 
 
-@planted("sampled clients", "cohorts", "each release draws its own clients")
+@planted("federation: arrays", "each release draws its own clients")
 def one_cohort_for_all_releases(patch):
     honest = run.Run._cohort
 
@@ -407,7 +407,7 @@ def one_cohort_for_all_releases(patch):
     patch.setattr(run.Run, "_cohort", cohort)
 
 
-@planted("sampled clients", "cohorts", "clients take part as often as stated")
+@planted("federation: arrays", "clients take part as often as stated")
 def clients_are_drawn_twice(patch):
     honest = run.Run._cohort
 
@@ -418,6 +418,6 @@ def clients_are_drawn_twice(patch):
     patch.setattr(run.Run, "_cohort", cohort)
 
 
-@planted("sampled clients", "cohorts", "clients take part as often as stated")
+@planted("federation: arrays", "clients take part as often as stated")
 def everybody_takes_part(patch):
     patch.setattr(run.Run, "_cohort", lambda self, label: None)

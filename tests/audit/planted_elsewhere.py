@@ -1,6 +1,6 @@
 """More planted bugs: where the audited case does not reach. Each is found by one part of the audit of the product at large."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,28 +14,9 @@ from feddp_kmeans.privacy import accounting, booking, ledger, mechanism, noise, 
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.report import result
 from feddp_kmeans.silos import batches, threads
-from feddp_kmeans.statistics import arithmetic, fixed_point, norms, paper_sums, residual_sums, sparse_points
+from feddp_kmeans.statistics import arithmetic, fixed_point, norms, residual_sums, sparse_points
 from feddp_kmeans.tables import point_files
-
-ELSEWHERE = {}
-
-
-@dataclass(frozen=True)
-class PlantedElsewhere:
-    """A bug, and the part of the product whose audit must see it; or "statistic SHAPE: NAME", one statistic with made-up arguments."""
-
-    plant: object
-    part: str
-
-
-def planted(part):
-    """Add a bug to the library under the name of the function that plants it."""
-
-    def add(plant):
-        ELSEWHERE[plant.__name__] = PlantedElsewhere(plant, part)
-        return plant
-
-    return add
+from tests.audit.planted import planted
 
 
 def changed(patch, where, name, made_of):
@@ -99,12 +80,6 @@ def the_last_row_of_a_file_is_left_out(patch):
     patch.setattr(point_files.PointFile, "pieces", lambda self, rows: (piece[:-1] for piece in honest(self, rows)))
 
 
-@planted("statistic 2: client-cluster-means")
-def means_are_of_doubled_sums(patch):
-    honest = paper_sums._sums_by_client
-    patch.setattr(paper_sums, "_sums_by_client", lambda batch, **where: honest(batch, **where) * 2)
-
-
 @planted("statistic 2: client-distances")
 def shares_of_a_client_add_up_to_more_than_one(patch):
     patch.setattr(norms, "SHARE_STEPS", norms.SHARE_STEPS + (norms.SHARE_STEPS >> 3))
@@ -115,12 +90,12 @@ def a_trace_weighs_twice(patch):
     patch.setattr(residual_sums, "second_moment_norms", lambda encoded, batch: 2 * [arithmetic.outer_product_norms(encoded, batch) / 2])
 
 
-@planted("statistic 3: point-residuals")
+@planted("statistic 0: point-residuals")
 def counts_of_residuals_are_not_bounded(patch):
     changed(patch, arithmetic, "squared_norms", lambda squares, *_: squares * 0.25)
 
 
-@planted("statistic 2: client-cluster-sums")
+@planted("statistic 0: client-cluster-sums")
 def rows_without_a_value_are_kept(patch):
     patch.setattr(batches, "finite_rows", lambda points: np.ones(points.shape[0], dtype=bool))
 
@@ -249,12 +224,7 @@ def queries_are_not_checked(patch):
     patch.setattr(participant, "check_query", lambda *given: None)
 
 
-@planted("refusals")
-def a_forked_process_draws_the_same_bits(patch):
-    patch.setattr(noise.os, "getpid", lambda: 1)
-
-
-@planted("refusals")
+@planted("federation: arrays")
 def a_run_is_booked_after_its_first_release(patch):
     patch.setattr(run.Run, "book", lambda self, state=None: None)
 

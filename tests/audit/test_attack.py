@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.audit.attack import likelihood_score, sampled_score, verdict_on
-from feddp_kmeans.audit.claim import PrivacyClaim, claim_of, second_epsilon
+from feddp_kmeans.audit.attack import PrivacyClaim, claim_of, likelihood_score, sampled_score, second_epsilon, verdict_on
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.accounting import gaussian_epsilon
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -80,5 +79,5 @@ def test_the_likelihood_score_is_the_log_of_the_densities_ratio():
 
 
 def test_a_client_that_is_seldom_drawn_is_seldom_told():
-    assert sampled_score(1.0, 3.0, 1.0) == 2.0
-    assert sampled_score(0.01, 3.0, 0.0) == pytest.approx(np.log(0.99 + 0.01 * np.exp(3.0)))
+    assert sampled_score(1.0, 2.0) == 2.0
+    assert sampled_score(0.01, 3.0) == pytest.approx(np.log(0.99 + 0.01 * np.exp(3.0)))

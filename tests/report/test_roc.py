@@ -5,8 +5,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from feddp_kmeans.audit.attack import verdict_on
-from feddp_kmeans.audit.claim import claim_of
+from feddp_kmeans.audit.attack import claim_of, verdict_on
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.report.roc import roc_chart
 from tests.report.examples import HOSTILE

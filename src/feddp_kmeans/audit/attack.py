@@ -1,61 +1,106 @@
-"""Audits: what an attacker achieves in many runs on the two worst neighbours, against what is claimed that none can.
+"""What is claimed of a list of releases, and what an attacker achieves against it in many runs.
 
-An audit can refute a guarantee, never prove one: it complements the proofs and the property tests of the sensitivities. Knows scores and
-rates, and nothing of how runs are made.
+The claim is a curve of (epsilon, delta) pairs, from another accountant than the one that makes plans: those are made with the closed form
+of Gaussian differential privacy, and here dp-accounting's privacy loss distributions add up the same numbers. Both bound from above.
 """
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit.claim import PrivacyClaim
+from feddp_kmeans.audit.finding import CHANCE, AuditFinding
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.accounting import gaussian_epsilon
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
-FAILURE_CHANCE = 1e-4
-"""Chance that an audit refutes code that is right, all its checks together."""
+_POINTS, _REACH = 61, 1.5
+"""Number of epsilons of the curve, and its largest as a multiple of the claimed one."""
 
+_FINEST, _COARSEST = 1e-4, 1e-2
+"""Limits of the discretisation of privacy loss, which is a thousandth of a rough epsilon."""
+
+Made = Sequence[tuple[Release, int]]
+"""Releases, and how many times each is made."""
+
+FEWEST_RUNS = 20
 _THRESHOLDS = np.linspace(0.01, 0.99, 99)
-_TESTS = 3
-"""Thresholds that a verdict tries on fresh runs: the best for the claimed pair, for the whole curve, and for Gaussian noise."""
-
 _CHOOSING = 4
-"""One run in so many only serves to choose thresholds."""
+"""One run in this many only serves to choose thresholds."""
+
+_CHANCE = CHANCE / 6
+"""Of each bound on a rate: two rates at three thresholds, the best for the claimed pair, for the whole curve, and for Gaussian noise."""
 
 
 @dataclass(frozen=True)
-class AuditFinding:
-    """What one check found. ``failure_chance`` is that of refuting code that is right: zero where no chance is involved."""
+class PrivacyClaim:
+    """(epsilon, delta), and all the other pairs that hold because the noise is what it is said to be."""
 
-    check: str
-    about: str
-    told: str
-    refuted: bool
-    failure_chance: float = 0.0
+    epsilon: float
+    delta: float
+    curve: tuple[tuple[float, float], ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as plain data."""
-        return {
-            "check": self.check,
-            "about": self.about,
-            "told": self.told,
-            "refuted": self.refuted,
-            "failure_chance": self.failure_chance,
-        }
+    def largest_tpr(self, fpr: FloatArray) -> FloatArray:
+        """Return the largest true positive rate that an attacker can have at these false positive rates, if the claim holds.
+
+        Every pair demands ``tpr <= e^eps fpr + delta`` and, for whoever denies instead of accusing, ``1 - fpr <= e^eps (1 - tpr) + delta``.
+        """
+        epsilons, deltas = np.array(self.curve).T
+        factors = np.exp(epsilons)
+        rates = np.asarray(fpr, dtype=np.float64)[..., None]
+        accuse = (factors * rates + deltas).min(axis=-1)
+        deny = (1 - (1 - rates - deltas) / factors).min(axis=-1)
+        largest: FloatArray = np.clip(np.minimum(accuse, deny), 0.0, 1.0)
+        return largest
+
+    def boundary(self) -> list[list[float]]:
+        """Return the curve of rates that no attacker can pass, as pairs of false and largest true positive rate."""
+        fpr = np.concatenate([np.geomspace(1e-4, 0.05, 12), np.linspace(0.06, 1.0, 48)])
+        return [[0.0, self.delta], *([float(x), float(y)] for x, y in zip(fpr, self.largest_tpr(fpr), strict=True))]
 
 
-@dataclass(frozen=True)
-class RocPoint:
-    """An attacker's rates at one threshold, and bounds on them."""
+def claim_of(made: Made, delta: float, sampling_rate: float = 1.0, epsilon: float | None = None) -> PrivacyClaim:
+    """Return the claim that releases imply; ``epsilon`` is the promised one, if it is not theirs."""
+    if not made or any(release.noise_multiplier == 0 for release, _ in made):
+        raise InputError("releases must be made with noise to be audited, got none or one without.")
+    loss = _privacy_loss(_rows(made), sampling_rate)
+    own = float(loss.get_epsilon_for_delta(delta))
+    promised = own if epsilon is None else epsilon
+    epsilons = np.linspace(0.0, _REACH * max(own, promised, 0.1), _POINTS)
+    deltas = np.asarray(loss.get_delta_for_epsilon(epsilons))
+    curve = tuple((float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True))
+    return PrivacyClaim(promised, delta, (*curve, (promised, delta)))
 
-    fpr: float
-    tpr: float
-    fpr_high: float
-    tpr_low: float
+
+def second_epsilon(made: Made, delta: float, sampling_rate: float = 1.0) -> float:
+    """Return the epsilon that the second accountant finds for releases; infinity where one has no noise."""
+    if any(release.noise_multiplier == 0 for release, _ in made):
+        return math.inf
+    return float(_privacy_loss(_rows(made), sampling_rate).get_epsilon_for_delta(delta))
+
+
+def _rows(made: Made) -> tuple[tuple[Mechanism, float, int], ...]:
+    return tuple((release.mechanism, release.noise_multiplier, times) for release, times in made)
+
+
+@lru_cache(maxsize=64)
+def _privacy_loss(rows: tuple[tuple[Mechanism, float, int], ...], sampling_rate: float) -> Any:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    rough = math.sqrt(sum(times / multiplier**2 for _, multiplier, times in rows))
+    interval = min(_COARSEST, max(_FINEST, rough / 1000))
+    if sampling_rate == 1 and {mechanism for mechanism, _, _ in rows} == {Mechanism.GAUSSIAN}:
+        return pld.from_gaussian_mechanism(1 / rough, value_discretization_interval=interval)
+    total: Any = None
+    for mechanism, multiplier, times in rows:
+        make = pld.from_gaussian_mechanism if mechanism is Mechanism.GAUSSIAN else pld.from_laplace_mechanism
+        many = make(multiplier, value_discretization_interval=interval, sampling_prob=sampling_rate).self_compose(times)
+        total = many if total is None else total.compose(many)
+    return total
 
 
 @dataclass(frozen=True)
@@ -70,9 +115,7 @@ class AttackVerdict:
     excess: float
     """By how much the true positive rate is sure to be above all that the claimed curve allows; negative where it is not."""
     runs: int
-    score: str
-    failure_chance: float
-    roc: tuple[RocPoint, ...] = field(repr=False, default=())
+    roc: list[dict[str, float]] = field(repr=False, default_factory=list)
 
     @property
     def refuted(self) -> bool:
@@ -81,55 +124,33 @@ class AttackVerdict:
 
     def finding(self, about: str) -> AuditFinding:
         """Return the verdict in one line."""
-        told = (
-            f"epsilon is at least {max(self.epsilon_lower_bound, 0.0):.2f} ({self.epsilon_if_gaussian:.2f} as Gaussian noise), "
-            f"claimed {self.claim.epsilon:.3g}; {self.runs} runs"
-        )
-        if self.excess > 0:
-            told += f"; the attacker hits {100 * self.excess:.1f} % more often than the claimed curve allows"
-        return AuditFinding(f"attack by {self.score}", about, told, self.refuted, self.failure_chance)
+        told = f"epsilon is at least {self.epsilon_lower_bound:.2f} ({self.epsilon_if_gaussian:.2f} as Gaussian noise), "
+        told += f"{self.claim.epsilon:.2f} is claimed; {self.runs} runs of each kind"
+        return AuditFinding("attack by likelihood", about, told, self.refuted, CHANCE)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
-        return {
-            "epsilon_claimed": self.claim.epsilon,
-            "delta": self.claim.delta,
-            "epsilon_lower_bound": self.epsilon_lower_bound,
-            "epsilon_if_gaussian": self.epsilon_if_gaussian,
-            "excess": self.excess,
-            "refuted": self.refuted,
-            "runs": self.runs,
-            "score": self.score,
-            "failure_chance": self.failure_chance,
-            "allowed": self.claim.boundary(),
-            "roc": [{"fpr": p.fpr, "tpr": p.tpr, "fpr_high": p.fpr_high, "tpr_low": p.tpr_low} for p in self.roc],
-        }
+        claimed = {"epsilon_claimed": self.claim.epsilon, "delta": self.claim.delta, "allowed": self.claim.boundary()}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "claim"}
+        return claimed | own | {"refuted": self.refuted, "failure_chance": CHANCE}
 
 
-def verdict_on(
-    claim: PrivacyClaim,
-    scores_with: FloatArray,
-    scores_without: FloatArray,
-    *,
-    score: str = "score",
-    failure_chance: float = FAILURE_CHANCE,
-) -> AttackVerdict:
-    """Return the verdict on a claim, from scores of runs with and without the unit; it is wrong with ``failure_chance`` at most.
+def verdict_on(claim: PrivacyClaim, scores_with: FloatArray, scores_without: FloatArray) -> AttackVerdict:
+    """Return the verdict on a claim, from scores of runs with and without the unit; it is wrong with CHANCE at most.
 
     An attacker says "with" above a threshold. Thresholds are chosen on the first scores; on the others the attacker's true and false
     positive rates are bounded by Clopper and Pearson.
     """
     runs = min(len(scores_with), len(scores_without))
-    if runs < 20:
-        raise InputError(f"an audit must have at least 20 runs of each kind, got {runs}.")
+    if runs < FEWEST_RUNS:
+        raise InputError(f"an audit must have at least {FEWEST_RUNS} runs of each kind, got {runs}.")
     first = runs // _CHOOSING
     sign = 1.0 if scores_with[:first].mean() >= scores_without[:first].mean() else -1.0
-    chance = failure_chance / (2 * _TESTS)
     choosing, trying = ((sign * scores_with[part], sign * scores_without[part]) for part in (slice(first), slice(first, runs)))
     thresholds = np.quantile(np.concatenate(choosing), _THRESHOLDS)
-    low, high = _rates(*choosing, thresholds, chance)
+    low, high = _rates(*choosing, thresholds)
     chosen = [int(np.argmax(bound)) for bound in (_epsilons(low, high, claim.delta), low - claim.largest_tpr(high), _shifts(low, high))]
-    low, high = _rates(*trying, thresholds[chosen], chance)
+    low, high = _rates(*trying, thresholds[chosen])
     shift = float(_shifts(low, high)[2])
     return AttackVerdict(
         claim=claim,
@@ -137,9 +158,7 @@ def verdict_on(
         epsilon_if_gaussian=gaussian_epsilon(shift, claim.delta) if shift > 0 else 0.0,
         excess=float((low - claim.largest_tpr(high))[1:].max()),
         runs=runs,
-        score=score,
-        failure_chance=failure_chance,
-        roc=_roc(sign * scores_with, sign * scores_without, chance),
+        roc=_roc(sign * scores_with, sign * scores_without),
     )
 
 
@@ -151,24 +170,20 @@ def likelihood_score(release: Release, values: FloatArray, total_with: FloatArra
     return float((np.square(other) - np.square(own)).sum() / (2 * release.scale**2))
 
 
-def sampled_score(rate: float, inside_with: float, inside_without: float) -> float:
-    """Return the log-likelihood ratio where the unit's client takes part with chance ``rate``; both scores are against its absence."""
-    if rate >= 1:
-        return inside_with - inside_without
-    absent = math.log1p(-rate)
-    both = [float(np.logaddexp(absent, math.log(rate) + inside)) for inside in (inside_with, inside_without)]
-    return both[0] - both[1]
+def sampled_score(rate: float, score: float) -> float:
+    """Return the log-likelihood ratio if the unit's client takes part with chance ``rate``; ``score`` is the one if it surely does."""
+    return score if rate >= 1 else float(np.logaddexp(math.log1p(-rate), math.log(rate) + score))
 
 
-def _rates(positive: FloatArray, negative: FloatArray, thresholds: FloatArray, chance: float) -> tuple[FloatArray, FloatArray]:
+def _rates(positive: FloatArray, negative: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return a lower bound on the true and an upper bound on the false positive rate at each threshold."""
     from scipy import stats
 
     hits = (positive[None] > thresholds[:, None]).sum(axis=1)
     alarms = (negative[None] > thresholds[:, None]).sum(axis=1)
     n, m = len(positive), len(negative)
-    low = np.where(hits > 0, stats.beta.ppf(chance, np.maximum(hits, 1), n - hits + 1), 0.0)
-    high = np.where(alarms < m, stats.beta.isf(chance, alarms + 1, np.maximum(m - alarms, 1)), 1.0)
+    low = np.where(hits > 0, stats.beta.ppf(_CHANCE, np.maximum(hits, 1), n - hits + 1), 0.0)
+    high = np.where(alarms < m, stats.beta.isf(_CHANCE, alarms + 1, np.maximum(m - alarms, 1)), 1.0)
     return low, high
 
 
@@ -187,10 +202,9 @@ def _shifts(low: FloatArray, high: FloatArray) -> FloatArray:
     return np.asarray(special.ndtri(np.clip(low, 1e-12, 1.0)) - special.ndtri(np.clip(high, 0.0, 1 - 1e-12)))
 
 
-def _roc(positive: FloatArray, negative: FloatArray, chance: float) -> tuple[RocPoint, ...]:
+def _roc(positive: FloatArray, negative: FloatArray) -> list[dict[str, float]]:
+    """Return the attacker's rates at some thresholds, and bounds on them."""
     thresholds = np.unique(np.quantile(np.concatenate([positive, negative]), _THRESHOLDS[::2]))
-    low, high = _rates(positive, negative, thresholds, chance)
-    return tuple(
-        RocPoint(float((negative > t).mean()), float((positive > t).mean()), float(h), float(lo))
-        for t, lo, h in zip(thresholds, low, high, strict=True)
-    )
+    bounds = zip(thresholds, *_rates(positive, negative, thresholds), strict=True)
+    rates = [((negative > t).mean(), (positive > t).mean(), high, low) for t, low, high in bounds]
+    return [dict(zip(("fpr", "tpr", "fpr_high", "tpr_low"), map(float, row), strict=True)) for row in rates]

@@ -1,182 +1,224 @@
-"""Checks that need no chance: that the books tell what was done, that it adds up, and that nothing leaves a run beside its releases."""
+"""Checks that need no chance: that the books of a run state what was done and spent, and that nothing leaves it except its releases.
 
+A second accountant recomputes every plan: what plan, ledger, sites and odometer state must be no less.
+"""
+
+import math
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans.algorithm.clustering import Clustering
-from feddp_kmeans.audit.attack import AuditFinding
-from feddp_kmeans.audit.case import AuditCase
-from feddp_kmeans.audit.claim import second_epsilon
-from feddp_kmeans.audit.reference import known_statistics, reference_sum, rounding
-from feddp_kmeans.audit.watch import Replay, Watch
+from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.settings import MethodName, Settings
+from feddp_kmeans.audit.attack import second_epsilon
+from feddp_kmeans.audit.case import AuditCase, Watch
+from feddp_kmeans.audit.finding import AuditFinding, all_right
+from feddp_kmeans.audit.statistic_checks import sensitivity_finding
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.privacy.mechanism import Mechanism
-from feddp_kmeans.privacy.odometer import Entry, total_for
+from feddp_kmeans.network.terms import Terms, Trust
+from feddp_kmeans.privacy.ledger import Ledger
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.odometer import Entry, filter_for, total_for
+from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import RELATION, PrivacyUnit
 from feddp_kmeans.report.result import result_dict
 
-_ROUNDING = 1e-3
+_FLOATING = 1e-9
+
+_ROUNDING = 2e-3
 """Part of epsilon by which two accountants may differ."""
 
-_FLOATING = 1e-9
-_OUTCOME = ("centers", "counts", "center_stddev", "projection", "server_weights", "remarks", "count_stddev", "elbow")
-_SECRET_RUNS = 3
+_BUDGETS = ((0.5, 1e-6, 1.0), (8.0, 1e-5, 1.0), (0.5, 1e-6, 0.2))
+"""Epsilon, delta and sampling rate."""
+
+_NAIVE_BUDGETS = (0.5, 60.0)
+"""Epsilons of plans whose shares simply add up: the classical formula for Gaussian noise holds only at small ones."""
+
+_RELEASES = {
+    "Gaussian": ((Mechanism.GAUSSIAN, 1.0, 3), (Mechanism.GAUSSIAN, 4.0, 1)),
+    "Laplace": ((Mechanism.LAPLACE, 2.0, 2),),
+    "both": ((Mechanism.GAUSSIAN, 1.0, 2), (Mechanism.LAPLACE, 2.0, 3)),
+}
 
 
-def book_findings(case: AuditCase, about: str = "books") -> list[AuditFinding]:
+def book_findings(case: AuditCase, about: str) -> list[AuditFinding]:
     """Return all findings of one run in a crowd."""
-    watch, found = case.run(case.clients(case.crowd, None))
-    findings = [
-        _promise(case, found),
-        _written(case, found),
-        _ledger(case, watch, found),
-        _adds_up(case, watch),
-        _odometer(case),
-        _queries(case, watch),
-        _values(case, watch),
-        _drew(case, watch),
-        _nothing_else(case),
-        _secret(case),
+    watch, found = case.run(case.crowd)
+    first = {seen.release.name: seen.query for seen in reversed(watch.seen)}
+    units = [sensitivity_finding(query, f"{about}, {name}", case.company) for name, query in first.items()]
+    return [
+        all_right("the report promises what was asked for", about, _promise(case, found)),
+        all_right("ledger, plan and what was seen agree", about, _ledger(case, watch, found)),
+        all_right("queries fit their releases", about, _queries(case, watch)),
+        all_right("the outcome follows from the releases alone", about, _leaks(case)),
+        all_right("runs are alike where they have one seed", about, _secret(case)),
+        *plan_findings(found.plan, about),
+        *units,
     ]
-    return [replace(finding, about=about) for finding in findings]
 
 
-def _promise(case: AuditCase, found: Clustering) -> AuditFinding:
-    """Return whether the report promises what was asked for, no less."""
-    asked, told = case.settings, found.privacy
-    right = (
-        told.epsilon == found.plan.epsilon == asked.epsilon
-        and told.delta == found.plan.delta == asked.delta
-        and told.unit is found.plan.unit is asked.unit
-        and told.relation == RELATION
-        and found.plan.sampling_rate == asked.sampling_rate
-        and found.plan.composition == asked.composition
-        and told.secure == (case.seed is None)
-    )
-    sampled_points = asked.unit is PrivacyUnit.POINT and found.plan.sampling_rate < 1
-    said = f"{told.unit.value}, {told.relation}, epsilon {told.epsilon:g}, delta {told.delta:g}, rate {found.plan.sampling_rate:g}"
-    if sampled_points:
-        said += ": sampling clients does not amplify the privacy of a point"
-    return AuditFinding("the report promises what was asked for", "books", said, not right or sampled_points)
-
-
-def _written(case: AuditCase, found: Clustering) -> AuditFinding:
-    """Return whether result.json says the same as the run, and nothing that is private only for who does not know the seed."""
+def _promise(case: AuditCase, found: Clustering) -> Iterator[str]:
+    """Yield in what the report, the plan or result.json say another thing than was asked for."""
+    asked, told, plan = case.settings, found.privacy, found.plan
     result = result_dict(found, columns=[f"x{i}" for i in range(case.dimension)], seed=case.seed_of(0))
-    asked = {"epsilon": case.settings.epsilon, "delta": case.settings.delta, "privacy_unit": case.settings.privacy_unit}
-    asked |= {"secure": case.seed is None, "seed": case.seed_of(0), "trust": found.privacy.trust}
-    asked |= {"ledger": [dict(row) for row in found.privacy.ledger]}
-    wrong = [name for name, value in asked.items() if result[name] != value]
-    sentence = replace(found.privacy, secure=True).sentence()
-    said = (f"e^{case.settings.epsilon:g},", f"delta = {case.settings.delta:g}", case.settings.unit.hidden)
-    wrong += ["guarantee"] * (
-        not all(part in sentence for part in said) or ("NOT PRIVATE" in result["guarantee"]) != (case.seed is not None)
-    )
-    wrong += ["plan"] * (result["plan"]["releases"] != found.plan.ledger_rows())
-    spent = second_epsilon([(r, r.times) for r in found.plan.releases], found.plan.delta, _rate(case))
-    wrong += ["epsilon_spent"] * (result["plan"]["epsilon_spent"] < spent * (1 - 2 * _ROUNDING))
-    return AuditFinding("result.json tells what was done", "books", f"wrong: {', '.join(wrong) or 'nothing'}", bool(wrong))
+    facts: dict[str, tuple[Any, ...]] = {
+        "epsilon": (asked.epsilon, told.epsilon, plan.epsilon, result["epsilon"], result["plan"]["epsilon"]),
+        "delta": (asked.delta, told.delta, plan.delta, result["delta"], result["plan"]["delta"]),
+        "unit": (asked.unit, told.unit, plan.unit, result["privacy_unit"], result["plan"]["privacy_unit"]),
+        "relation": (RELATION, told.relation, result["relation"]),
+        "secure": (case.seed is None, told.secure, result["secure"], "NOT PRIVATE" not in result["guarantee"]),
+        "seed": (case.seed_of(0), result["seed"]),
+        "trust": (told.trust, result["trust"]),
+        "sampling rate": (asked.sampling_rate, plan.sampling_rate, result["plan"]["sampling_rate"]),
+        "composition": (asked.composition, plan.composition, result["plan"]["composition"]),
+        "ledger": ([dict(row) for row in told.ledger], result["ledger"]),
+        "plan": (plan.ledger_rows(), result["plan"]["releases"]),
+        "spent": (plan.epsilon_spent, told.epsilon_spent, result["plan"]["epsilon_spent"]),
+    }
+    yield from (name for name, values in facts.items() if any(value != values[0] for value in values))
+    sentence = replace(told, secure=True).sentence()
+    said = (f"e^{asked.epsilon:g},", f"delta = {asked.delta:g}", asked.unit.hidden)
+    if not all(part in sentence for part in said):
+        yield "sentence"
+    if asked.unit is PrivacyUnit.POINT and plan.sampling_rate < 1:
+        yield "sampling clients does not amplify the privacy of a point"
 
 
-def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> AuditFinding:
-    """Return whether what was seen, what was booked and what is reported are one list, and all of it was planned."""
-    seen = Counter(answered.query.release for answered in watch.seen)
+def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> Iterator[str]:
+    """Yield where what was seen and what is reported differ, and what was not planned."""
+    seen = Counter(one.release for one in watch.seen)
     rows = [release.to_dict() | {"times": times} for release, times in seen.items()]
-    same = rows == watch.run.ledger.rows() == [dict(row) for row in found.privacy.ledger]
-    planned = all(release in case.plan.releases and times <= release.times for release, times in seen.items())
-    told = f"{sum(seen.values())} releases seen, {sum(release.times for release in case.plan.releases)} planned"
-    return AuditFinding("ledger, plan and what was seen agree", "books", told, not (same and planned))
+    if rows != [dict(row) for row in found.privacy.ledger]:
+        yield "the ledger states other releases"
+    for release, times in seen.items():
+        if release not in case.plan.releases or times > release.times:
+            yield f"{release.name} was not planned"
 
 
-def _adds_up(case: AuditCase, watch: Watch) -> AuditFinding:
-    """Return what a second accountant makes of all that was planned, and of all that was seen; points are never sampled."""
-    planned = [(release, release.times) for release in case.plan.releases]
-    seen = list(Counter(answered.query.release for answered in watch.seen).items())
-    spent = max(second_epsilon(rows, case.settings.delta, _rate(case)) for rows in (planned, seen))
-    over = spent > case.settings.epsilon * (1 + _ROUNDING)
-    return AuditFinding("a second accountant finds no more", "books", f"epsilon {spent:.4g} of {case.settings.epsilon:g}", over)
+def _queries(case: AuditCase, watch: Watch) -> Iterator[str]:
+    """Yield releases whose query bounds another unit, or states a sensitivity beyond theirs."""
+    for seen in watch.seen:
+        stated, release = seen.query.sensitivity.under(seen.release.mechanism), seen.release
+        fits = stated is not None and stated <= release.integer_sensitivity * (1 + _FLOATING) and seen.query.size <= release.values
+        if not fits or seen.query.statistic.unit is not case.settings.unit:
+            yield release.name
 
 
-def _odometer(case: AuditCase) -> AuditFinding:
-    """Return whether the odometer books no less than the plan spends, in one run and in two."""
-    plan = case.plan
-    entry = Entry.from_dict(Entry.of(plan, "audit", secure=True, run="").to_dict())
-    booked = total_for(plan.unit, [entry], plan.delta).epsilon
-    twice = total_for(plan.unit, [entry, entry], plan.delta).epsilon
-    spent = [second_epsilon([(r, r.times * runs) for r in plan.releases], plan.delta, _rate(case)) for runs in (1, 2)]
-    short = booked < spent[0] * (1 - 2 * _ROUNDING) or twice < spent[1] * (1 - 2 * _ROUNDING)
-    return AuditFinding("the odometer books what is spent", "books", f"{booked:.4g} a run, {twice:.4g} two; spent {spent[0]:.4g}", short)
-
-
-def _rate(case: AuditCase) -> float:
-    """Return at which rate units are sampled: points never are."""
-    return 1.0 if case.is_point_level else case.settings.sampling_rate
-
-
-def _queries(case: AuditCase, watch: Watch) -> AuditFinding:
-    """Return whether every query bounds the right unit, and states a sensitivity within its release's."""
-    wrong = []
-    for query in (answered.query for answered in watch.seen):
-        release, asked = query.release, query.asked
-        stated = asked.sensitivity.l1 if release.mechanism is Mechanism.LAPLACE else asked.sensitivity.l2
-        fits = stated is not None and stated <= release.integer_sensitivity * (1 + _FLOATING)
-        if not (fits and query.statistic.unit is case.settings.unit and asked.size <= release.values):
-            wrong.append(release.name)
-    told = f"{len(watch.seen)} queries; beyond their release: {', '.join(wrong) or 'none'}"
-    return AuditFinding("queries fit their releases", "books", told, bool(wrong))
-
-
-def _values(case: AuditCase, watch: Watch) -> AuditFinding:
-    """Return whether what is summed is what the slow reference sums up, but for rounding."""
-    clients = case.clients(case.company, None)
-    known, wrong = case.known(clients), []
-    for query in (answered.query for answered in watch.seen):
-        if query.statistic.name in known_statistics():
-            asked = query.asked
-            exact = known.total(query) / query.release.grid
-            units = sum(map(len, clients)) if case.is_point_level else len(clients)
-            off = np.linalg.norm(exact - reference_sum(asked, clients)) / (asked.sensitivity.l2 * units)
-            wrong += [query.release.name] * bool(off > rounding(asked))
-    return AuditFinding("sums are what they are stated to be", "books", f"others: {', '.join(wrong) or 'none'}", bool(wrong))
-
-
-def _drew(case: AuditCase, watch: Watch) -> AuditFinding:
-    """Return whether every release drew random bits of its own, where this process adds the noise."""
-    drew = Counter(label for label, _ in watch.drawn)
-    asked = Counter(answered.query.release.name for answered in watch.seen)
-    dry = [name for name, times in asked.items() if drew[name] < times] if case.federation is InMemoryFederation else []
-    told = f"{', '.join(dry)}: no fresh bits" if dry else f"{sum(asked.values())} releases"
-    return AuditFinding("every release draws random bits", "books", told, bool(dry))
-
-
-def _nothing_else(case: AuditCase) -> AuditFinding:
-    """Return whether the same releases, given to a run that has no clients at all, lead to the same outcome, bit by bit."""
-    check, seeded = "the outcome follows from the releases alone", replace(case, seed=case.seed or 0)
+def _leaks(case: AuditCase) -> list[str]:
+    """Return what differs if the same releases are given to a run whose clients hold nothing."""
+    seeded = replace(case, seed=case.seed or 0)
+    clients = case.crowd
     try:
-        watch, found = seeded.run(case.clients(case.crowd, None))
-        again = seeded.outcome(Replay(watch), seeded.seed_of(0))
+        watch, found = seeded.run(clients)
+        again = seeded.run([points[:0] for points in clients], answers=watch.seen)[1]
     except FedDPError as error:
-        return AuditFinding(check, "books", str(error), refuted=True)
-    differ = [name for name in _OUTCOME if not _same(getattr(found, name), getattr(again, name))]
-    return AuditFinding(check, "books", f"{', '.join(differ) or 'nothing'} differs without the clients", bool(differ))
+        return [str(error)]
+    return [one.name for one in fields(Clustering) if not _same(getattr(found, one.name), getattr(again, one.name))]
 
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-    return bool(one == other)
+    return bool(repr(one) == repr(other))
 
 
-def _secret(case: AuditCase) -> AuditFinding:
-    """Return whether runs without a seed have random bits and releases of their own."""
-    secret = replace(case, seed=None)
+def _secret(case: AuditCase) -> Iterator[str]:
+    """Yield what runs without a seed have in common, and whether those with one do not follow from it: all noise is to come from it."""
     clients = case.clients(case.company, None)
-    watches = [secret.run(clients)[0] for _ in range(_SECRET_RUNS)]
-    bits = [words for watch in watches for _, words in watch.drawn]
-    first = [watch.seen[0].values.tobytes() for watch in watches]
-    same = len(set(bits)) < len(bits) or len(set(first)) < len(first) or not all(watch.run.secure for watch in watches)
-    return AuditFinding("without a seed no two runs are alike", "books", f"{_SECRET_RUNS} runs, {len(set(bits))} streams", same)
+    runs = [replace(case, seed=seed).run(clients) for seed in (None, None, None, 5, 5)]
+    first = [watch.seen[0].values.tobytes() for watch, _ in runs]
+    if len(set(first)) != 4 or first[3] != first[4]:
+        yield "released numbers"
+    if [found.privacy.secure for _, found in runs] != [True, True, True, False, False]:
+        yield "what they say of their noise"
+
+
+def account_findings() -> list[AuditFinding]:
+    """Return whether both accountants agree on plans of every kind."""
+    return [*(found for plan, about in _plans() for found in plan_findings(plan, about)), _sampler_error(), _units()]
+
+
+def plan_findings(plan: Plan, about: str) -> list[AuditFinding]:
+    """Return whether a plan spends no more than was asked for, and whether everybody who states its cost states no less."""
+    once, twice = spent_by(plan), spent_by(plan, 2)
+    ledger = Ledger(plan)
+    for release in plan.releases:
+        for _ in range(release.times):
+            ledger.book(release)
+    entry = Entry.from_dict(Entry.of(plan, "audit", secure=True, run="").to_dict())
+    shown = Terms.from_dict(
+        Terms("audit", replace(plan, epsilon=math.inf), Trust.AGGREGATOR, secure=True, threshold=1, colluders=0).to_dict()
+    )
+    stated = [("plan", plan.epsilon_spent, once), ("file", plan.to_dict()["epsilon_spent"], once)]
+    stated += [("ledger", ledger.epsilon_so_far, once), ("site", shown.epsilon_spent, once)]
+    for total, name in ((total_for, "odometer"), (filter_for, "limit")):
+        stated += [(name, total(plan.unit, [entry], plan.delta).epsilon, once)]
+        stated += [(f"{name} of two runs", total(plan.unit, [entry, entry], plan.delta).epsilon, twice)]
+    spent = _naive_sum(plan) if plan.composition is Composition.PAPER_NAIVE else once
+    over = max(spent, once) > plan.epsilon * (1 + _ROUNDING)
+    return [
+        AuditFinding("a second accountant finds no more", about, f"epsilon {spent:.5g} of {plan.epsilon:g}", over),
+        all_right("all state what is spent", about, [name for name, value, least in stated if not value >= least * (1 - _ROUNDING)]),
+    ]
+
+
+def spent_by(plan: Plan, times: int = 1) -> float:
+    """Return what the second accountant finds for a plan that is carried out so many times. Points are never sampled."""
+    rate = plan.sampling_rate if plan.unit is PrivacyUnit.CLIENT else 1.0
+    return second_epsilon([(release, release.times * times) for release in plan.releases], plan.delta, rate)
+
+
+def _naive_sum(plan: Plan) -> float:
+    """Return the sum of what each release spends by itself; delta is divided among those that need one."""
+    gaussians = sum(release.times for release in plan.releases if release.mechanism is Mechanism.GAUSSIAN)
+    return sum(release.times * second_epsilon([(release, 1)], plan.delta / max(gaussians, 1)) for release in plan.releases)
+
+
+def _plans() -> Iterator[tuple[Plan, str]]:
+    for (epsilon, delta, rate), (kind, rows) in product(_BUDGETS, _RELEASES.items()):
+        requests = [Release(f"{law} {i}", law, 2.0, 1e6, noise, 10, times) for i, (law, noise, times) in enumerate(rows)]
+        plan = calibrated_plan(PrivacyUnit.CLIENT, epsilon, delta, requests, sampling_rate=rate)
+        yield plan, f"{kind}, epsilon {epsilon:g}, rate {rate:g}"
+    for epsilon in _NAIVE_BUDGETS:
+        settings = Settings(3, epsilon, method=MethodName.PAPER, lloyd_steps=2, composition=Composition.PAPER_NAIVE)
+        yield prepare(settings, np.random.default_rng(0).standard_normal((12, 3)), 5).plan, f"naive, epsilon {epsilon:g}"
+
+
+def _sampler_error() -> AuditFinding:
+    """Return whether the samplers' own error is counted everywhere: 2**-40 of epsilon per number, as ``privacy.noise`` proves."""
+    few = Release("r", Mechanism.GAUSSIAN, 1.0, 1.0, 2.0, 1)
+    plans = [Plan(PrivacyUnit.POINT, 8.0, 1e-6, (replace(few, values=values),)) for values in (1, 1 << 28)]
+    entries = [[Entry.of(plan, "audit", secure=True, run="")] for plan in plans]
+    stated = {"plan": [plan.epsilon_spent for plan in plans]}
+    stated["odometer"], stated["limit"] = (
+        [total(PrivacyUnit.POINT, e, 1e-6).epsilon for e in entries] for total in (total_for, filter_for)
+    )
+    least = 0.99 * 2.0**-40 * 2**28
+    return all_right("the samplers' error is counted", "samplers", [n for n, (one, many) in stated.items() if many - one < least])
+
+
+def _units() -> AuditFinding:
+    """Return whether runs that do not protect a unit bound nothing for it, and others count for both."""
+    release = Release("r", Mechanism.GAUSSIAN, 1.0, 1.0, 2.0, 1)
+    plan = Plan(PrivacyUnit.POINT, 8.0, 1e-6, (release,))
+    clients = replace(plan, unit=PrivacyUnit.CLIENT)
+    silent = replace(plan, releases=(replace(release, noise_multiplier=0.0),))
+    point, client, open_run, no_noise = (
+        Entry.of(p, "audit", secure=secure, run="") for p, secure in ((plan, True), (clients, True), (plan, False), (silent, True))
+    )
+    least = second_epsilon([(release, 2)], 1e-6) * (1 - _ROUNDING)
+    wrong = ["a plan without noise"] * bool(np.isfinite(silent.epsilon_spent))
+    for total in (total_for, filter_for):
+        for name, unit, entries in (
+            ("runs on points bound clients", PrivacyUnit.CLIENT, [client, point]),
+            ("runs with a known seed", PrivacyUnit.POINT, [point, open_run]),
+            ("runs without noise", PrivacyUnit.POINT, [no_noise]),
+        ):
+            wrong += [name] * math.isfinite(total(unit, entries, 1e-6).epsilon)
+        wrong += ["runs on clients do not count for points"] * (total(PrivacyUnit.POINT, [point, client], 1e-6).epsilon < least)
+    return all_right("runs count for every unit that they touch", "odometer", wrong)

@@ -1,8 +1,14 @@
-"""What is audited: settings, and a small made-up problem that they are run on."""
+"""What is audited: settings, run many times on a small made-up problem with the worst unit and without it, while the auditor watches.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+The attacker sees every release in order, and knows both data sets. Queries depend on earlier releases, so at each release he works out
+what both would sum to for just this query, and adds up the log-likelihood ratios: no other attack on the transcript can beat it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,13 +17,21 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clusterer, Clustering, run
 from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.audit.watch import Known, MakeFederation, Watch, Watched
+from feddp_kmeans.audit.attack import AttackVerdict, claim_of, likelihood_score, sampled_score, verdict_on
+from feddp_kmeans.audit.finding import AuditFinding
+from feddp_kmeans.audit.noise_law import Noise, independence_finding, noise_findings
+from feddp_kmeans.audit.statistic_checks import single_points
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.federation.adder import Adder, Asked
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.federation.run import Run
+from feddp_kmeans.privacy.mechanism import Release
+from feddp_kmeans.privacy.noise import StreamFactory
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos.memory import ArraySilo
+from feddp_kmeans.silos.silo import Silo
+from feddp_kmeans.statistics.query import Query
 
 _COMPANY, _POINTS = 4, 6
 """Clients next to the one that is looked at, and points of each."""
@@ -25,12 +39,66 @@ _COMPANY, _POINTS = 4, 6
 _CROWD = 500, 20
 """The same for runs that show what is asked: with fewer clients the refined method sees only noise, and leaves releases out."""
 
-_SERVER = 20
-"""Public points for each cluster."""
-
-_SPREAD = 3.0
+_SERVER, _SPREAD = 20, 3.0
+"""Public points per cluster, and the distance of the clusters."""
 
 Clients = list[FloatArray]
+
+WHOLE = "whole runs"
+_KEPT = 48
+"""Numbers of a release whose noise is kept."""
+
+_COLUMNS = 3
+"""Numbers of each release whose noise is compared with that of every other release."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One release as the server saw it."""
+
+    query: Query
+    release: Release
+    values: FloatArray
+
+
+class Watch:
+    """Looks at a run from inside: every release is noted. With ``answers`` the run gets these, and no others."""
+
+    def __init__(self, answers: Sequence[Seen] | None = None) -> None:
+        self._answers = None if answers is None else list(answers)
+        self.before: Callable[[], None] = lambda: None
+        """Called before clients are asked."""
+        self.seen: list[Seen] = []
+
+    def streams(self, streams: StreamFactory) -> StreamFactory:
+        """Return the streams as they are."""
+        return streams
+
+    def adder(self, adder: Adder) -> Adder:
+        """Return the adder; its answers are noted, whether the run asked for them or not."""
+        return _WatchedAdder(adder, self)
+
+    def answer(self, asked: Asked) -> FloatArray | None:
+        """Return what was answered before; None where the clients are to be asked."""
+        self.before()
+        if self._answers is None:
+            return None
+        before = self._answers.pop(0) if self._answers else None
+        if before is None or before.release != asked.release or before.query.digest != asked.query.digest:
+            raise InputError(f"release {asked.release.name!r} must be asked for with public numbers that follow from earlier releases.")
+        return before.values.copy()
+
+
+class _WatchedAdder(Adder):
+    def __init__(self, inner: Adder, watch: Watch) -> None:
+        self._inner, self._watch = inner, watch
+        self.kept = inner.kept  # type: ignore[method-assign]
+
+    def noisy_sum(self, asked: Asked) -> FloatArray:
+        before = self._watch.answer(asked)
+        values = self._inner.noisy_sum(asked) if before is None else before
+        self._watch.seen.append(Seen(asked.query, asked.release, values.copy()))
+        return values
 
 
 @dataclass(frozen=True)
@@ -42,7 +110,7 @@ class AuditCase:
     with_server: bool = True
     seed: int | None = None
     """Noise of the runs: cryptographic where it is None."""
-    federation: MakeFederation = field(default=InMemoryFederation, repr=False)
+    federation: Callable[[Sequence[Any]], Federation] = field(default=InMemoryFederation, repr=False)
     clusterer: Clusterer | None = field(default=None, repr=False)
     """Who makes the runs, where it is not the method of the settings: a rival, or the algorithm of the appendix."""
 
@@ -62,8 +130,8 @@ class AuditCase:
         if not self.with_server:
             return None
         rng = np.random.default_rng(0)
-        places = _SPREAD * rng.standard_normal((self.settings.largest_k, self.dimension))
-        points: FloatArray = (places + 0.1 * rng.standard_normal((_SERVER, *places.shape))).reshape(-1, self.dimension)
+        middles = _SPREAD * rng.standard_normal((self.settings.largest_k, self.dimension))
+        points: FloatArray = (middles + 0.1 * rng.standard_normal((_SERVER, *middles.shape))).reshape(-1, self.dimension)
         return points
 
     @cached_property
@@ -73,10 +141,8 @@ class AuditCase:
 
     @cached_property
     def plan(self) -> Plan:
-        """Return the plan of every run: it is made from public facts alone."""
-        if self.clusterer is None:
-            return self.prepared.plan
-        return self.outcome(self.federation(self.clients(self.company, None)), seed=0).plan
+        """Return the plan of every run: it is made from public facts only."""
+        return self.prepared.plan if self.clusterer is None else replace(self, seed=0).run(self.clients(self.company, None))[1].plan
 
     @property
     def is_point_level(self) -> bool:
@@ -91,7 +157,7 @@ class AuditCase:
     @property
     def crowd(self) -> Clients:
         """Return enough ordinary clients that all planned releases are made; in memory only, where each costs little."""
-        return self._ordinary(*_CROWD) if self.federation is InMemoryFederation else self.company
+        return self.clients(self._ordinary(*_CROWD) if self.federation is InMemoryFederation else self.company, None)
 
     def _ordinary(self, clients: int, points: int) -> Clients:
         rng = np.random.default_rng(1)
@@ -106,39 +172,109 @@ class AuditCase:
     def clients(self, others: Sequence[FloatArray], unit: FloatArray | None) -> Clients:
         """Return all clients, the last of them with the unit or without it.
 
-        The last client holds the first others' points too where the unit is a point, and nothing else where it is a client.
+        The last client also holds the first one's points if the unit is a point, and nothing else if it is a client.
         """
         own = np.empty((0, self.dimension)) if unit is None else np.asarray(unit)
         if self.is_point_level:
             return [np.empty((0, self.dimension)), *others[1:], np.concatenate([others[0], own])]
         return [*others, own]
 
-    def known(self, clients: Sequence[FloatArray]) -> Known:
-        """Return the exact sums of these clients: of arrays, wherever their points live in the runs."""
-        return Known(InMemoryFederation(clients), self.settings.unit)
-
-    def run(self, clients: Sequence[FloatArray], number: int = 0) -> tuple[Watch, Clustering]:
+    def run(self, clients: Sequence[FloatArray], number: int = 0, answers: Sequence[Seen] | None = None) -> tuple[Watch, Clustering]:
         """Return one real run on these clients, and what was seen of it; every number has its own noise."""
-        watch = Watch(self.federation(clients))
-        return watch, self.outcome(watch, self.seed_of(number))
-
-    def outcome(self, federation: Federation, seed: int | None) -> Clustering:
-        """Return what a run on this federation gives."""
+        watch, federation, seed = Watch(answers), self.federation(clients), self.seed_of(number)
+        federation.open = partial(federation.open, watcher=watch)  # type: ignore[method-assign]
         if self.clusterer is None:
-            return run(federation, self.prepared, seed=seed)
+            return watch, run(federation, self.prepared, seed=seed)
         assert self.server_points is not None
-        return self.clusterer(federation, self.settings, self.server_points, seed=seed)
-
-    def open(self, federation: Federation, number: int) -> Run:
-        """Return a run, with the noise of this number."""
-        return federation.open(self.plan, self.seed_of(number))
+        return watch, self.clusterer(federation, self.settings, self.server_points, seed=seed)
 
     def seed_of(self, number: int) -> int | None:
         """Return the seed of a run; None where noise is cryptographic."""
         return None if self.seed is None else self.seed + number
 
     @cached_property
-    def queries(self) -> list[Watched]:
+    def asked(self) -> list[Seen]:
         """Return what a real run in a crowd asks, in order."""
-        watch, _ = self.run(self.clients(self.crowd, None))
-        return [answered.query for answered in watch.seen]
+        return self.run(self.crowd)[0].seen
+
+
+@dataclass
+class Trials:
+    """What the auditor keeps of runs with the unit and without it."""
+
+    scores: dict[str, tuple[list[float], list[float]]] = field(default_factory=dict)
+    """By release, and of whole runs: with the unit and without it."""
+    noise: list[list[tuple[Release, FloatArray, FloatArray]]] = field(default_factory=list)
+    """For every run, each release with its released and its exact numbers."""
+
+    def add(self, other: "Trials") -> None:
+        """Take in what other runs found."""
+        for name, sides in other.scores.items():
+            mine = self.scores.setdefault(name, ([], []))
+            mine[0].extend(sides[0])
+            mine[1].extend(sides[1])
+        self.noise += other.noise
+
+
+def worst_unit(case: AuditCase) -> FloatArray:
+    """Return the unit that an attacker on a whole run learns most of: all releases count, each by its noise."""
+    edge = single_points(case.asked[0].query)[-1:]
+
+    def told(unit: FloatArray) -> float:
+        moved = [float(np.linalg.norm(_total(ArraySilo([unit]), seen)) / seen.release.scale) for seen in case.asked]
+        return sum(one**2 for one in moved)
+
+    return max((np.repeat(edge, times, axis=0) for times in ((1,) if case.is_point_level else (1, 30))), key=told)
+
+
+def trials(case: AuditCase, unit: FloatArray, numbers: Iterable[int]) -> Trials:
+    """Return what runs of these numbers give, each once with the unit and once without it."""
+    rate = case.plan.sampling_rate
+    others = case.company if rate == 1 else case.nobody
+    pair = [case.clients(others, unit), case.clients(others, None)]
+    known, found = [ArraySilo(clients).for_run() for clients in pair], Trials()
+    for number, side in product(numbers, (0, 1)):
+        scores, kept = dict.fromkeys((*(release.name for release in case.plan.releases), WHOLE), 0.0), []
+        for seen in case.run(pair[side], 2 * number + side)[0].seen:
+            totals = [_total(silo, seen) for silo in known]
+            score = sampled_score(rate, likelihood_score(seen.release, seen.values, *totals))
+            scores[seen.release.name] += score
+            scores[WHOLE] += score
+            kept.append((seen.release, seen.values.ravel()[:_KEPT], totals[side].ravel()[:_KEPT]))
+        for name, score in scores.items():
+            found.scores.setdefault(name, ([], []))[side].append(score)
+        found.noise += [kept] if rate == 1 else []
+    return found
+
+
+def _total(silo: Silo, seen: Seen) -> FloatArray:
+    return np.asarray(silo.exact_sum(seen.query) * seen.release.grid, dtype=np.float64)
+
+
+def judge(case: AuditCase, found: Trials, names: Sequence[str]) -> tuple[dict[str, AttackVerdict], list[AuditFinding]]:
+    """Return the verdicts on these releases, or on whole runs, and what the noise shows."""
+    made = Counter(seen.release for seen in case.asked)
+    verdicts = {}
+    for name in names:
+        rows = [(release, times) for release, times in made.items() if name in {release.name, WHOLE}]
+        claim = claim_of(rows, case.settings.delta, case.plan.sampling_rate, case.settings.epsilon if name == WHOLE else None)
+        verdicts[name] = verdict_on(claim, *(np.array(scores) for scores in found.scores[name]))
+    findings = [verdict.finding(name) for name, verdict in verdicts.items()]
+    return verdicts, findings + (_noise(found) if found.noise else [])
+
+
+def _noise(found: Trials) -> list[AuditFinding]:
+    """Return what the noise of each release shows, every one of its times by itself: its turn may vary from run to run."""
+    by_name: dict[str, list[tuple[Release, FloatArray, FloatArray]]] = defaultdict(list)
+    for rows in found.noise:
+        times: Counter[str] = Counter()
+        for row in rows:
+            times[row[0].name] += 1
+            by_name[f"{row[0].name} {times[row[0].name]}"].append(row)
+    findings, columns = [], []
+    for name, rows in by_name.items():
+        width = min(len(released) for _, released, _ in rows)
+        noise = Noise(rows[0][0], np.array([row[1][:width] for row in rows]), np.array([row[2][:width] for row in rows]))
+        findings += noise_findings(noise, name)
+        columns += [(name, noise.normal[:, :_COLUMNS])] if len(rows) == len(found.noise) else []
+    return [*findings, independence_finding(columns, WHOLE)]

@@ -1,28 +1,55 @@
-"""The whole audit: the product at large, the books of a case, its releases one by one, and whole runs; in several processes."""
+"""The whole audit: the product, whatever settings are audited, and a case of settings; in parts that can be done side by side."""
 
+import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from feddp_kmeans._processes import side_by_side
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.audit import product, releases
-from feddp_kmeans.audit.attack import FAILURE_CHANCE, AttackVerdict, AuditFinding
-from feddp_kmeans.audit.books import book_findings
-from feddp_kmeans.audit.case import AuditCase
-from feddp_kmeans.audit.neighbours import worst_for_all
-from feddp_kmeans.audit.whole_runs import WHOLE, WholeRuns, judge, statistical_checks, whole_runs
+from feddp_kmeans.algorithm.settings import AUTO, MethodName, NoiseName, Settings
+from feddp_kmeans.audit.attack import FEWEST_RUNS, AttackVerdict
+from feddp_kmeans.audit.books import account_findings, book_findings
+from feddp_kmeans.audit.case import WHOLE, AuditCase, Trials, judge, trials, worst_unit
+from feddp_kmeans.audit.federation_checks import federation_findings, record_findings
+from feddp_kmeans.audit.finding import AuditFinding
+from feddp_kmeans.audit.places import places
+from feddp_kmeans.audit.refusals import refusal_findings
+from feddp_kmeans.audit.statistic_checks import SHAPES, statistic_findings
 from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.privacy.plan import Composition
+from feddp_kmeans.privacy.unit import PrivacyUnit
 
 RUNS = 1000
 """Runs of each kind: with the unit and without it."""
 
-_FOR_ONE = 3
-"""Runs of a single release for one whole run: they are far quicker."""
-
 _CHUNK = 50
-"""Whole runs that are done at once."""
+"""Runs that are done at once."""
+
+_FAILURES = (FedDPError, ArithmeticError, ValueError, TypeError, IndexError, KeyError, AttributeError, OSError, AssertionError)
+_PAPER, _CLIENT = MethodName.PAPER, PrivacyUnit.CLIENT
+_CASES: dict[str, tuple[Settings, dict[str, Any]]] = {
+    "paper, points": (Settings(2, 8.0, method=_PAPER, lloyd_steps=2), {}),
+    "paper, naive composition": (Settings(2, 8.0, method=_PAPER, lloyd_steps=1, composition=Composition.PAPER_NAIVE), {}),
+    "paper, clients": (Settings(2, 8.0, method=_PAPER, lloyd_steps=1, privacy_unit=_CLIENT, client_size=3), {}),
+    "paper, clients, Gaussian counts": (
+        Settings(3, 4.0, 1e-7, method=_PAPER, privacy_unit=_CLIENT, client_size=4, noise=NoiseName.GAUSSIAN),
+        {"dimension": 2},
+    ),
+    "refined, points": (Settings(2, 2.0, 1e-5, lloyd_steps=2), {}),
+    "refined, clients": (Settings(2, 8.0, lloyd_steps=1, privacy_unit=_CLIENT), {}),
+    "sampled clients": (Settings(2, 4.0, method=_PAPER, lloyd_steps=1, privacy_unit=_CLIENT, client_size=1, sampling_rate=0.3), {}),
+    "no server data, points": (Settings(2, 8.0, lloyd_steps=1), {"with_server": False}),
+    "no server data, clients": (Settings(2, 8.0, lloyd_steps=0, privacy_unit=_CLIENT), {"with_server": False}),
+    "grid": (Settings(2, 8.0, radius=5.0), {"dimension": 2, "with_server": False}),
+    "chosen number of clusters": (Settings(AUTO, 8.0, lloyd_steps=1, max_clusters=4), {}),
+}
+"""Cases whose books are checked whatever the audited settings are."""
+
+_FEDERATIONS = ("files", "a Dask cluster", "tensors", "kept on record", "sites, aggregator", "sites, secure sum")
+"""The same for federations."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +86,51 @@ class Audit:
             "server_data": self.case.with_server,
             "failure_chance": self.failure_chance,
             "verdicts": {name: verdict.to_dict() for name, verdict in self.verdicts.items()},
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
         }
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A part of the audit that can be done by itself: whole runs from one number to another, one release, or a part of the product."""
+def product_parts() -> dict[str, Callable[[], list[AuditFinding]]]:
+    """Return all parts of the audit of the product by name."""
+    found = places()
+    parts: dict[str, Callable[[], list[AuditFinding]]] = {
+        "accounts": account_findings,
+        "records": record_findings,
+        "refusals": refusal_findings,
+    }
+    parts |= {f"federation: {place.name}": partial(federation_findings, place) for place in found}
+    parts |= {
+        f"statistics: {unit.value}, {number}": partial(statistic_findings, unit, shape)
+        for unit in PrivacyUnit
+        for number, shape in enumerate(SHAPES)
+    }
+    cases = [*_CASES, *(place.name for place in found if place.name in _FEDERATIONS)]
+    return parts | {f"books: {name}": partial(book_findings, product_case(name), name) for name in cases}
 
-    product: str | None = None
-    release: str | None = None
-    first: int = 0
-    end: int = 0
+
+def product_case(name: str) -> AuditCase:
+    """Return the case of this name, whose books are checked."""
+    if name in _CASES:
+        settings, more = _CASES[name]
+        return AuditCase(settings, seed=1, **more)
+    place = next(place for place in places() if place.name == name)
+    return AuditCase(Settings(2, 8.0, lloyd_steps=1), seed=1, federation=lambda clients: place.make(clients, PrivacyUnit.POINT))
+
+
+def product_findings(name: str) -> list[AuditFinding]:
+    """Return the findings of one part. One that fails is refuted as well: it asks for nothing that must be refused.
+
+    What sites log of their refusals is kept back: they are asked for it.
+    """
+    sites = logging.getLogger("feddp_kmeans.network")
+    level = sites.level
+    sites.setLevel(logging.CRITICAL)
+    try:
+        return product_parts()[name]()
+    except _FAILURES as error:
+        return [_failed(name, error)]
+    finally:
+        sites.setLevel(level)
 
 
 def audit(
@@ -80,59 +140,47 @@ def audit(
     names: Sequence[str] = (),
     parts: Sequence[str] | None = None,
     jobs: int = 1,
-    failure_chance: float = FAILURE_CHANCE,
-    on_part: Callable[[int, int], None] = lambda _done, _all: None,
+    on_part: Callable[..., Any] = lambda **_: None,
 ) -> Audit:
-    """Return the audit of a case and of the product at large.
+    """Return the audit of a case and of the product.
 
-    With ``names``, only these releases are attacked, and no whole runs. ``parts`` are those of the product (``product_parts``): by default
-    all, and none where ``names`` are given. Code that cannot be audited because it fails on some data is refuted as well: an error that
-    depends on the points tells about them.
+    With ``names``, only these releases are attacked, and not whole runs. ``parts`` are those of the product (``product_parts``): by default
+    all, and none where ``names`` are given. ``on_part`` is told how many parts are ``completed``, once their ``total``. Code that cannot
+    be audited because it fails on some data is refuted as well: an error that depends on the points tells about them.
     """
-    if runs < 20:
-        raise InputError(f"runs must be at least 20, got {runs}.")
+    if runs < FEWEST_RUNS:
+        raise InputError(f"runs must be at least {FEWEST_RUNS}, got {runs}.")
     planned = [release.name for release in case.plan.releases]
     for name in names:
         if name not in planned:
             raise InputError(f"release must be one of {planned}, got {name!r}.")
-    chance = failure_chance / _statistical_checks(case)
-    at_large = list(product.product_parts(chance)) if parts is None and not names else list(parts or ())
-    tasks = [_Part(product=name) for name in at_large]
+    chosen = (() if names else list(product_parts())) if parts is None else parts
     findings: list[AuditFinding] = []
+    verdicts: dict[str, AttackVerdict] = {}
     try:
-        made = {query.release.name for query in case.queries}
-        attacked = [name for name in names or planned if name in made]
-        unit = worst_for_all(case)
-        findings += book_findings(case)
-        tasks += [_Part(release=name) for name in attacked]
-        tasks += [] if names else [_Part(first=first, end=min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
-        together, verdicts = WholeRuns(), {}
-        on_part(0, len(tasks))
-        for done, found in enumerate(side_by_side(_do, [(case, part, unit, runs, chance) for part in tasks], jobs), 1):
-            if isinstance(found, WholeRuns):
+        made, unit, together = {seen.release.name for seen in case.asked}, worst_unit(case), Trials()
+        attacked = [name for name in (names or [*planned, WHOLE]) if name in {*made, WHOLE}]
+        findings += book_findings(case, "settings")
+        tasks = [(name, None, None, 0) for name in chosen] + [("", case, unit, first) for first in range(0, runs, _CHUNK)]
+        on_part(completed=0, total=len(tasks))
+        for done, found in enumerate(side_by_side(_do, [(*task, runs) for task in tasks], jobs), 1):
+            if isinstance(found, Trials):
                 together.add(found)
-            elif isinstance(found, releases.ReleaseAudit):
-                verdicts[found.name] = found.verdict
-                findings += found.findings
             else:
                 findings += found
-            on_part(done, len(tasks))
-        if not names:
-            verdicts[WHOLE], judged = judge(case, together, chance)
-            findings += judged
-    except (FedDPError, ArithmeticError, ValueError, TypeError, IndexError) as error:
-        told = f"{type(error).__name__}: {error}"
-        return Audit(case, (*findings, AuditFinding("runs do not fail, whatever the points are", WHOLE, told, refuted=True)), {})
-    return Audit(case, tuple(findings), {name: verdicts[name] for name in (*attacked, WHOLE) if name in verdicts})
+            on_part(completed=done)
+        verdicts, judged = judge(case, together, attacked)
+        findings += judged
+    except _FAILURES as error:
+        findings.append(_failed(WHOLE, error))
+    return Audit(case, tuple(findings), verdicts)
 
 
-def _statistical_checks(case: AuditCase) -> int:
-    return len(case.plan.releases) * releases.STATISTICAL_CHECKS + statistical_checks(case) + product.STATISTICAL_CHECKS
+def _failed(about: str, error: Exception) -> AuditFinding:
+    return AuditFinding("runs do not fail, whatever the points are", about, f"{type(error).__name__}: {error}", refuted=True)
 
 
-def _do(case: AuditCase, part: _Part, unit: FloatArray, runs: int, chance: float) -> WholeRuns | releases.ReleaseAudit | list[AuditFinding]:
-    if part.product is not None:
-        return product.product_findings(part.product, chance)
-    if part.release is not None:
-        return releases.audit_release(case, part.release, runs=_FOR_ONE * runs, chance=chance)
-    return whole_runs(case, unit, range(part.first, part.end))
+def _do(part: str, case: AuditCase | None, unit: FloatArray | None, first: int, runs: int) -> Trials | list[AuditFinding]:
+    if case is None or unit is None:
+        return product_findings(part)
+    return trials(case, unit, range(first, min(first + _CHUNK, runs)))

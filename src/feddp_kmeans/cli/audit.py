@@ -1,10 +1,11 @@
 """``feddp audit``: tries to refute the guarantee, on this machine, with the code that is installed."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
     from feddp_kmeans.audit.whole_audit import Audit
 
-_SHOWN = 12
-"""Refuting findings that are printed; all are in the file."""
-
 
 @options.takes_settings(defaults={"clusters": "2", "epsilon": 8.0})
 def audit(
     settings: "Settings",
+    noise: Annotated[str, typer.Option("--noise", help="auto, or gaussian for Gaussian noise on counts too.")] = "auto",
+    composition: Annotated[str, typer.Option("--composition", help="tight or paper-naive.")] = "tight",
+    sampling_rate: Annotated[float, typer.Option("--sampling-rate", help="Chance that a client takes part in a release.")] = 1.0,
     dimension: Annotated[int, typer.Option("--dimension", help="Number of coordinates of the made-up points.")] = 3,
     without_server: Annotated[bool, typer.Option("--without-server", help="Audit the method without server data.")] = False,
-    release: Annotated[list[str] | None, typer.Option("--release", help="Attack this release only; may be given again.")] = None,
+    release: Annotated[list[str] | None, typer.Option("--release", help="Attack only this release; may be given again.")] = None,
     settings_only: Annotated[bool, typer.Option("--settings-only", help="Do not audit all else that a run can reach.")] = False,
     runs: Annotated[int, typer.Option("--runs", help="Runs with the worst unit, and as many without it.")] = 1000,
-    processes: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 2,
+    processes: Annotated[int, typer.Option("--jobs", min=1, help="Processes at the same time.")] = 2,
     seed: Annotated[int | None, typer.Option("--seed", help="Reproducible noise. (default: cryptographic noise, as in real runs)")] = None,
     folder: Annotated[Path, typer.Option("--out", help="Where audit.json and roc.svg go.")] = Path("audit"),
     as_json: options.Json = False,
@@ -44,80 +45,55 @@ def audit(
       feddp audit --release "second moment" --runs 5000
 
     """
+    from rich.progress import Progress
+
     from feddp_kmeans.audit import whole_audit
     from feddp_kmeans.audit.case import AuditCase
     from feddp_kmeans.report.result import check_folder
     from feddp_kmeans.report.roc import roc_chart
 
-    case = AuditCase(settings, dimension, not without_server, seed)
+    named: dict[str, Any] = {"noise": noise, "composition": composition, "sampling_rate": sampling_rate}
+    case = AuditCase(replace(settings, **named), dimension, not without_server, seed)
     check_folder(folder, force=True)
-    with _progress() as on_part:
-        parts = () if settings_only else None
-        found = whole_audit.audit(case, runs=runs, names=release or (), parts=parts, jobs=processes, on_part=on_part)
-    folder.mkdir(parents=True, exist_ok=True)
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+        shown = partial(bar.update, bar.add_task("auditing"))
+        found = whole_audit.audit(case, runs=runs, names=release or (), parts=() if settings_only else None, jobs=processes, on_part=shown)
     told = found.to_dict()
+    folder.mkdir(parents=True, exist_ok=True)
     files = {folder / "audit.json": json.dumps(told, indent=2) + "\n", folder / "roc.svg": roc_chart(told)}
     for path, content in files.items():
         write_whole(path, content.encode())
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(files[folder / "audit.json"], nl=False)
     else:
         _show(found)
-        for path in files:
-            say(str(path))
+        say("\n".join(map(str, files)))
     if found.refuted:
         raise typer.Exit(1)
 
 
 def _show(found: "Audit") -> None:
     """Print what was attacked and checked, and the verdict last."""
-    _show_attacks(found)
-    _show_checks(found)
+    numbers = {name: (v.claim.epsilon, v.epsilon_if_gaussian, v.epsilon_lower_bound) for name, v in found.verdicts.items()}
+    rows = [(name, *(f"{x:.2f}" for x in row), "yes" if found.verdicts[name].refuted else "no") for name, row in numbers.items()]
+    _print_table(("attack on", "epsilon claimed", "at least, if Gaussian", "at least, any noise", "refuted"), rows)
+    refuting = [finding for finding in found.findings if finding.refuted]
+    tried, bad = (Counter(finding.check for finding in some) for some in (found.findings, refuting))
+    _print_table(("what must be so", "tried", "refuted"), [(check, str(times), str(bad[check])) for check, times in tried.items()])
     settings = found.case.settings
     claim = f"epsilon {settings.epsilon:g}, delta {settings.delta:g}, one {settings.privacy_unit} there or not"
-    refuting = [finding for finding in found.findings if finding.refuted]
-    for finding in refuting[:_SHOWN]:
+    for finding in refuting[:12]:  # all are in audit.json
         out.print(f"{finding.about}: {finding.check}? No: {finding.told}.", style="red", highlight=False, markup=False, soft_wrap=True)
-    if refuting:
-        out.print(f"REFUTED: the claim of {claim} does not hold for this code.", style="bold red", highlight=False)
-    else:
-        out.print(f"Not refuted: {claim}.", style="bold", highlight=False)
-    out.print(
-        "An audit can refute a guarantee, never prove one: the proofs are in the code, beside each statistic. Code that is right is "
-        f"refuted with a chance of {found.failure_chance:.1g}.",
-        highlight=False,
-    )
+    verdict = f"REFUTED: the claim of {claim} does not hold for this code." if found.refuted else f"Not refuted: {claim}."
+    out.print(verdict, style="bold red" if found.refuted else "bold", highlight=False)
+    said = f"Right code is refuted with a chance of {found.failure_chance:.1g}. An audit can refute a guarantee, never prove one"
+    out.print(f"{said}: the proofs are in the code, next to each statistic.", highlight=False)
 
 
-def _show_attacks(found: "Audit") -> None:
-    table = Table(title="Attacks: was the worst unit there?", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("what the attacker sees", no_wrap=True)
-    for name in ("epsilon claimed", "at least*", "at least, any noise", "runs", "verdict"):
-        table.add_column(name, justify="right")
-    for name, verdict in found.verdicts.items():
-        word = "[bold red]refuted[/bold red]" if verdict.refuted else "not refuted"
-        numbers = (verdict.claim.epsilon, verdict.epsilon_if_gaussian, verdict.epsilon_lower_bound)
-        table.add_row(escape(name), *(f"{value:.2f}" for value in numbers), str(verdict.runs), word)
+def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for index, name in enumerate(columns):
+        table.add_column(name, justify="right" if index else "left", no_wrap=not index)
+    for row in rows:
+        table.add_row(*map(escape, row))
     out.print(table)
-    out.print("* If the noise has the stated law, which is checked below.", highlight=False)
-
-
-def _show_checks(found: "Audit") -> None:
-    table = Table(title="Checks", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("what must be so", no_wrap=True)
-    table.add_column("tried", justify="right")
-    table.add_column("refuted", justify="right")
-    for check in dict.fromkeys(finding.check for finding in found.findings if not finding.check.startswith("attack")):
-        own = [finding.refuted for finding in found.findings if finding.check == check]
-        table.add_row(escape(check), str(len(own)), f"[bold red]{sum(own)}[/bold red]" if any(own) else "0")
-    out.print(table)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task("auditing")
-        yield lambda done, total: bar.update(task, completed=done, total=total)

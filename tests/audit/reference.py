@@ -1,7 +1,7 @@
 """Every production statistic once more, as its docstring states it: unit by unit, in plain floating point, without any rounding.
 
-Slow, and independent of ``statistics``, from which it takes only the number of integer steps. What a run computes may differ from this by
-rounding alone.
+Slow, and independent of ``statistics``, from which it takes only the number of integer steps. What a run computes may differ from this
+only by rounding.
 """
 
 import math
@@ -27,7 +27,7 @@ Public = dict[str, Any]
 
 def reference_sum(query: Query, clients: Sequence[FloatArray]) -> FloatArray:
     """Return the sum that a query asks for, in integer steps but not rounded."""
-    public, add = dict(query.public), _CONTRIBUTIONS[query.statistic.name]
+    public, add = dict(query.public), CONTRIBUTIONS[query.statistic.name]
     total = np.zeros(query.size)
     for points in clients:
         finite = points[np.isfinite(points).all(axis=1)]
@@ -35,11 +35,6 @@ def reference_sum(query: Query, clients: Sequence[FloatArray]) -> FloatArray:
         for unit in units:
             total += np.asarray(add(unit, public), dtype=np.float64).ravel()
     return total
-
-
-def known_statistics() -> frozenset[str]:
-    """Return the names of the statistics that have a reference."""
-    return frozenset(_CONTRIBUTIONS)
 
 
 def rounding(query: Query) -> float:
@@ -156,7 +151,7 @@ def _cell(points: FloatArray, public: Public) -> FloatArray:
     return table
 
 
-_CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
+CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "outer-product": lambda points, public: _upper(_outer(points, public)),
     "cluster-counts": lambda points, public: _clusters(points, public)[0],
     "cluster-sums": lambda points, public: _clusters(points, public)[1],
