@@ -197,7 +197,7 @@ def test_a_random_state_is_a_number_or_none():
 
 
 def test_labels_of_a_federation_stay_with_its_clients():
-    with pytest.raises(FedDPError, match="its points stay where they are"):
+    with pytest.raises(FedDPError, match="whose points stay where they are"):
         model().fit_predict(InMemoryFederation(CLIENTS), server_data=SERVER)
 
 

@@ -270,7 +270,7 @@ def test_an_unforeseen_error_is_one_line_without_its_text(place, monkeypatch):
     done = feddp("fit", place / "clients", "-k", 2, "--epsilon", 1, "--box", "0,1", "--ignore", "w", "--out", place / "run", cwd=place)
     assert done.returncode == 70
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("feddp: something went wrong that should not: KeyError in ")
+    assert last.startswith("feddp: unexpected error: KeyError in ")
     assert not search([done.stdout, done.stderr], place, [place / "clients"])
 
 

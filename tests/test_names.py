@@ -62,3 +62,37 @@ def test_no_test_module_is_imported():
 def test_tests_of_the_product_do_not_import_the_studies():
     users = {path: [name for name in imported(path) if name.split(".")[0] in {"feddp_studies", "studies"}] for path in TESTS}
     assert not {str(path.relative_to(ROOT)): names for path, names in users.items() if names and ROOT / "tests" in path.parents}
+
+
+WHOLE_ROOMS = {
+    "audit": "tests/audit/test_planted_bugs.py: what it misses shows on planted bugs",
+    "cli": "tests/cli: commands are tested as a person runs them",
+}
+
+
+def untested():
+    """The modules of the product that have no test file of their name and that no test imports."""
+    named = {path.stem for path in TESTS if path.name.startswith("test_")}
+    used = {name for path in TESTS for name in imported(path)}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        parts = path.relative_to(ROOT / "src").with_suffix("").parts
+        if path.name != "__init__.py" and parts[1] not in WHOLE_ROOMS and not is_app(path) and f"test_{path.stem.strip('_')}" not in named:
+            dotted = ".".join(parts)
+            if not any(name == dotted or name.startswith(f"{dotted}.") for name in used):
+                yield dotted
+
+
+TESTED_ELSEWHERE = {
+    "feddp_kmeans._typing": "names of types",
+    "feddp_kmeans.algorithm.feddp_lloyds": "tests/algorithm/test_clustering.py",
+    "feddp_kmeans.network.sites": "tests/network/test_remote.py",
+    "feddp_kmeans.privacy.entry": "tests/privacy/test_odometer.py",
+    "feddp_kmeans.report.templates": "tests/report",
+    "feddp_kmeans.silos.gpu.cuda": "needs a GPU",
+    "feddp_kmeans.silos.silo": "the protocol of tests/silos/test_batched.py",
+    "feddp_kmeans.tables.array_files": "tests/tables/test_client_files.py",
+}
+
+
+def test_every_module_is_tested():
+    assert not set(untested()) - set(TESTED_ELSEWHERE)

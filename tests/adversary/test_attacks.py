@@ -113,8 +113,9 @@ def test_a_client_refuses_by_name_whatever_its_data(tmp_path, trust):
 def moved(name, public, rows):
     """How far the first row moves a statistic whose arguments nobody parsed, in sensitivities."""
     statistic = REGISTRY[name]
+    batches = [one_client(some) if statistic.whole_clients else one_client(some).single_points for some in (rows, rows[1:])]
     with np.errstate(all="ignore"):
-        sums = [statistic.compute(one_client(some), **public) for some in (rows, rows[1:])]
+        sums = [statistic.compute(batch, **public) for batch in batches]
     stated = statistic.sensitivity(**public)
     difference = [int(a) - int(b) for a, b in zip(*sums, strict=True)]
     return max(sum(x * x for x in difference) ** 0.5 / stated.l2, 0.0 if stated.l1 is None else sum(map(abs, difference)) / stated.l1)

@@ -14,7 +14,7 @@ from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.mixture import gaussian_mixture
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 10))])
 @pytest.mark.parametrize("k", [3, 5, 8])
 def test_planted_clusters_are_counted(k, seed):
     rng = np.random.default_rng(seed)

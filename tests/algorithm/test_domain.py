@@ -9,7 +9,7 @@ from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from tests.algorithm.methods.test_serverless import BOX, made_up
+from tests.algorithm.three_clusters import BOX, made_up
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

@@ -108,7 +108,7 @@ def test_a_line_that_is_broken_far_down_is_left_out_and_shown_on_the_terminal_on
     (folder / "clients" / "9.csv").write_text("city,income,âge\n" + "Paris,20,25\n" * 150_000 + "Paris,20\n")
     done = fit(folder)
     assert done.returncode == 0
-    told = "9.csv: 1 of 150,001 rows are left out (1 do not parse, 0 have a cell that is missing or no number)."
+    told = "9.csv: 1 of 150,001 rows are left out (1 do not parse, 0 have a cell that is missing or not a number)."
     assert done.stderr.splitlines()[0] == told
     assert "150,001" not in done.stdout
     assert not any(b"left out (" in path.read_bytes() for path in folder.rglob("*") if path.is_file())

@@ -28,7 +28,7 @@ def test_the_first_line_says_non_private_and_the_numbers_are_exact(folder):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("NON-PRIVATE")
     lines = {line.split("  ")[0]: line.split()[-1] for line in done.stdout.splitlines() if "  " in line}
-    assert lines["cost a point"] == "1"
+    assert lines["cost per point"] == "1"
     assert lines["with one center"] == "26"  # 25 across, 1 up or down
     assert "4 (1 left out" in done.stdout
 

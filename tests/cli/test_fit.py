@@ -176,7 +176,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder):
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert errors.splitlines()[-1] == "feddp: stopped; what was released is kept. Go on with the same options and --resume run"
+    assert errors.splitlines()[-1] == "feddp: stopped; what was released is kept. Continue with the same options and --resume run"
     assert [path.name for path in folder.glob("run/*")] == ["releases"]
     np.save(folder / "clients" / "large.npy", rng.standard_normal((10, 5)))  # to be fast
     assert feddp(*given[:-2], "--resume", "run", "--quiet", cwd=folder).returncode == 0

@@ -117,7 +117,7 @@ def test_bad_values_get_one_line_and_exit_status_1(folder, more, message):
 def test_bad_files_get_one_line_that_names_them(folder):
     (folder / "clients" / "4.csv").write_text("a,b,c\n1,2,x\n")
     done = fit(folder)
-    advice = "leave it out with --ignore, or say how words become numbers by a schema (feddp encode)"
+    advice = "leave it out with --ignore, or use a schema that says how words become numbers (feddp encode)"
     told = f"feddp: column 'c' of 4.csv must hold numbers, got words in most cells: {advice}.\n"
     assert (done.returncode, done.stderr) == (1, told)
     (folder / "clients" / "4.csv").write_text("a,b\n1,2\n")

@@ -58,12 +58,12 @@ def result_of(folder, name):
 def test_a_fit_that_was_interrupted_goes_on_and_pays_once(folder, asked, at, seed):
     done = stopped(folder, asked, *GIVEN, *seed, "--out", "run", at=at)
     assert done.returncode == 130
-    assert done.stderr.splitlines()[-1] == "feddp: stopped; what was released is kept. Go on with the same options and --resume run"
+    assert done.stderr.splitlines()[-1] == "feddp: stopped; what was released is kept. Continue with the same options and --resume run"
     assert not (folder / "run" / "result.json").exists()
     assert len(booked(folder)) == 1
     again = feddp(*GIVEN, *seed, "--out", "run", cwd=folder)
     assert again.returncode == 1
-    assert "--out must not hold releases already, got 'run': --resume run goes on with them, --force pays again." in again.stderr
+    assert "--out must not hold releases already, got 'run': --resume run continues with them, --force pays again." in again.stderr
     done = feddp(*GIVEN, *seed, "--resume", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
     result = result_of(folder, "run")
@@ -104,7 +104,7 @@ def test_a_result_that_cannot_be_written_loses_nothing(folder, asked, monkeypatc
         patch.setattr(result, "write_result", full)
         done = feddp(*GIVEN, "--out", "run", cwd=folder)
     assert done.returncode == 1
-    assert "what was released is kept. Go on with the same options and --resume run" in done.stderr
+    assert "what was released is kept. Continue with the same options and --resume run" in done.stderr
     assert "feddp: the run must be able to read its data and to write its folder, got [Errno 28] No space left on device." in done.stderr
     asked.count = 0
     assert feddp(*GIVEN, "--resume", "run", cwd=folder).returncode == 0
@@ -223,7 +223,7 @@ def test_a_choose_k_that_was_interrupted_says_how_it_goes_on(folder, asked):
     look = ("choose-k", *GIVEN[1:4], "--epsilon", 1, "--max-clusters", 3, "--out", "look")
     done = stopped(folder, asked, *look, at=1)
     assert done.returncode == 130
-    assert done.stderr.splitlines()[-1] == "feddp: stopped; what was released is kept. Go on with the same options and --out look"
+    assert done.stderr.splitlines()[-1] == "feddp: stopped; what was released is kept. Continue with the same options and --out look"
     assert feddp(*look, cwd=folder).returncode == 0
     assert feddp(*GIVEN[:-2], "--max-clusters", 3, "--resume", "look", "-q", cwd=folder).returncode == 0
     assert len(booked(folder)) == 1

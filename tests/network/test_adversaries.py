@@ -66,7 +66,7 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("unit", ["point", "client"])
+@pytest.mark.parametrize("unit", ["client", pytest.param("point", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("lie", sorted(LIES))
 def test_what_no_honest_client_sends_is_left_out_and_the_rest_goes_on(tmp_path, lie, unit):
     prepared = open_plan(unit, method="paper")
@@ -109,7 +109,7 @@ def test_an_answer_that_is_long_in_one_norm_alone_is_left_out(tmp_path, server_l
 
 @pytest.mark.parametrize("unit", ["point", "client"])
 @pytest.mark.parametrize("method", ["paper", "refined"])
-@pytest.mark.parametrize("size", [0, 20, 400])
+@pytest.mark.parametrize("size", [20, *(pytest.param(size, marks=pytest.mark.slow) for size in (0, 400))])
 def test_data_at_the_end_of_the_numbers_move_no_more_than_one_client_may(tmp_path, unit, method, size):
     """A client may hold 1e300, NaN and infinities: its rows are clipped or dropped, and the others' clusters stay where they are."""
     wild = np.resize([1e300, -1e300, 5e-324, 1e160, 0.0, np.inf, -np.inf, np.nan, 1.0], (size, 3))

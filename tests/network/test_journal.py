@@ -101,7 +101,9 @@ def stop_at(kind, name, when, number=1):
     return fault
 
 
-@pytest.mark.parametrize(("name", "when"), [("site00", "before"), ("site00", "after"), ("site04", "before")])
+@pytest.mark.parametrize(
+    ("name", "when"), [("site00", "after"), *(pytest.param(name, "before", marks=pytest.mark.slow) for name in ("site00", "site04"))]
+)
 @pytest.mark.parametrize("kind", ["mask", "confirm", "unmask"])
 def test_a_server_that_is_killed_at_a_message_loses_nothing(tmp_path, kind, name, when):
     sites = Sites(tmp_path)
@@ -128,7 +130,7 @@ def kill(monkeypatch, module, name, after, number):
     monkeypatch.setattr(module, name, killing)
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("module", "name", "number"),
     [

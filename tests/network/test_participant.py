@@ -351,6 +351,15 @@ def test_the_same_round_is_not_unmasked_the_other_way(tmp_path):
     refused(other, "which was not unmasked before")
 
 
+def test_a_release_that_was_opened_is_not_masked_again(tmp_path):
+    client, _, transport = spied(tmp_path, "unmask")
+    opening = transport_fields(transport)
+    _, _, mask = next(entry for entry in reversed(transport.sent) if entry[:2] == ("site00", "mask"))
+    again = dict(unpack(mask).fields) | {"turn": opening["turn"] + 1, "round": opening["round"] + 1}
+    assert unpack(client.handle(pack("unmask", **opening))).kind == "unmasked"
+    refused(unpack(client.handle(pack("mask", **again))), "must be made only once")
+
+
 def transport_fields(transport):
     """Return the unmask request that the server was about to send."""
     _, _, mask = next(entry for entry in reversed(transport.sent) if entry[1] == "mask" and entry[0] == "site00")

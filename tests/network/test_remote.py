@@ -150,7 +150,7 @@ def test_a_client_whose_shares_cannot_be_read_is_its_own_loss(tmp_path, shares):
 
 
 @pytest.mark.parametrize("trust", MODES)
-@pytest.mark.parametrize("turn", [1, 2, 4, 6])
+@pytest.mark.parametrize("turn", [2, 6, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (1, 4))])
 def test_a_server_that_starts_again_goes_on_without_paying_again(tmp_path, trust, turn):
     def stop(_, kind, number):
         if number == turn and kind in {"share", "mask", "sum"}:

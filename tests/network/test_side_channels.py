@@ -1,5 +1,6 @@
 """What a watcher of the network sees besides the releases: how many messages, how long, and when. None of it may tell of the data."""
 
+import itertools
 import math
 import time
 
@@ -33,9 +34,17 @@ PAIRS = 24
 """Pairs of timings: two neighbours that differ in all of them are found (2^-23), and those that differ in most of them are not."""
 
 
-@pytest.mark.parametrize("trust", list(Trust))
-@pytest.mark.parametrize("unit", ["point", "client"])
-@pytest.mark.parametrize("method", ["paper", "refined"])
+PAIRED = {("paper", "point", Trust.SECURE_SUM), ("refined", "client", Trust.SECURE_SUM), ("refined", "point", Trust.AGGREGATOR)}
+"""Each method, unit and kind of trust once; ``make thorough`` has all combinations."""
+
+
+@pytest.mark.parametrize(
+    ("method", "unit", "trust"),
+    [
+        pytest.param(*case, marks=() if case in PAIRED else pytest.mark.slow)
+        for case in itertools.product(("paper", "refined"), ("point", "client"), Trust)
+    ],
+)
 def test_replies_have_the_same_bytes_in_number_whatever_the_data(tmp_path, trust, unit, method):
     more = {"client_size": 40} if unit == "client" and method == "refined" else {}
     # A refined run whose releases are only noise leaves some out: which ones follows from the releases, so here they have little noise.

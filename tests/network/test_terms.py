@@ -136,8 +136,8 @@ def test_more_shares_of_noise_cost_what_their_samplers_err():
 
 def test_a_sample_of_clients_buys_nothing_for_points():
     """The points beside it show whether a point's client is in the sample, so the noise must cover it as if all were."""
-    sampled = plan(privacy_unit="client", sampling_rate=0.01)
-    with pytest.raises(FedDPError, match=r"sampling_rate must be 1 where the privacy unit is a point, got 0\.01"):
+    sampled = plan(privacy_unit="client", sampling_rate=0.5)
+    with pytest.raises(FedDPError, match=r"sampling_rate must be 1 where the privacy unit is a point, got 0\.5"):
         terms(replace(sampled, unit=PrivacyUnit.POINT), trust=Trust.AGGREGATOR)
 
 

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from feddp_kmeans.silos.pages import _mapped_file
-
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system does not tell a process its peak memory")
 
 DIMENSION = 100
@@ -64,13 +62,3 @@ def test_a_parquet_file_with_one_row_group_streams(tmp_path):
 def summed(path):
     made = subprocess.run([sys.executable, "-c", CHILD, str(path)], check=True, stdout=subprocess.PIPE)
     return json.loads(made.stdout)
-
-
-def test_pages_are_given_back_only_where_the_file_holds_them(tmp_path):
-    path = tmp_path / "points.npy"
-    np.save(path, np.ones((4, 2)))
-    assert _mapped_file(np.asarray(np.load(path, mmap_mode="r"))[1:]) is not None
-    changed = np.load(path, mmap_mode="c")
-    changed[0] = 7.0
-    assert _mapped_file(changed[1:]) is None
-    assert _mapped_file(np.ones((4, 2))) is None

@@ -77,6 +77,14 @@ def test_clipping_keeps_short_rows_and_the_direction_of_long_ones():
     assert clipped == pytest.approx(np.array([[1.3, 1.4], [1.6, 1.8], [1.0, 1.0]]))
 
 
+@pytest.mark.parametrize("length", [1e149, 1e200, 1e308])
+def test_points_as_far_as_numbers_go_are_moved_to_the_edge(length):
+    ball = Ball(np.zeros(2), 2.0)
+    rows = length * np.array([[1.0, 0.0], [-1.0, 1.0]])
+    for moved in (ball.clip(rows), ball.decode(ball.encode(rows))):
+        assert moved == pytest.approx(np.array([[2.0, 0.0], [-(2.0**0.5), 2.0**0.5]]), abs=2 * ball.grid)
+
+
 @pytest.mark.parametrize("radius", [0.0, -1.0, 0.99 * LEAST_RADIUS, float("nan"), float("inf")])
 def test_a_radius_that_is_none_is_refused(radius):
     with pytest.raises(FedDPError, match="radius must be positive and finite"):

@@ -167,6 +167,7 @@ def test_the_sensitivity_is_reached(statistic, public, order, sensitivity):
 
 
 @pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+@settings(max_examples=25)
 @given(batch=batches(DIMENSION))
 def test_statistics_add_up_over_clients_exactly(statistic, public, order, sensitivity, batch):
     alone = [statistic(one_client(batch.points[a:b]), **public) for a, b in zip(batch.starts[:-1], batch.starts[1:], strict=True)]

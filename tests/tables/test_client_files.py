@@ -65,7 +65,7 @@ def test_a_word_far_down_a_csv_is_a_row_left_out(tmp_path):
     table = open_table(write(tmp_path / "a.csv", f"a,b\n{rows}\noops,3\n4,5,6\n"))
     with logged() as told:
         table.check()
-    assert told == ["a.csv: 2 of 300,002 rows are left out (1 do not parse, 1 have a cell that is missing or no number)."]
+    assert told == ["a.csv: 2 of 300,002 rows are left out (1 do not parse, 1 have a cell that is missing or not a number)."]
     assert np.isfinite(table.read()).all(axis=1).sum() == 300_000
 
 
@@ -177,7 +177,7 @@ def test_svmlight_clients_have_the_servers_features(tmp_path, zero_based):
 def test_svmlight_that_counts_otherwise_or_is_none_is_refused(tmp_path):
     with pytest.raises(FedDPError, match=r"a\.svm must hold one row per line"):
         open_table(write(tmp_path / "a.svm", "1 0:3\n"), like=("x1", "x2")).check()
-    with pytest.raises(FedDPError, match=r"a\.svm must stand beside other SVMlight files"):
+    with pytest.raises(FedDPError, match=r"a\.svm must be used with SVMlight files only"):
         open_table(tmp_path / "a.svm", like=("age",)).read()
     with pytest.raises(FedDPError, match=r"b\.svm must hold one row per line"):
         open_table(write(tmp_path / "b.svm", "1 2:x\n"), like=("x1",)).check()
@@ -191,7 +191,7 @@ def test_a_line_of_svmlight_that_does_not_parse_is_left_out_by_itself(tmp_path):
     assert table.read().tolist() == expected
     with logged() as told:
         table.check()
-    assert told == ["a.svm: 3 of 20 rows are left out (3 do not parse, 0 have a cell that is missing or no number)."]
+    assert told == ["a.svm: 3 of 20 rows are left out (3 do not parse, 0 have a cell that is missing or not a number)."]
 
 
 def test_columns_may_stand_in_any_order(tmp_path):

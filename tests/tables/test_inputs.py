@@ -35,7 +35,7 @@ def test_a_broken_file_is_refused_or_a_client_without_data(folder):
     assert (inputs.federation.n_clients, inputs.columns) == (3, ("x", "y"))
     assert told == [
         "0.csv must be a readable .csv table: it is broken, or not what its name says. It is a client without data.",
-        *(f"{i}.csv: 2 of 4 rows are left out (1 do not parse, 1 have a cell that is missing or no number)." for i in (1, 2)),
+        *(f"{i}.csv: 2 of 4 rows are left out (1 do not parse, 1 have a cell that is missing or not a number)." for i in (1, 2)),
     ]
 
 

@@ -13,10 +13,10 @@ from feddp_kmeans.privacy.accounting import check_budget
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry, Odometer, filter_for, totals
 
 ODOMETER = ".feddp-budget.jsonl"
-"""Name of the odometer beside the data."""
+"""Name of the odometer file in the folder of the data."""
 
 _SAME = 1e-6
-"""Part by which two totals may differ and be shown as one."""
+"""Relative difference below which two totals are shown as one."""
 
 
 def budget(
@@ -24,7 +24,7 @@ def budget(
     delta: Annotated[float, typer.Option("--delta", "--limit-delta", help="The delta at which runs are added up.")] = LIMIT_DELTA,
     as_json: options.Json = False,
 ) -> None:
-    """Show what all runs on the same data have spent together: five runs at epsilon 1 are not one.
+    """Show what all runs on the same data have spent together: five runs at epsilon 1 cost more than one.
 
     Examples:
       feddp budget clients/
@@ -40,20 +40,20 @@ def budget(
 
 
 def odometer_of(clients: str, given: Path | None = None) -> Odometer:
-    """Return the odometer of a data set: the file given, or one in the data's folder."""
+    """Return the odometer of a data set: the given file, or the one in the folder of the data."""
     if given is not None:
         return Odometer(given)
     path = Path(clients)
     if path.is_dir():
         return Odometer(path / ODOMETER)
-    folder = path.resolve().parent if path.is_file() else path.parent  # a table's other names are no other data
+    folder = path.resolve().parent if path.is_file() else path.parent  # links to a table are the same data
     while not path.is_file() and any(sign in str(folder) for sign in "*?["):
         folder = folder.parent
     return Odometer(folder / ODOMETER)
 
 
 def run_entries(places: list[Path]) -> list[Entry]:
-    """Return the runs of these places: data folders (their odometer), odometer files, or run folders (their result.json)."""
+    """Return the runs recorded in these places: data folders or files (their odometer), odometers, or run folders (their result.json)."""
     entries: list[Entry] = []
     for place in places:
         if (place / "result.json").exists():
@@ -67,7 +67,7 @@ def run_entries(places: list[Path]) -> list[Entry]:
 
 
 def _show(entries: list[Entry], delta: float) -> None:
-    """Print every run, and what they add up to."""
+    """Print every run, and the totals."""
     from rich.table import Table
 
     table = Table("run", "when", "what", "protects", "epsilon", "delta", "releases", box=None, padding=(0, 2, 0, 0))
@@ -80,7 +80,7 @@ def _show(entries: list[Entry], delta: float) -> None:
         out.print(f"  {total}", highlight=False)
         limited = filter_for(total.unit, entries, delta)
         if limited.epsilon > total.epsilon * (1 + _SAME):
-            why = "it allows for budgets that were chosen after a look at earlier results"
+            why = "it allows for budgets that were chosen after seeing earlier results"
             out.print(f"  A limit counts {limited.epsilon:.4g}: {why}.", highlight=False)
 
 
@@ -105,7 +105,7 @@ def _entry_of_result(folder: Path) -> Entry:
     needed = ("privacy_unit", "epsilon", "delta", "secure")
     result = read_result(folder, (*needed, "ledger", "plan"))
     plan = result["plan"] if isinstance(result["plan"], dict) else {}
-    # The whole plan counts, as on an odometer: that a release was not made follows from others.
+    # The whole plan counts, as on an odometer: whether a release was made can depend on the results of others.
     releases = plan.get("releases", result["ledger"])
     stated = {name: result[name] for name in needed} | {"when": result.get("when", ""), "what": str(folder), "releases": releases}
     try:

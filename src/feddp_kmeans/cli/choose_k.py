@@ -1,4 +1,4 @@
-"""``feddp choose-k``: the first steps of a fit, and the number of clusters that they show."""
+"""``feddp choose-k``: the first steps of a fit, and the number of clusters they suggest."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ from feddp_kmeans.report.charts import elbow_chart
 def choose_k(
     settings: Settings,
     clients: options.Clients,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume goes on from.")],
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume continues.")],
     server: options.Server = None,
     client_column: options.ClientColumn = None,
     schema_file: options.SchemaFile = None,
@@ -37,10 +37,10 @@ def choose_k(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Choose the number of clusters: the first steps of a fit, and the elbow they show.
+    """Choose the number of clusters: run the first steps of a fit and show the elbow.
 
-    The budget is that of the whole fit. Go on with feddp fit, the same options, and --resume: what is paid for is not paid again. A look
-    that was interrupted goes on where it stopped.
+    The budget is that of the whole fit. Continue with feddp fit, the same options, and --resume: nothing is paid twice. If interrupted, run
+    the same command again: it continues where it stopped.
 
     Examples:
       feddp choose-k clients/ --server public.csv --epsilon 1 --out look/
@@ -75,4 +75,4 @@ def choose_k(
     elif not quiet:
         show_elbow(elbow.to_dict())
         show_ledger(ledger, "What was released so far")
-        out.print(f"Go on: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)
+        out.print(f"Continue: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``feddp encode``: a public schema from the server data alone."""
+"""``feddp encode``: a public schema, from the server data only."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,29 +15,31 @@ if TYPE_CHECKING:
     from feddp_kmeans.tables.schema import Schema
 
 _SHOWN = 6
-"""Categories of a column that are printed."""
+"""Number of categories of a column that are printed."""
 
 
 def encode(
-    server: Annotated[Path, typer.Argument(help="The public server data. Never a client's: ranges and categories would leak.")],
+    server: Annotated[Path, typer.Argument(help="The public server data. Never client data: ranges and categories would leak.")],
     path: Annotated[Path, typer.Option("--out", help="Where the schema goes, as JSON.")],
     ignore: options.Ignore = None,
-    categories: Annotated[list[str] | None, typer.Option("--categories", help="A column of numbers that are categories.")] = None,
-    numbers: Annotated[list[str] | None, typer.Option("--number", help="A column that is a number though it looks like an id.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a schema that is there already.")] = False,
+    categories: Annotated[list[str] | None, typer.Option("--categories", help="A column of numbers to treat as categories.")] = None,
+    numbers: Annotated[
+        list[str] | None, typer.Option("--number", help="A column to keep as a number although it looks like an id.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing schema.")] = False,
 ) -> None:
-    """Learn from public server data how mixed columns become numbers, and write it as JSON for the clients."""
+    """Learn from public server data how mixed columns become numbers, and write the schema as JSON for the clients."""
     from feddp_kmeans.tables.learn_schema import learn_schema
 
     check_new_file(path, force=force)
     schema = learn_schema(server, ignore=ignore or (), categories=categories or (), numbers=numbers or ())
     schema.write(path)
     _show(schema)
-    say(f"Written to {path}. It is public: edit it where the ranges or categories of the clients are known to differ.")
+    say(f"Written to {path}. It is public: edit it if you know that the clients have other ranges or categories.")
 
 
 def _show(schema: "Schema") -> None:
-    """Print what becomes of each column."""
+    """Print how each column is encoded."""
     from feddp_kmeans.tables.columns import NumberColumn
 
     table = Table(title=f"{len(schema.names)} columns as {len(schema.columns)} coordinates, norm at most {schema.radius:.4g}")

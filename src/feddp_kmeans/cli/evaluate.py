@@ -1,4 +1,4 @@
-"""``feddp evaluate``: how good centers are, from the points themselves. Not private, and says so first."""
+"""``feddp evaluate``: the cost of centers, computed from the points themselves. Not private, and says so first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def evaluate(
     clients: options.Clients,
     client_column: options.ClientColumn = None,
 ) -> None:
-    """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: for whoever may see the points."""
+    """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: only for those who may see the points."""
     from feddp_kmeans.report.finished_run import read_run
     from feddp_kmeans.tables.client_files import check_client_column, client_paths
 
@@ -36,9 +36,9 @@ def evaluate(
     for path in paths:
         run.open(path).check()
     found = nonprivate_evaluation(run, paths)
-    say("NON-PRIVATE: these numbers are exact and must not leave those who may see the points.")
+    say("NON-PRIVATE: these numbers are exact and must not be shared beyond those who may see the points.")
     say(f"points             {found.sizes.sum():,} ({found.n_left_out:,} left out: a value is missing)")
-    say(f"cost a point       {found.cost:.6g}")
+    say(f"cost per point     {found.cost:.6g}")
     say(f"with one center    {found.one_center_cost:.6g}")
     say(f"explained          {1 - found.cost / found.one_center_cost if found.one_center_cost else 0:.2%}")
     table = new_table("Cluster sizes (exact)", "cluster", "points", "share")
@@ -52,16 +52,16 @@ class Evaluation:
     """Exact numbers about private points: NOT private."""
 
     cost: float
-    """Mean squared distance of a point to its center."""
+    """Mean squared distance from a point to its center."""
     one_center_cost: float
     """The same with the mean of all points as the only center."""
     sizes: IntArray
     n_left_out: int
-    """Rows with a NaN or an infinity."""
+    """Rows with a NaN or an infinite value."""
 
 
 def nonprivate_evaluation(run: "FinishedRun", paths: list[Path]) -> Evaluation:
-    """Return cost and sizes over all files, read twice in pieces: once for the mean, once for the costs."""
+    """Return costs and sizes over all files. Each is read twice, in pieces: once for the mean, once for the costs."""
     from feddp_kmeans.algorithm.server import kmeans_cost
 
     sizes = np.zeros(len(run.centers), dtype=np.int64)

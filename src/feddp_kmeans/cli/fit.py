@@ -1,4 +1,4 @@
-"""``feddp fit``: from files to clusters, through plan, odometer and ledger."""
+"""``feddp fit``: from the files of clients to private clusters."""
 
 import json
 import shutil
@@ -33,14 +33,14 @@ def fit(
     ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     resume: Annotated[
-        Path | None, typer.Option(help="Folder of a fit that was stopped, or of a choose-k: what is released is not paid again.")
+        Path | None, typer.Option(help="Folder of a stopped fit or of a choose-k to continue: its releases are not paid again.")
     ] = None,
     limit: options.LimitEpsilon = None,
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="Folder for result, report and releases. (default: a new one, named by the time)")
+        Path | None, typer.Option("--out", help="Folder for result, report and releases. (default: a new folder named after the time)")
     ] = None,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -48,8 +48,8 @@ def fit(
 ) -> None:
     """Cluster the clients' files privately.
 
-    Every release is kept in the folder as it is made. A run that was stopped goes on with the same options and --resume FOLDER: nothing
-    is paid twice. So does one that has ended: its result is written again from the releases.
+    Every release is saved in the folder as it is made. To continue a stopped run, give the same options and --resume FOLDER: nothing is
+    paid twice. For a finished run, this writes the result again from the saved releases.
 
     Examples:
       feddp fit clients/ --server public.csv -k 10 --epsilon 1 --out run/
@@ -71,7 +71,7 @@ def fit(
     clustering.check(prepared, inputs.federation.dimension, chosen)
     command = options.command_line()
     books = Books(odometer_of(clients, odometer), most, command)
-    if resume is None:  # before anything that was paid for is replaced
+    if resume is None:  # before earlier releases are replaced
         books.check(prepared.plan, secure=seed is None)
     folder = folder or new_folder(clients)
     if folder != resume:
@@ -91,7 +91,7 @@ def fit(
 
 
 def _prepared(inputs: "Inputs", settings: Settings, resume: Path | None) -> tuple["Prepared", int | None]:
-    """Return the plan, and the number of clusters if it is chosen now: the run to go on with may be a look that left it open."""
+    """Return the plan, and the number of clusters if it is chosen only now: the run to continue may be a choose-k, which left it open."""
     prepared = inputs.prepared(settings)
     if resume is None or settings.n_clusters == AUTO or read_record(resume / RELEASES)["plan"] == plan_digest(prepared.plan):
         return prepared, None

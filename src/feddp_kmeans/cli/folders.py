@@ -1,4 +1,4 @@
-"""Where a run of this machine keeps its releases and its result, and what becomes of them if it stops."""
+"""Folders of runs on this machine: which are allowed, and what happens to them if a run stops."""
 
 import logging
 import time
@@ -19,14 +19,14 @@ from feddp_kmeans.privacy.plan import Plan
 log = logging.getLogger(__name__)
 
 RELEASES, LOOK = "releases", "choose_k.json"
-"""Of a run folder: the releases on record, and what feddp choose-k found."""
+"""Names in a run folder: the saved releases, and the result of feddp choose-k."""
 INTERRUPTED = 130
 _WRITTEN = ("result.json", "centers.parquet", "report.html", f"{RELEASES}/releases.json", f"{RELEASES}/0.npy")
-"""What a run writes, by example."""
+"""Examples of the files that a run writes."""
 
 
 def new_folder(clients: str) -> Path:
-    """Make a folder here that is named by the time, and return it."""
+    """Return a new folder in the current one, named after the time."""
     while True:
         folder = Path(datetime.now(UTC).strftime("feddp-%Y-%m-%dT%H.%M.%S"))
         check_no_client(clients, folder)
@@ -37,9 +37,9 @@ def new_folder(clients: str) -> Path:
 
 
 def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, force: bool) -> Path | None:
-    """Return where the result goes, None for a new folder; refuse what cannot be, before anything is read or spent.
+    """Return the folder of the result, None for a new one; refuse an impossible one before anything is read or spent.
 
-    A fit that goes on writes into its own folder, one that goes on from a look into another.
+    A fit that continues a fit writes into the same folder; one that continues a choose-k writes into another.
     """
     from feddp_kmeans.report.result import check_folder
 
@@ -53,13 +53,13 @@ def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, fo
         check_no_client(clients, folder)
         if (folder / RELEASES / RECORD).exists() and not force:
             raise InputError(
-                f"--out must not hold releases already, got {str(folder)!r}: --resume {folder} goes on with them, --force pays again."
+                f"--out must not hold releases already, got {str(folder)!r}: --resume {folder} continues with them, --force pays again."
             )
     return folder
 
 
 def check_no_client(clients: str, folder: Path) -> None:
-    """Refuse a folder whose files would be read as clients the next time."""
+    """Refuse a folder whose files would be read as clients by the next run."""
     pattern = Path(clients).absolute()
     pattern = pattern / "*" if pattern.is_dir() else pattern
     if any((folder.absolute() / name).match(str(pattern)) for name in _WRITTEN):
@@ -67,7 +67,7 @@ def check_no_client(clients: str, folder: Path) -> None:
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
-    """Refuse a file that is there already, unless it may be replaced, or that no folder is there for."""
+    """Refuse a file that exists and may not be replaced, or whose folder does not exist."""
     if path.exists() and not force:
         raise InputError(f"--out must not exist already (use --force to replace it), got {str(path)!r}.")
     if not path.parent.is_dir():
@@ -76,9 +76,9 @@ def check_new_file(path: Path, *, force: bool) -> None:
 
 @contextmanager
 def kept_run(federation: Federation, plan: Plan, seed: int | None, folder: Path, how: str, *, quiet: bool) -> Iterator[Run]:
-    """Yield a run that shows its progress. If it stops, say ``how`` it goes on, and remove its folder if nothing is in it.
+    """Yield a run and show its progress. If it stops, log ``how`` to continue it, and remove its folder if that is empty.
 
-    Ctrl-C is exit status 130.
+    Ctrl-C becomes exit status 130.
     """
     run = None
     try:
@@ -87,7 +87,7 @@ def kept_run(federation: Federation, plan: Plan, seed: int | None, folder: Path,
             yield run
     except BaseException as error:
         if run or isinstance(error, KeyboardInterrupt):
-            kept = f"what was released is kept. Go on with the same options and {how}" if run else "nothing was released."
+            kept = f"what was released is kept. Continue with the same options and {how}" if run else "nothing was released."
             log.warning("feddp: stopped; %s", kept)
         for place in (folder / RELEASES, folder):
             with suppress(OSError):

@@ -1,7 +1,6 @@
-"""The ``feddp`` command: all commands put together, and their exit status.
+"""The ``feddp`` command: all its commands, and their exit status.
 
-Each command is in a file of its own, with its options and its work. It imports what it needs when it runs, so that help and small
-commands do not wait for scikit-learn and pyarrow.
+Each command has its own file. Heavy libraries are imported when a command runs, so that help and small commands start fast.
 """
 
 import sys
@@ -32,7 +31,7 @@ UNFORESEEN = 70
 
 
 class _Commands(typer.core.TyperGroup):
-    """The commands of ``feddp``; for one of a distribution that is not installed, it says how to get it."""
+    """The commands of ``feddp``; for a command of a distribution that is not installed, it says how to install it."""
 
     def get_command(self, ctx: Any, name: str) -> Any:
         found = super().get_command(ctx, name)
@@ -56,9 +55,9 @@ for _name in plugins.names(plugins.COMMANDS):
 
 
 def main() -> None:
-    """Run the command; errors of ours become one line and exit status 1, Ctrl-C exit status 130.
+    """Run the command. Our own errors become one line and exit status 1, Ctrl-C exit status 130.
 
-    Any other error is one line too, with exit status 70: its text and a traceback could quote private data.
+    Any other error is also one line, with exit status 70: its text or a traceback could quote private data.
     """
     try:
         with log_shown():
@@ -69,8 +68,8 @@ def main() -> None:
     except KeyboardInterrupt:
         print("feddp: interrupted; nothing half-written is left.", file=sys.stderr)  # noqa: T201
         sys.exit(INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        print(f"feddp: something went wrong that should not: {without_text(error)}.", file=sys.stderr)  # noqa: T201
+    except Exception as error:  # noqa: BLE001 - no traceback, whatever it is
+        print(f"feddp: unexpected error: {without_text(error)}.", file=sys.stderr)  # noqa: T201
         sys.exit(UNFORESEEN)
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings they make."""
+"""Options shared by several commands, and the settings made from them."""
 
 import inspect
 import re
@@ -26,17 +26,17 @@ MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")
 Server = Annotated[Path | None, typer.Option("--server", help="Public server data, if any: a table.")]
 ClientColumn = Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")]
 SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Public encoding of mixed tables, made by feddp encode.")]
-Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be given again.")]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="A client file that cannot be read is a client without data.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
 LimitEpsilon = Annotated[float | None, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")]
-LimitDelta = Annotated[float, typer.Option("--limit-delta", help="The delta at which runs are added up.")]
+LimitDelta = Annotated[float, typer.Option("--limit-delta", help="The delta at which the total over all runs is stated.")]
 OdometerFile = Annotated[
-    Path | None, typer.Option("--odometer", help="File that adds up runs. (default: .feddp-budget.jsonl beside the data)")
+    Path | None, typer.Option("--odometer", help="File that records all runs. (default: .feddp-budget.jsonl next to the data)")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables; errors and files only.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only the result on stdout, as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no tables, only errors.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 RunFolder = Annotated[Path, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")]
 MinSites = Annotated[
     int | None,
@@ -57,7 +57,7 @@ RoundTimeout = Annotated[float, typer.Option("--round-timeout", help="Seconds th
 
 
 def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options that state settings, and hand it the ``settings`` they make; what is fixed here is not asked for."""
+    """Return a decorator that adds the options of settings to a command and passes it the ``settings``; ``fixed`` ones are no options."""
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
         stated = {name: p for name, p in inspect.signature(_settings).parameters.items() if name not in fixed}
@@ -85,15 +85,15 @@ def _settings(
     lloyd_steps: Annotated[str, typer.Option("--lloyd-steps", help="A whole number, or auto.")] = "auto",
     radius: Annotated[float | None, typer.Option("--radius", help="Public bound on a point's norm. (default: the server data's)")] = None,
     box: Annotated[
-        str | None, typer.Option("--box", help="Public least and largest value of the coordinates, as LOW,HIGH; in place of --radius.")
+        str | None, typer.Option("--box", help="Public smallest and largest value of the coordinates, as LOW,HIGH; instead of --radius.")
     ] = None,
     client_size: Annotated[
-        int | None, typer.Option("--client-size", help="Public typical number of points of a client (client level).")
+        int | None, typer.Option("--client-size", help="Public typical number of points per client (for --unit client).")
     ] = None,
-    n_points: Annotated[int | None, typer.Option("--n-points", help="Public rough number of points in total.")] = None,
-    max_clusters: Annotated[int, typer.Option("--max-clusters", help="Largest number of clusters tried, where it is to be chosen.")] = 20,
+    n_points: Annotated[int | None, typer.Option("--n-points", help="Public approximate number of points in total.")] = None,
+    max_clusters: Annotated[int, typer.Option("--max-clusters", help="Largest number of clusters tried with -k auto.")] = 20,
 ) -> Settings:
-    """Return the settings that these options state; what is wrong with them is refused by name."""
+    """Return the settings that these options state; wrong values are refused by name."""
     return Settings(
         _number(clusters),
         epsilon,
@@ -110,12 +110,12 @@ def _settings(
 
 
 def limit_of(epsilon: float | None, delta: float) -> Limit | None:
-    """Return the limit that these options state; None where there is none."""
+    """Return the limit that these options state, None if there is none."""
     return None if epsilon is None else Limit(epsilon, delta)
 
 
 def command_line() -> str:
-    """Return the command as it was given, to be written into the result."""
+    """Return the command line, to be written into the result."""
     return shlex.join(["feddp", *sys.argv[1:]])
 
 

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 def plan(
     settings: Settings,
     server: options.Server = None,
-    dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, where there is no --server.")] = None,
+    dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, if there is no --server.")] = None,
     n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
     as_json: options.Json = False,
 ) -> None:
@@ -47,7 +47,7 @@ def plan(
 
 
 def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray | None:
-    """Return the server data; without them None, or made-up points on a sphere of radius 1 for the paper's method."""
+    """Return the server data. If there are none: None, or random points on a sphere for the paper's method."""
     if server is not None:
         from feddp_kmeans.tables.client_files import open_table
         from feddp_kmeans.tables.inputs import read_or_learn
@@ -58,6 +58,6 @@ def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Se
     if settings.method is MethodName.REFINED:
         return None
     points = np.random.default_rng(0).standard_normal((30 * settings.largest_k, dimension))
-    log.warning("No server data: made-up points stand in, so what depends on server data is only an example.")
+    log.warning("No server data: random points are used instead, so whatever depends on server data is only an example.")
     stand_in: FloatArray = (settings.radius or 1.0) * points / np.linalg.norm(points, axis=1, keepdims=True)
     return stand_in

@@ -27,9 +27,9 @@ def predict(
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     table: Annotated[Path, typer.Argument(metavar="INPUT", help="A table with the columns of the run, in any order.")],
     path: Annotated[Path | None, typer.Option("--out", help="Where the labels go. (default: next to the input, as NAME.labels)")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a table again with the cluster of each row. The labels tell about single rows: they are NOT private."""
+    """Write a table again with the cluster of each row. The labels describe single rows: they are NOT private."""
     from feddp_kmeans.report.finished_run import read_run
     from feddp_kmeans.tables.client_files import LABELS
     from feddp_kmeans.tables.formats import has_names
@@ -41,7 +41,7 @@ def predict(
         raise InputError(f"--out must end in {suffix!r} as the input does, got {str(path)!r}.")
     check_new_file(path, force=force)
     run.open(table).check()
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".feddp-") as folder:  # no half of a file is ever at its place
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".feddp-") as folder:  # so that the output is complete or absent
         whole = Path(folder) / path.name
         n_rows = _write_table(run, table, whole) if has_names(table) else _write_array(run, table, whole)
         whole.replace(path)
@@ -50,7 +50,7 @@ def predict(
 
 
 def _write_table(run: "FinishedRun", source: Path, path: Path) -> int:
-    """Write a table again with one more column."""
+    """Write a copy of a table with one more column; return the number of rows."""
     import pyarrow as pa
 
     from feddp_kmeans.tables.formats import read_schema
@@ -67,7 +67,7 @@ def _write_table(run: "FinishedRun", source: Path, path: Path) -> int:
 
 
 def _write_array(run: "FinishedRun", source: Path, path: Path) -> int:
-    """Write the labels of a file without column names as one array of whole numbers."""
+    """Write the labels of a file without column names as one integer array; return the number of rows."""
     parts = [run.labels(points) for points in run.open(source).pieces(_ROWS)]
     labels = np.concatenate([np.empty(0, dtype=np.int64), *parts])
     np.save(path, labels)
@@ -76,7 +76,7 @@ def _write_array(run: "FinishedRun", source: Path, path: Path) -> int:
 
 @contextmanager
 def _writer(source: Path, path: Path, schema: "pa.Schema") -> Iterator[Callable[["pa.Table"], Any]]:
-    """Yield what writes tables in the format of the source; each cell of a CSV file is the text that it was."""
+    """Yield a function that writes tables in the format of the source; cells of a CSV file keep their text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

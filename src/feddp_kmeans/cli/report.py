@@ -1,4 +1,4 @@
-"""``feddp report``: the page of a result that was written before."""
+"""``feddp report``: the page for an existing result."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,14 +12,14 @@ from feddp_kmeans.errors import FedDPError, InputError, kind_and_place
 
 def report(
     made: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with a result.json, or that file.")],
-    file: Annotated[Path | None, typer.Option("--out", help="Where the page goes. (default: report.html beside the result)")] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="Where the page goes. (default: report.html next to the result)")] = None,
 ) -> None:
-    """Write the report of a result again: the page for people who do not read JSON."""
+    """Write the report page of a result again, for people who do not read JSON."""
     say(str(write_report(made, file)))
 
 
 def write_report(run: Path, out: Path | None) -> Path:
-    """Write the page for ``run``, a folder with a result.json or that file; return where it went."""
+    """Return the path of the page written for ``run``, which is a folder with a result.json or that file."""
     from feddp_kmeans.report.finished_run import read_result
     from feddp_kmeans.report.page import render_page
 

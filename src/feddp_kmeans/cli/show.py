@@ -11,7 +11,7 @@ from feddp_kmeans.cli.terminal import out, say
 
 
 def show_run(folder: Path) -> None:
-    """Print what came out of the finished run in a folder, and its guarantee last."""
+    """Print the results of the finished run in a folder, and its guarantee last."""
     from feddp_kmeans.report.finished_run import read_result
 
     result = read_result(folder)
@@ -28,7 +28,7 @@ def show_run(folder: Path) -> None:
 
 
 def show_ledger(rows: list[dict[str, Any]], title: str) -> None:
-    """Print the releases, a row each."""
+    """Print the releases, one per row."""
     table = new_table(title, "release", "mechanism", "sensitivity", "noise scale", "multiplier", "times")
     for row in rows:
         norm = "l2" if "l2_sensitivity" in row else "l1"
@@ -38,7 +38,7 @@ def show_ledger(rows: list[dict[str, Any]], title: str) -> None:
 
 
 def show_elbow(elbow: dict[str, Any]) -> None:
-    """Print the cost of every number of clusters as a bar, the number picked marked."""
+    """Print the cost for each number of clusters as a bar; the chosen one is marked."""
     table = new_table("Choosing k: cost of the weighted points that stand for the client data", "k", "cost, of k = 1", "")
     top = max(elbow["costs"][0], 1e-300)
     for number, cost in zip(elbow["numbers"], elbow["costs"], strict=True):
@@ -56,7 +56,7 @@ def _show_clusters(result: dict[str, Any]) -> None:
 
 
 def _show_profiles(profiles: list[list[dict[str, Any]]]) -> None:
-    """Print what each cluster is like in the columns' own words, a row a column."""
+    """Print the profile of each cluster in the original units, one column of the data per row."""
     clusters = [f"cluster {index}" for index in range(len(profiles))]
     table = new_table("Profiles: mean or most frequent value, and the noise in it", "column", *clusters)
     for told in zip(*profiles, strict=True):

@@ -1,4 +1,4 @@
-"""What a command shows: results on stdout, and on stderr this package's log, as plain lines, and the bar of a run under way."""
+"""Output of commands: results on stdout; the log of this package, as plain lines, and a progress bar on stderr."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ def log_shown() -> Iterator[None]:
 
 
 def show_log(*, quiet: bool = False, times: bool = False) -> None:
-    """Choose what is shown of the log: warnings only, or with the time of each line, for commands that run for hours."""
+    """Choose how the log is shown: ``quiet`` shows warnings only, ``times`` adds the time of each line."""
     _LINES.setLevel(logging.WARNING if quiet else logging.INFO)
     _LINES.setFormatter(logging.Formatter("%(asctime)s %(message)s" if times else None, "%Y-%m-%d %H:%M:%S"))
 
@@ -49,7 +49,7 @@ def say(line: str) -> None:
 
 @contextmanager
 def progress(plan: Plan, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Show the releases as they are made: a bar that vanishes on a terminal, a line each elsewhere."""
+    """Show the releases as they are made: by a transient bar on a terminal, else by one line per release."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))

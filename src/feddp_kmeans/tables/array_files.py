@@ -1,7 +1,7 @@
 """Files without column names: NumPy arrays (.npy, .npz), scipy's sparse .npz, and SVMlight. Columns are called x0, x1, ...
 
-An SVMlight file does not state how many features there are, nor whether they are counted from 0 or from 1. The public server file decides
-both for all clients; a client's features beyond the server's last one are dropped.
+An SVMlight file states neither the number of features nor whether they are counted from 0 or from 1. The public server file decides both
+for all clients; features of a client beyond the server's last one are dropped.
 """
 
 import io
@@ -28,22 +28,22 @@ ARRAYS = (".npy", ".npz")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 _SVM_ROWS = 10_000
 _UNPACKED_BYTES, _MOST_PACKED = 1 << 28, 200
-"""Bytes that an archive may always unpack to, and how many times its own size it may beyond."""
+"""An archive may unpack to this many bytes, or to this many times its own size, whichever is more."""
 _SPARSE_ROWS = 1 << 24
-"""Rows that a sparse matrix may always have; beyond, at most 1,000 for each of its values."""
+"""A sparse matrix may have this many rows, or 1,000 rows per value, whichever is more."""
 _SPARSE = ("csr", "csc", "coo")
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def array_columns(path: Path) -> tuple[str, ...]:
-    """Return names for the columns of a file without any."""
+    """Return made-up names for the columns of a file that has none."""
     if path.suffix.lower() in SVMLIGHT:
         return _svm_columns(path)
     return numbered_columns(_load(path).shape[1])
 
 
 def array_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count = silent) -> Iterator[FloatArray]:
-    """Yield the rows, at most ``rows`` at a time; all columns of an array, these features of an SVMlight file."""
+    """Yield at most ``rows`` rows at a time: all columns of an array, or these features of an SVMlight file."""
     if path.suffix.lower() in SVMLIGHT:
         yield from _svm_pieces(path, columns, rows, left_out)
         return
@@ -67,7 +67,7 @@ def _load_npy(path: Path) -> Any:
 
 
 def _check_header(path: Path, file: IO[bytes], size: int) -> None:
-    """Refuse an array that states more, or less, than these bytes hold: NumPy would make room for all of it first."""
+    """Refuse an array whose header does not fit its size in bytes: NumPy would allocate what the header states."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise InputError(f"{path.name} must hold plain arrays of numbers, got one of format {version}.")
@@ -91,14 +91,14 @@ def check_npz(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())
         if size > max(_UNPACKED_BYTES, _MOST_PACKED * path.stat().st_size):
-            raise InputError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; an .npy file may hold them.")
+            raise InputError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; use an .npy file instead.")
         for member in archive.infolist():
             with archive.open(member) as file:
                 _check_header(path, file, member.file_size)
 
 
 def _sparse(path: Path) -> Any:
-    """Return a matrix as scipy saves it. Its places are checked: scipy would follow wrong ones out of its arrays."""
+    """Return a matrix saved by scipy. Its indices are checked: scipy would follow wrong ones outside its arrays."""
     matrix = sparse.load_npz(path)
     if matrix.format not in _SPARSE or matrix.shape[0] > max(_SPARSE_ROWS, 1000 * matrix.nnz):
         rule = f"a sparse matrix of format {', '.join(_SPARSE)} whose rows are not nearly all empty"
@@ -119,9 +119,9 @@ def _svm_columns(path: Path) -> tuple[str, ...]:
 
 
 def _svm_pieces(path: Path, columns: tuple[str, ...], rows: int, left_out: Count) -> Iterator[FloatArray]:
-    """Yield these features. A line with a feature 0, where the server's file counts from 1, does not parse."""
+    """Yield these features. If the server's file counts from 1, a line with a feature 0 counts as not parsed."""
     if not all(re.fullmatch(r"x\d{1,9}", name) for name in columns):
-        raise InputError(f"{path.name} must stand beside other SVMlight files: its features have no names like {columns[0]!r}.")
+        raise InputError(f"{path.name} must be used with SVMlight files only: it has no feature named {columns[0]!r:.80}.")
     features = [int(name[1:]) for name in columns]
     for part in _svm_parts(path, rows, left_out):
         part.resize((part.shape[0], max(features) + 1))
@@ -141,7 +141,7 @@ def _svm_parts(path: Path, rows: int, left_out: Count) -> Iterator[Any]:
 
 
 def _svm_parsed(lines: list[bytes], left_out: Count) -> Iterator[Any]:
-    """Yield the lines that parse. Those of a part that does not parse as a whole are looked for in its halves."""
+    """Yield the lines that parse. If they do not parse together, each half is tried by itself, down to single lines."""
     from sklearn.datasets import load_svmlight_file
 
     try:

@@ -22,28 +22,28 @@ _NULL = pa.scalar(None, pa.large_string())
 
 
 def is_line(word: Any) -> bool:
-    """Return whether this is text without control characters, line breaks and halves of characters."""
+    """Return whether this is text without control characters, line breaks or unpaired surrogates."""
     return isinstance(word, str) and all(unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp") for letter in word)
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Return the first few names for a message of one line."""
+    """Return the first few names, for a one-line message."""
     shown = ", ".join((name if is_line(name) else ascii(name))[:60] for name in names[:most])
     return f"{shown}{', ...' if len(names) > most else ''}" if names else "no column"
 
 
 def check_distinct(names: Sequence[str], what: str) -> None:
-    """Refuse names of which two are equal."""
+    """Refuse duplicate names."""
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{what} must have distinct names, got {twice!r} twice.")
+        raise InputError(f"{what} must have distinct names, got {twice!r:.80} twice.")
 
 
 def check_present(wanted: Collection[str], found: Sequence[str], source: str, what: str = "column") -> None:
     """Refuse a table that lacks one of these columns."""
     for name in wanted:
         if name not in found:
-            raise InputError(f"{what} {name!r} must be in {source}, which has {listed(found)}.")
+            raise InputError(f"{what} {name!r:.80} must be in {source}, which has {listed(found)}.")
 
 
 def is_numeric(kind: pa.DataType) -> bool:
@@ -68,12 +68,12 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def as_plain(column: Any) -> Any:
-    """Return a column with the values of its dictionary, if it has one, in their places."""
+    """Return a column with dictionary codes replaced by their values."""
     return column.cast(_value_type(column.type))
 
 
 def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
-    """Return a column as float64; NaN for an empty cell, and for text that is no number."""
+    """Return a column as float64, with NaN for empty cells and for text that is not a number."""
     column = as_plain(column)
     if is_text(column.type):
         column = _parsed(column, decimal)
@@ -86,7 +86,7 @@ def as_numbers(column: Any, decimal: str = ".") -> FloatArray:
 
 
 def count_words(column: Any, decimal: str) -> tuple[int, int]:
-    """Return how many cells of a column are words, neither numbers nor missing, and how many are not missing."""
+    """Return the number of cells that are words (neither a number nor missing), and the number of cells that are not missing."""
     if is_text(column.type) and (holes := np.isnan(as_numbers(column, decimal))).any():
         missing = is_missing(pc.utf8_trim_whitespace(as_plain(column).cast(pa.large_string()))).to_numpy(zero_copy_only=False)
         return int((holes & ~missing).sum()), int((~missing).sum())
@@ -94,13 +94,13 @@ def count_words(column: Any, decimal: str) -> tuple[int, int]:
 
 
 def decimal_of(table: pa.Table) -> str:
-    """Return the decimal mark that cells of text may have, besides a point; a CSV file's header decides it."""
+    """Return the decimal mark that text cells may use besides a point; the header of a CSV file decides it."""
     mark: bytes = (table.schema.metadata or {}).get(b"decimal", b".")
     return mark.decode()
 
 
 def as_text(column: Any) -> Any:
-    """Return a column as trimmed text in Unicode's composed form; 1.0 and 1 are the same, so are True and true. Empty cells are null."""
+    """Return a column as trimmed text in Unicode's composed form, null for empty cells. 1.0 becomes 1, True becomes true."""
     column = as_plain(column)
     if not is_readable(column.type):
         raise InputError(f"column must hold text or numbers, got {column.type}.")
@@ -114,12 +114,12 @@ def as_text(column: Any) -> Any:
 
 
 def is_missing(text: Any) -> Any:
-    """Return which cells of a text column are empty or say so."""
+    """Return which cells of a text column are empty or contain a word for missing."""
     return pc.is_in(text, value_set=pa.array([None, *MISSING], pa.large_string()))
 
 
 def _parsed(column: Any, decimal: str) -> Any:
-    """Return text as numbers, null for what is none. A column that Arrow reads as it is, or once it is trimmed, takes that shorter way."""
+    """Return text as numbers, null for other text. A column that Arrow can read unchanged, or after trimming, takes that shorter way."""
     with suppress(pa.ArrowInvalid):
         return column.cast(pa.float64())
     text = pc.utf8_trim_whitespace(column.cast(pa.large_string()))

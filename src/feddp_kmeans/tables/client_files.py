@@ -19,13 +19,13 @@ from feddp_kmeans.tables.schema import Schema
 log = logging.getLogger(__name__)
 
 LABELS = ".labels"
-"""How the stem of a file of labels ends."""
+"""Ending of the stem of a file with labels."""
 
 
 def open_table(path: Path, schema: Schema | None = None, *, ignore: Collection[str] = (), like: Sequence[str] | None = None) -> PointFile:
-    """Return the table in this file as points, after a look at its columns: encoded by a schema, or else its numbers.
+    """Return the table in this file as points, encoded by the schema if there is one; its columns are checked.
 
-    Without a schema, the columns ``ignore`` are left out, and the others must be those of ``like``, in any order.
+    Without a schema, the columns in ``ignore`` are left out, and the others must be those in ``like``, in any order.
     """
     if schema is not None:
         if not is_svmlight(path):
@@ -35,9 +35,9 @@ def open_table(path: Path, schema: Schema | None = None, *, ignore: Collection[s
         return PointFile(path, tuple(like))
     found = read_schema(path)
     columns = tuple(name for name in found.names if name not in ignore)
-    for name in columns:  # cells of a CSV have no types: they are looked at when they are read
+    for name in columns:  # cells of a CSV file have no types: they are checked when they are read
         if not is_csv(path) and not is_numeric(kind := found.field(name).type):
-            raise InputError(f"column {name!r} of {path.name} must hold numbers, got {kind}: {ADVICE}.")
+            raise InputError(f"column {name!r:.80} of {path.name} must hold numbers, got {kind}: {ADVICE}.")
     if not columns:
         raise InputError(f"{path.name} must have at least one numeric column, got none.")
     if like is not None:
@@ -48,30 +48,30 @@ def open_table(path: Path, schema: Schema | None = None, *, ignore: Collection[s
 
 
 def open_columns(path: Path, columns: tuple[str, ...]) -> PointFile:
-    """Return these columns of a table; other columns of it are left out."""
+    """Return these columns of a table as points; its other columns are left out."""
     names = read_schema(path).names if has_names(path) else []
     return open_table(path, ignore=[name for name in names if name not in columns], like=columns)
 
 
 def client_paths(where: str) -> list[Path]:
-    """Return the files of a folder, or those that match a glob pattern, in the order of their names.
+    """Return the files in a folder, or those that match a glob pattern, sorted by name.
 
-    Hidden files are no clients, and neither are labels written beside a client's table: they would count its points twice.
+    Hidden files are not clients. Neither are files with labels, written by ``feddp predict``: they would count points twice.
     """
     folder = Path(where)
     paths = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(where))  # noqa: PTH207 - the pattern may be absolute
     found = sorted(path for path in paths if path.is_file() and not path.name.startswith(".") and not path.stem.endswith(LABELS))
     if not found:
-        raise InputError(f"clients must be files in a folder or of a pattern, got none at {where!r}.")
+        raise InputError(f"clients must be files in a folder or files that match a pattern, got none at {where!r}.")
     return found
 
 
 def open_clients(
     where: str, schema: Schema | None = None, *, ignore: Collection[str] = (), like: Sequence[str] | None = None, skip_broken: bool = False
 ) -> list[PointFile]:
-    """Return one table per client, each read once. Columns may stand in any order; ``like`` gives the order, else the first client's.
+    """Return one table per client; each file is read once. The order of columns is that of ``like``, or else of the first client.
 
-    With ``skip_broken`` a file that cannot be read is a client without data.
+    With ``skip_broken``, a file that cannot be read is a client without data.
     """
     paths = client_paths(where)
     known = like if schema is None else schema.columns
@@ -96,7 +96,7 @@ def open_clients(
 
 
 def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, IntArray]:
-    """Return the points of one table and the client of each row, as whole numbers; both come from one look at each line."""
+    """Return the points of one table and the number of the client of each row, from a single pass over the file."""
     owners, points = [pa.table({"owner": pa.array([], pa.null())})], [np.empty((0, source.dimension))]
     for table, rows in source.parts(PIECE, (client_column,)):
         owner = table[client_column]
@@ -107,7 +107,7 @@ def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, Int
 
 
 def check_client_column(path: Path, client_column: str) -> None:
-    """Refuse a table that does not name this column."""
+    """Refuse a table without a column of this name."""
     names = read_schema(path).names if has_names(path) else []
     check_present([client_column], names, path.name, "client column")
 

@@ -1,6 +1,6 @@
-"""Columns of a schema: how one column of a table becomes coordinates, and how a coordinate is told back in the column's own words.
+"""Columns of a schema: how a column of a table becomes coordinates, and how coordinates are shown in the column's own terms.
 
-All that a column knows is public. A row's coordinates depend on that row alone.
+All fields of a column are public. The coordinates of a row depend only on that row.
 """
 
 import math
@@ -19,25 +19,25 @@ from feddp_kmeans.tables.cells import as_numbers, as_text, is_line, is_missing
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
 ONE_HOT = math.sqrt(0.5)
-"""Length of a one in a one-hot block: two categories then are as far apart as the two ends of a number's range."""
+"""Value of a one in a one-hot block: two categories are then as far apart as the two ends of a number's range."""
 MOST_CATEGORIES = 1000
 LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
 _MOST_MISSING = 0.99
-"""Share of missing values from which the mean of those present cannot be told."""
+"""Means are computed as if at most this share were missing: with fewer values left, noise would dominate."""
 
 
 @dataclass(frozen=True)
 class Described:
-    """One column of a center in the user's own words; made of released numbers and public facts."""
+    """One column of a center in the user's terms, computed from released numbers and public facts."""
 
     column: str
     kind: str
     value: float | str
     """Mean of a number in its own unit; the most frequent category."""
     error: float | None
-    """Standard deviation of the noise in the value; of a share, for a category."""
+    """Standard deviation of the noise in the value, or in a share for a category."""
     shares: dict[str, float] | None = None
-    """Share of each category; share of missing values for a number that has a coordinate for them."""
+    """Share of each category; for a number, the share of missing values if they have a coordinate."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return this as plain data."""
@@ -46,14 +46,14 @@ class Described:
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A number with a public range, which becomes [0, weight]. What is outside the range is clipped to it."""
+    """A number with a public range, mapped to [0, weight]. Values outside the range are clipped to it."""
 
     name: str
     low: float
     high: float
     weight: float = 1.0
     missing: str = "middle"
-    """A missing value becomes the middle of the range; "indicator" gives it a coordinate of its own besides."""
+    """A missing value becomes the middle of the range; with "indicator" it also has a coordinate of its own."""
 
     kind: ClassVar[str] = "number"
     ways: ClassVar[tuple[str, ...]] = ("middle", "indicator")
@@ -63,7 +63,7 @@ class NumberColumn:
         _set_numbers(self, "low", "high")
         if not (self.low < self.high and math.isfinite(self.high - self.low)):
             raise InputError(
-                f"low of column {self.name!r} must be below high, and their difference finite, got {self.low} and {self.high}."
+                f"low of column {self.name!r:.80} must be below high, and their difference finite, got {self.low} and {self.high}."
             )
 
     @property
@@ -87,7 +87,7 @@ class NumberColumn:
         return self.weight * np.column_stack([scaled, ONE_HOT * absent])
 
     def describe(self, center: FloatArray, stddev: float) -> Described:
-        """Return the mean of the values that are not missing, in the column's own unit; within the public range."""
+        """Return the mean of the values that are not missing, in the unit of the column and within the public range."""
         scaled, error, shares = float(center[0]) / self.weight, stddev / self.weight, None
         if self.missing == "indicator":
             absent = float(np.clip(center[1] / (self.weight * ONE_HOT), 0, 1))
@@ -100,13 +100,13 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A public list of categories, one coordinate each. A value that is not in the list has all of them zero."""
+    """A public list of categories, one coordinate per category. For a value that is not in the list, all are zero."""
 
     name: str
     categories: tuple[str, ...]
     weight: float = 1.0
     missing: str = "other"
-    """A missing value is like one that is not in the list; "own" gives it a coordinate of its own."""
+    """A missing value is treated like one that is not in the list; with "own" it has a coordinate of its own."""
 
     kind: ClassVar[str] = "category"
     ways: ClassVar[tuple[str, ...]] = ("other", "own")
@@ -116,7 +116,7 @@ class CategoryColumn:
         words = self.categories if isinstance(self.categories, list | tuple) and all(map(is_line, self.categories)) else ()
         if not 0 < len({*_compared(words).to_pylist()} - {"", MISSING_NAME, OTHER_NAME}) == len(words) <= MOST_CATEGORIES:
             rule = f"1 to {MOST_CATEGORIES} distinct lines of text, none of them empty, {MISSING_NAME} or {OTHER_NAME}"
-            raise InputError(f"categories of column {self.name!r} must be {rule}, got {self.categories!r:.80}.")
+            raise InputError(f"categories of column {self.name!r:.80} must be {rule}, got {self.categories!r:.80}.")
         object.__setattr__(self, "categories", tuple(words))
 
     @property
@@ -126,14 +126,14 @@ class CategoryColumn:
 
     @property
     def energy(self) -> float:
-        """Return the largest squared norm of the coordinates: at most one of them is not zero."""
+        """Return the largest squared norm of the coordinates: at most one of them is nonzero."""
         return (self.weight * ONE_HOT) ** 2
 
     @property
     def _words(self) -> tuple[str, ...]:
         return (*self.categories, MISSING_NAME) if self.missing == "own" else self.categories
 
-    def encode(self, column: Any, decimal: str) -> FloatArray:  # noqa: ARG002 - a category's text has no decimal mark
+    def encode(self, column: Any, decimal: str) -> FloatArray:  # noqa: ARG002 - categories have no decimal mark
         """Return the coordinates of each row."""
         text = as_text(column)
         found = pc.index_in(text, value_set=_compared(self.categories)).fill_null(-1).to_numpy(zero_copy_only=False)
@@ -146,7 +146,7 @@ class CategoryColumn:
         return block
 
     def describe(self, center: FloatArray, stddev: float) -> Described:
-        """Return the most frequent category and the share of each; what the shares lack to 1 is other."""
+        """Return the most frequent category and the share of each; the rest up to 1 is other."""
         unit = self.weight * ONE_HOT
         shares = np.clip(center / unit, 0, 1)
         shares = shares / max(1.0, float(shares.sum()))
@@ -163,14 +163,14 @@ def _check_common(column: Column) -> None:
         raise InputError(f"name of a column must be one line of text, got {column.name!r:.80}.")
     _set_numbers(column, "weight")
     if not LEAST_WEIGHT <= column.weight <= MOST_WEIGHT:
-        raise InputError(f"weight of column {column.name!r} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
+        raise InputError(f"weight of column {column.name!r:.80} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
     if column.missing not in column.ways:
-        raise InputError(f"missing of column {column.name!r} must be one of {list(column.ways)}, got {column.missing!r:.80}.")
+        raise InputError(f"missing of column {column.name!r:.80} must be one of {list(column.ways)}, got {column.missing!r:.80}.")
 
 
 def _set_numbers(column: Column, *names: str) -> None:
     for name in names:
-        object.__setattr__(column, name, float(field_of(vars(column), name, float, f"column {column.name!r}")))
+        object.__setattr__(column, name, float(field_of(vars(column), name, float, f"column {column.name!r:.80}")))
 
 
 def _compared(words: Sequence[str]) -> Any:

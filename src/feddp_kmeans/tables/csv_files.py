@@ -1,7 +1,7 @@
-"""Delimited text files. A row is a line, and what it says depends on that line and on the header, which is public.
+"""Delimited text files. Each line is one row; what it means depends only on that line and on the header, which is public.
 
-The header decides encoding, delimiter, decimal mark and names. Lines end in a line feed. Every cell is text. A line that does not parse,
-or that has another number of cells than the header, is left out by itself; a quote that is never closed ends with its line.
+The header decides encoding, delimiter, decimal mark and names. Lines end with a line feed. Every cell is text. A line that does not parse,
+or has more or fewer cells than the header, is left out, and no other line with it; an unclosed quote ends with its line.
 """
 
 import codecs
@@ -19,24 +19,24 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.cells import as_numbers
 
 MOST_LINE = 1 << 24
-"""Bytes of the longest line that is read; a longer one is left out."""
+"""Maximum length of a line in bytes; longer lines are left out."""
 _BLOCK = 1 << 19
-"""Bytes that are read at once; at most ``MOST_LINE``."""
+"""Bytes read at a time; at most ``MOST_LINE``."""
 
 Count = Callable[[int], object]
-"""Takes how many lines were left out."""
+"""Receives the number of lines left out."""
 
 DELIMITERS = ",;\t|"
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def silent(_: object) -> None:
-    """Take something and do nothing with it."""
+    """Ignore the argument."""
 
 
 def line_blocks(file: BinaryIO, newline: bytes = b"\n", left_out: Count = silent) -> Iterator[bytes]:
-    """Yield blocks of whole lines, each with its end; one end is added where the last line has none."""
-    carriage = newline.replace(b"\n", b"\r")  # part of the end of a line, where it stands there
+    """Yield blocks of complete lines with their newlines; a missing newline at the end of the file is added."""
+    carriage = newline.replace(b"\n", b"\r")  # belongs to the newline, not to the line's length
     rest, split = b"", len(newline) - 1
 
     def is_long(line: bytes) -> bool:
@@ -46,12 +46,12 @@ def line_blocks(file: BinaryIO, newline: bytes = b"\n", left_out: Count = silent
         block, end, rest = (rest + part).rpartition(newline)
         block += end
         first, _, others = block.partition(newline)
-        if is_long(first):  # it began in an earlier block: no other line of this one can be too long
+        if is_long(first):  # only the first line can be: it may have begun in an earlier block
             block = others
             left_out(1)
         if block:
             yield block
-        if len(rest) > MOST_LINE + len(carriage) + split:  # too long whatever comes; its last bytes may begin a newline
+        if len(rest) > MOST_LINE + len(carriage) + split:  # too long already; its last byte may be half a newline
             rest = b"x" * (MOST_LINE + 1) + rest[len(rest) - split :]
     if is_long(rest):
         left_out(1)
@@ -60,7 +60,7 @@ def line_blocks(file: BinaryIO, newline: bytes = b"\n", left_out: Count = silent
 
 
 def read_header(path: Path) -> "CsvFile":
-    """Return a delimited text file after a look at its first line, which decides how the others are read."""
+    """Return a delimited text file with what its first line decides about reading the others."""
     too_long: list[int] = []
     with path.open("rb") as file:
         start = file.read(3)
@@ -87,20 +87,20 @@ class CsvFile:
 
     path: Path
     encoding: str
-    """What the file's mark states, UTF-8 where it has none."""
+    """As stated by the byte order mark; UTF-8 if there is none."""
     delimiter: str
-    """What the header has most of, outside quotes; a comma where it has none."""
+    """The most frequent candidate in the header, outside quotes; a comma if there is none."""
     names: list[str]
     start: int
-    """Where in the file the rows start."""
+    """Byte offset of the first row."""
 
     @property
     def decimal(self) -> str:
-        """Return the mark that a number may have for its decimal point: a comma too where a comma is not the delimiter."""
+        """Return the decimal mark allowed besides a point: a comma, unless the comma is the delimiter."""
         return "." if self.delimiter == "," else ","
 
     def batches(self, columns: Sequence[str], rows: int, left_out: Count = silent) -> Iterator[pa.Table]:
-        """Yield these columns as text, at most ``rows`` rows at a time; ``left_out`` takes how many lines were left out."""
+        """Yield these columns as text, at most ``rows`` rows at a time; ``left_out`` receives the number of lines left out."""
         with self.path.open("rb") as file:
             file.seek(self.start)
             for block in line_blocks(file, _newline(self.encoding), left_out):
@@ -110,10 +110,10 @@ class CsvFile:
                         yield table.slice(start, rows)
 
     def _sound(self, block: bytes, left_out: Count) -> bytes:
-        """Return the lines of a block that parse, as UTF-8 with a line feed at the end of each."""
+        """Return the lines of a block that parse, as UTF-8, each with a line feed."""
         if self.encoding != "utf-8":
             lines = block.split(_newline(self.encoding))
-            whole = [line for line in lines if len(line) % 2 == 0]  # else it was cut inside a character
+            whole = [line for line in lines if len(line) % 2 == 0]  # an odd length means that it was cut inside a character
             left_out(len(lines) - len(whole))
             block = "\n".join(line.decode(self.encoding, "replace") for line in whole).encode()
         if b"\r" in block:
@@ -129,7 +129,7 @@ class CsvFile:
             left_out(1)
             return "skip"
 
-        # Arrow takes a mark off what it is given: off its own, lest it take off one that the first line of some block begins with.
+        # Arrow strips a byte order mark. We add one for it: otherwise it could strip one that belongs to the first cell of a block.
         marked = codecs.BOM_UTF8 + lines
         table = pa_csv.read_csv(
             pa.py_buffer(marked),
@@ -147,14 +147,14 @@ def _newline(encoding: str) -> bytes:
 
 
 def _grammar(delimiter: str) -> re.Pattern[bytes]:
-    """Return how a line looks: cells that do not start with a quote, or are quoted with their quotes doubled."""
+    """Return the grammar of a line: cells are unquoted, or quoted with inner quotes doubled."""
     mark = re.escape(delimiter.encode())
     cell = rb'(?:"[^"\r\n]*+(?:""[^"\r\n]*+)*+"|[^"\r\n%b][^\r\n%b]*+|)' % (mark, mark)
     return re.compile(rb"^%b(?:%b%b)*+\n" % (cell, mark, cell), re.MULTILINE)
 
 
 def _is_row(names: list[str], decimal: str) -> bool:
-    """Return whether a line of names looks like a row of a file without a header: numbers as names are counted or measured, in order."""
+    """Return whether the header looks like a row of data. Numbers can be names, but then they are sorted, such as years."""
     numbers = as_numbers(pa.array(names, pa.string()), decimal)
     steps = np.sign(np.diff(numbers[np.isfinite(numbers)]))
     return bool(len(steps) and (steps[0] == 0 or (steps != steps[0]).any()))

@@ -1,4 +1,4 @@
-"""Formats of tables on disk: which columns a file has, its rows in pieces, and one line that names a file which cannot be read."""
+"""File formats of tables: the columns of a file, its rows in pieces, and one-line errors for files that cannot be read."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -18,17 +18,17 @@ CSV = (".csv", ".tsv")
 ARROW = (".arrow", ".feather")
 SUFFIXES = (*CSV, ".parquet", *ARROW, *ARRAYS, *SVMLIGHT)
 _BUFFER = 1 << 18
-"""Bytes of each column that are read ahead from a Parquet file: by default all of it is, whatever its size."""
+"""Bytes of each column that are read ahead from a Parquet file; the default is the whole column."""
 
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Turn a reader's exception into one line that names the file, and nothing that is in it: readers quote cells."""
+    """Turn the exception of a reader into one line that names the file and quotes none of its content: readers quote cells."""
     try:
         yield
     except FedDPError:
         raise
-    except Exception as error:  # noqa: BLE001 - NumPy reads a header as Python, zipfile knows ciphers and odd packings
+    except Exception as error:  # noqa: BLE001 - readers raise anything on broken files
         number = error.errno if isinstance(error, OSError) else None
         why = os.strerror(number) if number else "it is broken, or not what its name says"
         raise UnreadableFileError(f"{path.name} must be a readable {path.suffix} table: {why}.") from None
@@ -40,7 +40,7 @@ def has_names(path: Path) -> bool:
 
 
 def is_csv(path: Path) -> bool:
-    """Return whether this is delimited text, whose cells have no types."""
+    """Return whether this is a delimited text file, whose cells have no types."""
     return path.suffix.lower() in CSV
 
 
@@ -50,7 +50,7 @@ def is_svmlight(path: Path) -> bool:
 
 
 def read_schema(path: Path) -> pa.Schema:
-    """Return the names and types of the columns, from headers only: all that a CSV holds is text."""
+    """Return names and types of the columns, from headers only; every column of a CSV file is text."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"file must end in one of {list(SUFFIXES)}, got {str(path)!r}.")
     if not path.is_file():
@@ -70,7 +70,7 @@ def read_schema(path: Path) -> pa.Schema:
 
 
 def read_tables(path: Path, columns: Sequence[str], rows: int, left_out: Count = silent) -> Iterator[pa.Table]:
-    """Yield these columns in this order, at most ``rows`` rows at a time; ``left_out`` takes how many lines of a text file do not parse."""
+    """Yield these columns in this order, at most ``rows`` rows at a time; ``left_out`` receives the number of lines that do not parse."""
     names = list(columns)
     if is_csv(path):
         yield from read_header(path).batches(names, rows, left_out)
@@ -101,7 +101,7 @@ def _arrow(path: Path) -> Any:
 
 
 def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch after a look at the places inside it, which are followed unseen; bytes that are no text are replaced, cell by cell."""
+    """Return a batch whose offsets were validated: Arrow would follow wrong ones. Bytes that are not UTF-8 are replaced, cell by cell."""
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""What a run reads: the clients' files and the public server data, alike whether they are plain numbers or a schema encodes them."""
+"""What a run reads: the files of the clients and the public server data, as plain numbers or encoded by a schema."""
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -26,7 +26,7 @@ class Inputs:
     columns: tuple[str, ...]
     """Names of the coordinates."""
     server_points: FloatArray | None
-    """Public points in the same coordinates, where there are any."""
+    """Public points in the same coordinates, if there are any."""
     schema: Schema | None
     """The public encoding; None for plain numbers."""
 
@@ -44,11 +44,11 @@ def open_inputs(
     ignore: Collection[str] = (),
     skip_broken: bool = False,
 ) -> Inputs:
-    """Return the clients and the server data, encoded where there is a schema file or the server table is not all numbers.
+    """Return the clients and the server data, encoded if there is a schema file or the server table is not all numbers.
 
-    Every file is read once here: one that is broken or of the wrong kind is refused by name before anything is released. With
-    ``skip_broken`` one that cannot be read is a client without data. How many rows and files are left out is logged, for the data holder's
-    own eyes.
+    Every file is read once here: a broken file, or one of the wrong kind, is refused by name before anything is released. With
+    ``skip_broken``, a file that cannot be read is a client without data. The log says how many rows and files are left out; it is for the
+    data holder only.
     """
     hidden = (*ignore, *([client_column] if client_column else []))
     if ignore:
@@ -71,7 +71,7 @@ def open_inputs(
 
 
 def read_or_learn(server: Path | None, schema_file: Path | None, hidden: Collection[str]) -> Schema | None:
-    """Return the schema of the file, else the one that a server table with words in it teaches; None for plain numbers."""
+    """Return the schema in the file, or else the one learnt from a server table with words; None for plain numbers."""
     if schema_file is not None:
         return Schema.read(schema_file).without(hidden)
     if server is None or not needs_schema(server, hidden):
@@ -80,24 +80,24 @@ def read_or_learn(server: Path | None, schema_file: Path | None, hidden: Collect
 
 
 def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
-    """Return the plan for these public facts: a schema's radius is public."""
+    """Return the plan for these public facts; the radius of a schema is one of them."""
     if schema is not None and settings.radius is None and settings.box is None:
         settings = replace(settings, radius=schema.radius)
     return prepare(settings, server_points, n_clients, dimension)
 
 
 def _check_ignored(ignore: Collection[str], clients: Sequence[Path], server: Path | None) -> None:
-    """Refuse the name of a column that neither the server's table nor the first client's has."""
+    """Refuse names that are columns of neither the server's table nor the first client's."""
     known = set() if server is None else set(_names(server))
     for path in clients:
-        with suppress(UnreadableFileError):  # refused, or a client without data, when the clients are opened
+        with suppress(UnreadableFileError):  # it is dealt with when the clients are opened
             known |= set(_names(path))
             break
     if unknown := [name for name in ignore if name not in known]:
-        raise InputError(f"--ignore must name a column of the tables, got {unknown[0]!r}.")
+        raise InputError(f"--ignore must name a column of the tables, got {unknown[0]!r:.80}.")
 
 
 def _names(path: Path) -> list[str]:
-    """Return the names that a file gives to its columns."""
+    """Return the names of the columns that a file states."""
     names: list[str] = read_schema(path).names
     return names if has_names(path) else []

@@ -1,4 +1,4 @@
-"""A schema learnt from the public server data. It never sees a client: a range or a list of categories read off clients would leak."""
+"""A schema learnt from public server data, never from clients: a range or a list of categories taken from clients would leak."""
 
 import re
 from collections.abc import Collection
@@ -16,14 +16,14 @@ from feddp_kmeans.tables.formats import is_csv, named_errors, read_schema, read_
 from feddp_kmeans.tables.schema import Schema, as_arrow
 
 MANY = 50
-"""Distinct words from which a text column is taken for free text or an id."""
+"""A text column with more distinct words than this is taken for free text or an id."""
 FEW_ROWS = 20
-"""Rows below which nothing is said about ids."""
+"""Columns with fewer values than this are never taken for ids."""
 _ID = re.compile(r"(^|[_\s-])(id|uuid|guid)$|[a-z]I[dD]$", re.IGNORECASE)
 
 
 def read_raw(path: Path) -> pa.Table:
-    """Return a whole table as it stands in its file; cells of a CSV are text. For server data, which is small and public."""
+    """Return a whole table as it is in its file; cells of a CSV file are text. For server data, which is small and public."""
     schema = read_schema(path)
     with named_errors(path):
         parts = list(read_tables(path, schema.names, 1 << 16))
@@ -31,7 +31,7 @@ def read_raw(path: Path) -> pa.Table:
 
 
 def needs_schema(path: Path, ignore: Collection[str] = ()) -> bool:
-    """Return whether a public table has a column, besides those ignored, that is not numeric: cells of a CSV are all looked at."""
+    """Return whether a public table has a column that is neither ignored nor numeric; all cells of a CSV file are checked."""
     if not is_csv(path):
         return any(not cells.is_numeric(field.type) for field in read_schema(path) if field.name not in ignore)
     table = read_raw(path)
@@ -39,9 +39,9 @@ def needs_schema(path: Path, ignore: Collection[str] = ()) -> bool:
 
 
 def learn_schema(server: Any, *, ignore: Collection[str] = (), categories: Collection[str] = (), numbers: Collection[str] = ()) -> Schema:
-    """Return the schema of public server data: ranges and categories as they are in it.
+    """Return the schema of public server data, with the ranges and categories found there.
 
-    ``server`` is the path of a table or a data frame. Kinds are as they look, unless a column is named in ``categories`` or ``numbers``.
+    ``server`` is the path of a table, or a data frame. The kind of a column is guessed unless ``categories`` or ``numbers`` names it.
     """
     source = server.name if isinstance(server, Path) else "the server data"
     table = read_raw(server) if isinstance(server, Path) else as_arrow(server)
@@ -69,10 +69,10 @@ def _learn(table: pa.Table, name: str, source: str, forced: str | None) -> Colum
     column = table[name]
     if not cells.is_readable(column.type):
         advice = "drop it with --ignore, or make it a number"
-        raise InputError(f"column {name!r} of {source} must hold numbers or categories, got {column.type}: {advice}.")
+        raise InputError(f"column {name!r:.80} of {source} must hold numbers or categories, got {column.type}: {advice}.")
     text, values = cells.as_text(column), cells.as_numbers(column, cells.decimal_of(table))
     absent = cells.is_missing(text).to_numpy(zero_copy_only=False)
-    is_typed = b"decimal" not in (table.schema.metadata or {})  # else it is a CSV file
+    is_typed = b"decimal" not in (table.schema.metadata or {})  # only tables from CSV files have a decimal mark
     looks_like_number = not cells.is_text(column.type) or not (is_typed or (np.isnan(values) & ~absent).any())
     if forced == "number" or (forced is None and looks_like_number):
         return _learn_number(values, name, source, forced=forced is not None)
@@ -88,7 +88,7 @@ def _learn_number(values: Any, name: str, source: str, *, forced: bool) -> Colum
     distinct = len(np.unique(present)) == len(present) >= FEW_ROWS
     if not forced and whole and distinct and (_ID.search(name) or high - low == len(present) - 1):
         raise InputError(
-            f"column {name!r} of {source} must say something about a row, got {len(present)} distinct whole numbers, like an id: "
+            f"column {name!r:.80} of {source} must say something about a row, got {len(present)} distinct whole numbers, like an id: "
             "drop it with --ignore, or keep it with --number."
         )
     return NumberColumn(name, low, high, missing="indicator" if np.isnan(values).any() else "middle")
@@ -101,8 +101,8 @@ def _learn_category(text: Any, absent: Any, name: str, source: str, *, forced: b
     n_present = int((~absent).sum())
     if not forced and (len(words) > MANY or (n_present >= FEW_ROWS and len(words) > n_present / 2)):
         raise InputError(
-            f"column {name!r} of {source} must be a category, got {len(words)} distinct values in {n_present} rows, like text or an id: "
-            "drop it with --ignore, or list its categories in a schema file."
+            f"column {name!r:.80} of {source} must be a category, got {len(words)} distinct values in {n_present} rows, like text or an "
+            "id: drop it with --ignore, or list its categories in a schema file."
         )
     if not words:
         return None

@@ -1,7 +1,7 @@
 """One file of points, read in pieces when a statistic needs them.
 
-What a row says depends on that row, the header and public options. A row that does not parse, or with a cell that is missing or no number,
-is left out by itself.
+The meaning of a row depends only on that row, the header and public options. A row that does not parse, or has a cell that is missing or
+not a number, is left out, and no other row with it.
 """
 
 import logging
@@ -22,18 +22,18 @@ from feddp_kmeans.tables.formats import has_names, named_errors, read_tables
 from feddp_kmeans.tables.schema import Schema
 
 PIECE = 1 << 16
-"""Rows that are read at once where no one says how many."""
-ADVICE = "leave it out with --ignore, or say how words become numbers by a schema (feddp encode)"
+"""Maximum number of rows read at a time."""
+ADVICE = "leave it out with --ignore, or use a schema that says how words become numbers (feddp encode)"
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class PointFile:
-    """One table on disk whose rows are points: its numbers, or what a schema makes of it."""
+    """One table on disk whose rows are points: its numbers, or its rows as encoded by a schema."""
 
     path: Path
     columns: tuple[str, ...]
-    """Names of the coordinates; made up for a file that names none."""
+    """Names of the coordinates; made up if the file has none."""
     schema: Schema | None = None
 
     @property
@@ -43,7 +43,7 @@ class PointFile:
 
     @property
     def size(self) -> int:
-        """Return about how many numbers there are: a number of 8 bytes."""
+        """Return the approximate number of values: one per 8 bytes."""
         with named_errors(self.path):
             return self.path.stat().st_size // 8
 
@@ -52,13 +52,13 @@ class PointFile:
         return np.concatenate([np.empty((0, self.dimension)), *self.pieces(PIECE)])
 
     def pieces(self, rows: int) -> Iterator[FloatArray]:
-        """Yield the points as float64 or float32 arrays, at most ``rows`` at a time; NaN for a number that is missing."""
+        """Yield the points as float64 or float32 arrays of at most ``rows`` rows; NaN for a missing number."""
         return (points for _, points in self.parts(rows))
 
     def parts(self, rows: int, more: Sequence[str] = (), left_out: Count = silent) -> Iterator[tuple[pa.Table, FloatArray]]:
-        """Yield the columns of the file that points are made of, and ``more`` of them, with the points of these rows.
+        """Yield pairs of a table and its points. The table has the columns that points are made of, and those in ``more``.
 
-        Plain arrays are points as they are: their tables are empty.
+        It is empty for plain arrays, which are points already.
         """
         with named_errors(self.path):
             if self.schema is None and not has_names(self.path):
@@ -75,9 +75,9 @@ class PointFile:
         return np.column_stack([as_numbers(table[name], decimal_of(table)) for name in self.columns])
 
     def check(self) -> None:
-        """Read the whole file once: refuse one that is broken or of the wrong kind, and log how many rows are left out.
+        """Read the whole file once: refuse a broken file or one of the wrong kind, and log how many rows are left out.
 
-        That is set-up, and its log is for the eyes of the data holder: both depend on what the file holds.
+        The outcome depends on private data: call this during set-up only, and show its log to the data holder only.
         """
         fields = () if self.schema is None else self.schema.fields
         numbers = self.columns if self.schema is None else [field.name for field in fields if isinstance(field, NumberColumn)]
@@ -97,12 +97,12 @@ class PointFile:
         if n_lost > n_rows:
             raise InputError(f"{name} must hold one row per line, like its first line; most of its lines do not parse.")
         if n_lost + n_holes:
-            why = f"{n_lost:,} do not parse, {n_holes:,} have a cell that is missing or no number"
+            why = f"{n_lost:,} do not parse, {n_holes:,} have a cell that is missing or not a number"
             log.warning("%s: %s of %s rows are left out (%s).", name, f"{n_lost + n_holes:,}", f"{n_lost + n_rows:,}", why)
 
 
 class BrokenFile(PointFile):
-    """A file that cannot be read, where the user allows that: a client without data."""
+    """A file that cannot be read, if the user allows such files: a client without data."""
 
     size = 0
 

@@ -24,11 +24,11 @@ _KINDS: dict[str, type[Column]] = {"number": NumberColumn, "category": CategoryC
 
 @dataclass(frozen=True)
 class Schema:
-    """The encoding of a table; every field is public and travels to the clients as JSON."""
+    """The encoding of a table. Every field is public and is sent to the clients as JSON."""
 
     fields: tuple[Column, ...]
     ignored: tuple[tuple[str, str], ...] = ()
-    """Columns that are left out, and why. They need not be in a table."""
+    """Columns that are left out, and the reasons. They need not be in a table."""
 
     def __post_init__(self) -> None:
         if not self.fields:
@@ -53,21 +53,21 @@ class Schema:
         return math.sqrt(math.fsum(field.energy for field in self.fields)) * (1 + 1e-12)
 
     def encode(self, table: Any) -> FloatArray:
-        """Return the coordinates of each row of a table: Arrow, pandas, polars, or anything that Arrow can read."""
+        """Return the coordinates of each row of a table from Arrow, pandas, polars or anything that Arrow can read."""
         raw = table if isinstance(table, pa.Table) else as_arrow(table)
         self.check_columns(raw.schema, "table")
         return np.concatenate([field.encode(raw[field.name], decimal_of(raw)) for field in self.fields], axis=1)
 
     def check_columns(self, found: pa.Schema, source: str) -> None:
-        """Refuse a table that lacks a column, or whose column can hold neither numbers nor words."""
+        """Refuse a table that lacks a column, or has a column of a type that is neither number nor text."""
         check_distinct(found.names, f"columns of {source}")
         check_present(self.names, found.names, source)
         for field in self.fields:
             if not is_readable(kind := found.field(field.name).type):
-                raise InputError(f"column {field.name!r} of {source} must hold {field.kind} values, got {kind}.")
+                raise InputError(f"column {field.name!r:.80} of {source} must hold {field.kind} values, got {kind}.")
 
     def describe(self, center: FloatArray, stddev: float) -> list[Described]:
-        """Return a center in the user's own words: numbers in their unit, categories as shares, each with its error."""
+        """Return a center in the user's terms: numbers in their unit, categories as shares, each with its error."""
         center = np.asarray(center, dtype=np.float64)
         if center.shape != (len(self.columns),):
             raise InputError(f"center must have {len(self.columns)} coordinates, got shape {center.shape}.")
@@ -76,7 +76,7 @@ class Schema:
         return [field.describe(part, float(stddev)) for field, part in zip(self.fields, parts, strict=True)]
 
     def without(self, names: Collection[str]) -> "Schema":
-        """Return the schema less these columns."""
+        """Return the schema without these columns."""
         kept = tuple(field for field in self.fields if field.name not in names)
         return Schema(kept, (*self.ignored, *((field.name, "asked for") for field in self.fields if field.name in names)))
 
@@ -88,7 +88,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, data: Any) -> "Schema":
-        """Return the schema in this plain data; anything that is not exactly a schema is refused in one line."""
+        """Return the schema that this plain data states; refuse anything else in one line."""
         _check_keys(data, "schema", {"format", "version", "columns"}, {"ignored"})
         if data["format"] != FORMAT:
             raise InputError(f"format of a schema must be {FORMAT!r}, got {data['format']!r:.80}.")
@@ -97,7 +97,7 @@ class Schema:
         for entry in ignored:
             _check_keys(entry, "ignored column", {"name"}, {"reason"})
             if not all(is_line(word) for word in entry.values()):
-                raise InputError(f"ignored column must have a name and a reason, a line each, got {entry!r:.80}.")
+                raise InputError(f"ignored column must have a name and a reason, one line each, got {entry!r:.80}.")
         fields = tuple(map(_column, field_of(data, "columns", list, "a schema")))
         return cls(fields, tuple((entry["name"], entry.get("reason", "asked for")) for entry in ignored))
 
@@ -124,7 +124,7 @@ def as_arrow(table: Any) -> pa.Table:
         for name in getattr(table, "columns", ()):
             try:
                 pa.array(table[name])
-            except Exception:  # noqa: BLE001 - whatever it is, its text may quote a cell
+            except Exception:  # noqa: BLE001 - any error's text may quote a cell
                 raise InputError(f"column {name!r:.80} of table must hold words or numbers only, got both, or other objects.") from None
         raise InputError(f"table must be a data frame or an Arrow table, got {type(table).__name__}.") from None
 

@@ -13,7 +13,7 @@ from feddp_studies.theory.cluster import cluster, theory_plan
 from studies.tests.theory.mixtures import labels_of, same_partition, separated_mixture
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 100))])
 def test_without_noise_the_planted_clustering_comes_out_at_any_seed(seed):
     points, labels, _, server = separated_mixture(seed, n=1000)
     settings = Settings(4, float("inf"), lloyd_steps=2)

@@ -10,7 +10,7 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Mechanism
-from tests.algorithm.methods.test_serverless import BOX, TRUTH, made_up, near
+from tests.algorithm.three_clusters import BOX, TRUTH, made_up, near
 
 
 @pytest.mark.parametrize("box", [None, BOX])

@@ -13,19 +13,8 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.privacy.accounting import composed_epsilon
+from tests.algorithm.three_clusters import BOX, made_up, near
 from tests.ledgers import check_ledger
-
-TRUTH = np.array([[4.0, 0, 0, 0, 0], [0, 4, 0, 0, 0], [0, 0, 4, 0, 0]])
-BOX = (-2.0, 6.0)
-
-
-def made_up(n=3000, dimension=5, seed=0):
-    rng = np.random.default_rng(seed)
-    return TRUTH[rng.integers(3, size=n), :dimension] + 0.2 * rng.standard_normal((n, dimension))
-
-
-def near(centers, truth=TRUTH):
-    return np.linalg.norm(truth[:, None] - centers[None], axis=2).min(axis=1).max()
 
 
 @pytest.mark.parametrize("unit", ["point", "client"])

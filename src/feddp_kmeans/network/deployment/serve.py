@@ -10,7 +10,7 @@ import httpx
 
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.apps import APP_FOLDER
-from feddp_kmeans.network.deployment.children import Child, check_guarded, is_healthy, is_taken, last_words, private_folder, started
+from feddp_kmeans.network.deployment.children import Child, check_guarded, is_healthy, is_taken, private_folder, started
 from feddp_kmeans.network.deployment.kit import FederationFolder
 from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened
 from feddp_kmeans.network.flower.compat import Control
@@ -26,7 +26,7 @@ def serve(request: RunRequest, port: int, federation: FederationFolder | None) -
     """
     request = opened(request)
     logging.getLogger("flwr").setLevel(logging.ERROR)
-    with superlink(port, federation) as (server, control):
+    with superlink(port, federation) as (_, control):
         for name, key in ({} if federation is None else federation.kit.sites()).items():
             control.register(name, key)
         logger.info("listening on port %d.", port)
@@ -34,7 +34,7 @@ def serve(request: RunRequest, port: int, federation: FederationFolder | None) -
             with control.run(APP_FOLDER) as grid:
                 carry_out(GridTransport(grid), request)
         except httpx.TransportError:
-            raise InputError(f"the run must end with a result, but the SuperLink does not answer: {last_words(server.log())}") from None
+            raise InputError("the SuperLink must answer until the run ends, but it has not answered for a minute.") from None
 
 
 @contextmanager

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _NAME = "feddp"
 _LOOK = 0.2
-_PATIENCE = 120.0
+_PATIENCE = 60.0
 """Seconds without an answer after which the server gives up on its SuperLink; flwr never does."""
 
 RETRY = 0.05
@@ -175,10 +175,10 @@ class Control:
         retry_soon()
         grid = HttpGrid(self._address, self._authority is None, self._authority, token=token)
         grid._retry_invoker.max_time = _PATIENCE  # noqa: SLF001 - flwr offers no other way
-        client = grid._runtime_client  # noqa: SLF001 - as above
-        knock(client, self._secret)
-        with closing(grid), _alive(client):
-            task = client.PullTaskInput(PullTaskInputRequest())
+        knock(grid._runtime_client, self._secret)  # noqa: SLF001 - as above
+        task_client = _connected(RuntimeHttpClient, self._address, self._secret, self._authority, token)
+        with closing(grid), closing(task_client), _alive(task_client):
+            task = task_client.PullTaskInput(PullTaskInputRequest())
             TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = task.task_id, task.run.run_id, task.context.node_id
             grid.set_run(run_from_proto(task.run))
             yield grid
