@@ -1,1 +1,1 @@
-"""Audits of whole runs: the real code, on the worst neighbours, many times. What scores and rates mean is in ``privacy.audit``."""
+"""Everything that tries to refute the guarantee: real runs on the worst neighbours, and checks of every part that a run can reach."""

@@ -1,4 +1,4 @@
-"""What is claimed of a list of releases, and what an attacker achieves against it in many runs.
+"""What a list of releases claims, and what an attacker achieves against the claim in many runs.
 
 The claim is a curve of (epsilon, delta) pairs, from another accountant than the one that makes plans: those are made with the closed form
 of Gaussian differential privacy, and here dp-accounting's privacy loss distributions add up the same numbers. Both bound from above.
@@ -30,7 +30,7 @@ Made = Sequence[tuple[Release, int]]
 FEWEST_RUNS = 20
 _THRESHOLDS = np.linspace(0.01, 0.99, 99)
 _CHOOSING = 4
-"""One run in this many only serves to choose thresholds."""
+"""One run in this many is used only to choose thresholds."""
 
 _CHANCE = CHANCE / 6
 """Of each bound on a rate: two rates at three thresholds, the best for the claimed pair, for the whole curve, and for Gaussian noise."""
@@ -38,14 +38,14 @@ _CHANCE = CHANCE / 6
 
 @dataclass(frozen=True)
 class PrivacyClaim:
-    """(epsilon, delta), and all the other pairs that hold because the noise is what it is said to be."""
+    """(epsilon, delta), and all other pairs that hold if the noise has its stated law."""
 
     epsilon: float
     delta: float
     curve: tuple[tuple[float, float], ...]
 
     def largest_tpr(self, fpr: FloatArray) -> FloatArray:
-        """Return the largest true positive rate that an attacker can have at these false positive rates, if the claim holds.
+        """Return the largest true positive rate of any attacker at these false positive rates, if the claim holds.
 
         Every pair demands ``tpr <= e^eps fpr + delta`` and, for whoever denies instead of accusing, ``1 - fpr <= e^eps (1 - tpr) + delta``.
         """
@@ -58,7 +58,7 @@ class PrivacyClaim:
         return largest
 
     def boundary(self) -> list[list[float]]:
-        """Return the curve of rates that no attacker can pass, as pairs of false and largest true positive rate."""
+        """Return the curve of rates that no attacker can exceed, as pairs of false and largest true positive rate."""
         fpr = np.concatenate([np.geomspace(1e-4, 0.05, 12), np.linspace(0.06, 1.0, 48)])
         return [[0.0, self.delta], *([float(x), float(y)] for x, y in zip(fpr, self.largest_tpr(fpr), strict=True))]
 
@@ -113,7 +113,7 @@ class AttackVerdict:
     epsilon_if_gaussian: float
     """Holds if the attacker's curve is that of Gaussian noise: far sharper, since runs need not reach events of chance delta."""
     excess: float
-    """By how much the true positive rate is sure to be above all that the claimed curve allows; negative where it is not."""
+    """Lower bound on how far the true positive rate exceeds the claimed curve; negative if it does not."""
     runs: int
     roc: list[dict[str, float]] = field(repr=False, default_factory=list)
 

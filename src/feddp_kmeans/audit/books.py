@@ -1,6 +1,6 @@
-"""Checks that need no chance: that the books of a run state what was done and spent, and that nothing leaves it except its releases.
+"""Checks without chance: the books of a run state what was done and spent, and nothing leaves a run except its releases.
 
-A second accountant recomputes every plan: what plan, ledger, sites and odometer state must be no less.
+A second accountant recomputes every plan; plan, ledger, sites and odometer must not state less.
 """
 
 import math
@@ -37,7 +37,7 @@ _BUDGETS = ((0.5, 1e-6, 1.0), (8.0, 1e-5, 1.0), (0.5, 1e-6, 0.2))
 """Epsilon, delta and sampling rate."""
 
 _NAIVE_BUDGETS = (0.5, 60.0)
-"""Epsilons of plans whose shares simply add up: the classical formula for Gaussian noise holds only at small ones."""
+"""Epsilons of plans with naive composition: the classical formula for Gaussian noise holds only for small ones."""
 
 _RELEASES = {
     "Gaussian": ((Mechanism.GAUSSIAN, 1.0, 3), (Mechanism.GAUSSIAN, 4.0, 1)),
@@ -47,7 +47,7 @@ _RELEASES = {
 
 
 def book_findings(case: AuditCase, about: str) -> list[AuditFinding]:
-    """Return all findings of one run in a crowd."""
+    """Return the findings of one run with many ordinary clients."""
     watch, found = case.run(case.crowd)
     first = {seen.release.name: seen.query for seen in reversed(watch.seen)}
     units = [sensitivity_finding(query, f"{about}, {name}", case.company) for name, query in first.items()]
@@ -63,7 +63,7 @@ def book_findings(case: AuditCase, about: str) -> list[AuditFinding]:
 
 
 def _promise(case: AuditCase, found: Clustering) -> Iterator[str]:
-    """Yield in what the report, the plan or result.json say another thing than was asked for."""
+    """Yield what the report, the plan or result.json state differently from what was asked for."""
     asked, told, plan = case.settings, found.privacy, found.plan
     result = result_dict(found, columns=[f"x{i}" for i in range(case.dimension)], seed=case.seed_of(0))
     facts: dict[str, tuple[Any, ...]] = {
@@ -90,7 +90,7 @@ def _promise(case: AuditCase, found: Clustering) -> Iterator[str]:
 
 
 def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> Iterator[str]:
-    """Yield where what was seen and what is reported differ, and what was not planned."""
+    """Yield differences between what was seen and what is reported, and releases that were not planned."""
     seen = Counter(one.release for one in watch.seen)
     rows = [release.to_dict() | {"times": times} for release, times in seen.items()]
     if rows != [dict(row) for row in found.privacy.ledger]:
@@ -101,7 +101,7 @@ def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> Iterator[str]:
 
 
 def _queries(case: AuditCase, watch: Watch) -> Iterator[str]:
-    """Yield releases whose query bounds another unit, or states a sensitivity beyond theirs."""
+    """Yield releases whose query bounds another unit, or has a larger sensitivity than the release."""
     for seen in watch.seen:
         stated, release = seen.query.sensitivity.under(seen.release.mechanism), seen.release
         fits = stated is not None and stated <= release.integer_sensitivity * (1 + _FLOATING) and seen.query.size <= release.values
@@ -110,7 +110,7 @@ def _queries(case: AuditCase, watch: Watch) -> Iterator[str]:
 
 
 def _leaks(case: AuditCase) -> list[str]:
-    """Return what differs if the same releases are given to a run whose clients hold nothing."""
+    """Return what differs if a run whose clients hold nothing is given the same releases."""
     seeded = replace(case, seed=case.seed or 0)
     clients = case.crowd
     try:
@@ -128,7 +128,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _secret(case: AuditCase) -> Iterator[str]:
-    """Yield what runs without a seed have in common, and whether those with one do not follow from it: all noise is to come from it."""
+    """Yield what is wrong with seeds: runs without one must differ, runs with the same one must agree."""
     clients = case.clients(case.company, None)
     runs = [replace(case, seed=seed).run(clients) for seed in (None, None, None, 5, 5)]
     first = [watch.seen[0].values.tobytes() for watch, _ in runs]
@@ -168,7 +168,7 @@ def plan_findings(plan: Plan, about: str) -> list[AuditFinding]:
 
 
 def spent_by(plan: Plan, times: int = 1) -> float:
-    """Return what the second accountant finds for a plan that is carried out so many times. Points are never sampled."""
+    """Return what the second accountant finds for a plan that is carried out this many times. Points are never sampled."""
     rate = plan.sampling_rate if plan.unit is PrivacyUnit.CLIENT else 1.0
     return second_epsilon([(release, release.times * times) for release in plan.releases], plan.delta, rate)
 
@@ -203,7 +203,7 @@ def _sampler_error() -> AuditFinding:
 
 
 def _units() -> AuditFinding:
-    """Return whether runs that do not protect a unit bound nothing for it, and others count for both."""
+    """Return whether a run counts for every unit that it touches, and bounds nothing for a unit that it does not protect."""
     release = Release("r", Mechanism.GAUSSIAN, 1.0, 1.0, 2.0, 1)
     plan = Plan(PrivacyUnit.POINT, 8.0, 1e-6, (release,))
     clients = replace(plan, unit=PrivacyUnit.CLIENT)

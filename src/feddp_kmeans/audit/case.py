@@ -1,4 +1,4 @@
-"""What is audited: settings, run many times on a small made-up problem with the worst unit and without it, while the auditor watches.
+"""The audited case: settings on a small made-up problem, run many times with the worst unit and without it, while the auditor watches.
 
 The attacker sees every release in order, and knows both data sets. Queries depend on earlier releases, so at each release he works out
 what both would sum to for just this query, and adds up the log-likelihood ratios: no other attack on the transcript can beat it.
@@ -34,10 +34,10 @@ from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics.query import Query
 
 _COMPANY, _POINTS = 4, 6
-"""Clients next to the one that is looked at, and points of each."""
+"""Number of clients besides the attacked one, and points of each."""
 
 _CROWD = 500, 20
-"""The same for runs that show what is asked: with fewer clients the refined method sees only noise, and leaves releases out."""
+"""The same for runs that show what is asked: with fewer clients the refined method sees only noise and skips releases."""
 
 _SERVER, _SPREAD = 20, 3.0
 """Public points per cluster, and the distance of the clusters."""
@@ -62,7 +62,7 @@ class Seen:
 
 
 class Watch:
-    """Looks at a run from inside: every release is noted. With ``answers`` the run gets these, and no others."""
+    """Watches a run from inside and notes every release. With ``answers`` the run gets only these."""
 
     def __init__(self, answers: Sequence[Seen] | None = None) -> None:
         self._answers = None if answers is None else list(answers)
@@ -75,11 +75,11 @@ class Watch:
         return streams
 
     def adder(self, adder: Adder) -> Adder:
-        """Return the adder; its answers are noted, whether the run asked for them or not."""
+        """Return the adder with its answers noted."""
         return _WatchedAdder(adder, self)
 
     def answer(self, asked: Asked) -> FloatArray | None:
-        """Return what was answered before; None where the clients are to be asked."""
+        """Return the earlier answer; None if the clients are to be asked."""
         self.before()
         if self._answers is None:
             return None
@@ -109,10 +109,10 @@ class AuditCase:
     dimension: int = 3
     with_server: bool = True
     seed: int | None = None
-    """Noise of the runs: cryptographic where it is None."""
+    """Seed of the runs' noise; None for cryptographic noise."""
     federation: Callable[[Sequence[Any]], Federation] = field(default=InMemoryFederation, repr=False)
     clusterer: Clusterer | None = field(default=None, repr=False)
-    """Who makes the runs, where it is not the method of the settings: a rival, or the algorithm of the appendix."""
+    """What makes the runs if it is not the method of the settings: a rival, or the algorithm of the appendix."""
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.settings.epsilon):
@@ -121,12 +121,12 @@ class AuditCase:
             raise InputError(f"dimension must be at least 1, got {self.dimension}.")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs: the fields, and nothing that was worked out from them."""
+        """Return what another process needs: the fields, without what was computed from them."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
     def server_points(self) -> FloatArray | None:
-        """Return public points around as many places as there are clusters; None where there are none."""
+        """Return public points around one place per cluster; None without server data."""
         if not self.with_server:
             return None
         rng = np.random.default_rng(0)
@@ -156,7 +156,7 @@ class AuditCase:
 
     @property
     def crowd(self) -> Clients:
-        """Return enough ordinary clients that all planned releases are made; in memory only, where each costs little."""
+        """Return so many ordinary clients that all planned releases are made; in memory only, where clients are cheap."""
         return self.clients(self._ordinary(*_CROWD) if self.federation is InMemoryFederation else self.company, None)
 
     def _ordinary(self, clients: int, points: int) -> Clients:
@@ -166,7 +166,7 @@ class AuditCase:
 
     @property
     def nobody(self) -> Clients:
-        """Return as many clients, none of whom holds a point."""
+        """Return the same number of clients without points."""
         return [np.empty((0, self.dimension)) for _ in range(_COMPANY)]
 
     def clients(self, others: Sequence[FloatArray], unit: FloatArray | None) -> Clients:
@@ -180,7 +180,7 @@ class AuditCase:
         return [*others, own]
 
     def run(self, clients: Sequence[FloatArray], number: int = 0, answers: Sequence[Seen] | None = None) -> tuple[Watch, Clustering]:
-        """Return one real run on these clients, and what was seen of it; every number has its own noise."""
+        """Return one real run on these clients, and what was seen of it; each run number has its own noise."""
         watch, federation, seed = Watch(answers), self.federation(clients), self.seed_of(number)
         federation.open = partial(federation.open, watcher=watch)  # type: ignore[method-assign]
         if self.clusterer is None:
@@ -217,7 +217,7 @@ class Trials:
 
 
 def worst_unit(case: AuditCase) -> FloatArray:
-    """Return the unit that an attacker on a whole run learns most of: all releases count, each by its noise."""
+    """Return the unit about which an attacker learns most from a whole run: all releases count, weighted by their noise."""
     edge = single_points(case.asked[0].query)[-1:]
 
     def told(unit: FloatArray) -> float:
@@ -228,7 +228,7 @@ def worst_unit(case: AuditCase) -> FloatArray:
 
 
 def trials(case: AuditCase, unit: FloatArray, numbers: Iterable[int]) -> Trials:
-    """Return what runs of these numbers give, each once with the unit and once without it."""
+    """Return the results of runs with these numbers, each once with the unit and once without it."""
     rate = case.plan.sampling_rate
     others = case.company if rate == 1 else case.nobody
     pair = [case.clients(others, unit), case.clients(others, None)]
@@ -264,7 +264,7 @@ def judge(case: AuditCase, found: Trials, names: Sequence[str]) -> tuple[dict[st
 
 
 def _noise(found: Trials) -> list[AuditFinding]:
-    """Return what the noise of each release shows, every one of its times by itself: its turn may vary from run to run."""
+    """Return the findings on the noise of each release; repetitions of a release are checked separately."""
     by_name: dict[str, list[tuple[Release, FloatArray, FloatArray]]] = defaultdict(list)
     for rows in found.noise:
         times: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Every federation, whatever the settings of the audited run are: the law of its noise, who takes part, and what is booked.
+"""Checks of every federation, independent of the audited settings: the law of its noise, who takes part, and what is booked.
 
 Histograms of very many classes serve as queries: one release shows the noise of thousands of numbers, or which of the clients took part.
 """
@@ -31,7 +31,7 @@ from feddp_kmeans.statistics.engine import using
 from feddp_kmeans.statistics.query import Query
 
 _SITES, _SHARES = 5, 3
-"""Sites, and honest sites whose noise every secure sum of them must hold: threshold 4, of which 1 may collude (docs/secure_sum.md)."""
+"""Number of sites, and of honest sites whose noise every secure sum must hold: threshold 4, of which 1 may collude (docs/secure_sum.md)."""
 
 _SIDE = 200
 """Cells of a side of the grid: more numbers than the samplers draw at once."""
@@ -58,7 +58,7 @@ def federation_findings(place: Place) -> list[AuditFinding]:
 
 
 def record_findings(seed: int = 3) -> list[AuditFinding]:
-    """Return whether a run that is kept on record goes on without asking again, and with the noise that it would have had."""
+    """Return whether a recorded run goes on without asking again, and with the noise that it would have had without the stop."""
     plan, asked = _plan(secure_sum=False)
     with tempfile.TemporaryDirectory(prefix="feddp-audit-") as folder:
 
@@ -107,7 +107,7 @@ def _plan(*, secure_sum: bool) -> tuple[Plan, list[tuple[Query, Release]]]:
 
 
 def _noise_of(federation: Federation, about: str, clients: Sequence[FloatArray], *, secure_sum: bool) -> list[AuditFinding]:
-    """Return what the noise of one run shows, and whether the ledger holds it: n shares have sqrt(n / needed) times the deviation."""
+    """Return the findings on noise and ledger of one run; n shares have sqrt(n / needed) times the standard deviation."""
     plan, asked = _plan(secure_sum=secure_sum)
     more, exact = math.sqrt(len(clients) / _SHARES) if secure_sum else 1.0, ArraySilo(clients).exact_sum(asked[0][0]).astype(np.float64)
     released, rows = answers(federation, plan, asked, None)
@@ -120,7 +120,7 @@ def _noise_of(federation: Federation, about: str, clients: Sequence[FloatArray],
 
 
 def _cohorts(place: Place) -> Iterator[AuditFinding]:
-    """Yield whether each client takes part as often as stated, by itself, and in each release by itself.
+    """Yield whether each client takes part as often as stated, independently of other clients and of other releases.
 
     Each client has a class of its own in a histogram without noise.
     """
@@ -145,7 +145,7 @@ def _cohorts(place: Place) -> Iterator[AuditFinding]:
 
 
 def _bookings(place: Place) -> list[AuditFinding]:
-    """Return whether the odometers hold a run once, before clients are asked, with its plan, and say whether its noise was secret."""
+    """Return whether the odometers hold a run once, with its plan, before clients are asked, and state whether its noise was secret."""
     plan, asked = _plan(secure_sum=place.secure_sum)
     wrong: list[str] = []
     with tempfile.TemporaryDirectory(prefix="feddp-audit-") as folder:
@@ -166,7 +166,7 @@ def _bookings(place: Place) -> list[AuditFinding]:
 
 
 def _wrong_entry(entries: Sequence[Entry], plan: Plan, *, secure: bool) -> Iterator[str]:
-    """Yield what is wrong with the line of one run: it must state the plan, to the last number."""
+    """Yield what is wrong with the line of one run: it must state the plan exactly."""
     if len(entries) != 1:
         yield f"{len(entries)} lines for one run"
         return
@@ -178,7 +178,7 @@ def _wrong_entry(entries: Sequence[Entry], plan: Plan, *, secure: bool) -> Itera
 
 
 def _masked(federation: LoopbackFederation, about: str) -> AuditFinding:
-    """Return whether all that sites send looks like uniform bits: one message, the sum or difference of any two, the sum of a round."""
+    """Return whether messages of sites look like uniform bits: each by itself, sums and differences of two, and the sum of a round."""
     from scipy import stats
 
     replies = [(node, unpack(reply)) for node, _, reply in federation.loopback.sent]

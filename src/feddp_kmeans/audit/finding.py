@@ -1,10 +1,10 @@
-"""What one check of an audit found, and how sure a check must be of itself."""
+"""The finding of one check, and how certain a check must be."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 FAILURE_CHANCE = 1e-4
-"""Chance that an audit refutes code that is right, all its checks together."""
+"""Chance that an audit refutes correct code, over all its checks."""
 
 CHANCE = FAILURE_CHANCE / 4000
 """The same for each check that involves chance: an audit makes at most 4,000 of them."""
@@ -12,7 +12,7 @@ CHANCE = FAILURE_CHANCE / 4000
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """What one check found. ``failure_chance`` is that of refuting code that is right: zero where no chance is involved."""
+    """What one check found. ``failure_chance`` is the chance of refuting correct code: zero for checks without chance."""
 
     check: str
     about: str
@@ -22,7 +22,7 @@ class AuditFinding:
 
 
 def by_chance(check: str, about: str, told: str, likelihood: float) -> AuditFinding:
-    """Return the finding of a check whose outcome has this likelihood, or less, in code that is right."""
+    """Return the finding of a check whose outcome has at most this likelihood in correct code."""
     return AuditFinding(check, about, told, bool(likelihood < CHANCE), CHANCE)
 
 

@@ -1,4 +1,4 @@
-"""Checks of the noise itself: whether what was added to a known total is fresh, on the fine grid, and has the law that is stated.
+"""Checks of the noise itself: it is fresh, lies on the fine grid, and has the stated law.
 
 Knows releases and residuals (a released number less the exact one), and nothing of what was summed.
 """
@@ -14,7 +14,7 @@ from feddp_kmeans.audit.finding import AuditFinding, by_chance
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
 _TAIL = 3.0
-"""Standard deviations beyond which draws are counted: noise that is cut off has too few."""
+"""Draws beyond this many standard deviations are counted: truncated noise has too few."""
 
 _ENDINGS = 16
 _OFF_GRID = 1e-2
@@ -35,11 +35,11 @@ class Noise:
     released: FloatArray
     exact: FloatArray
     more: float = 1.0
-    """How many times the release's own scale the noise must have: more than 1 where it is added in shares that outnumber the needed."""
+    """Scale of the noise as a multiple of the release's own: above 1 if more shares are added than needed."""
 
     @property
     def normal(self) -> FloatArray:
-        """Return the noise, transformed into what would be standard normal draws if its law is the stated one."""
+        """Return the noise transformed to standard normal draws, if it has the stated law."""
         from scipy import special
 
         scaled = (self.released - self.exact) / (self.more * self.release.scale)
@@ -50,7 +50,7 @@ class Noise:
 
 
 def noise_findings(noise: Noise, about: str) -> list[AuditFinding]:
-    """Return what the noise of one release shows."""
+    """Return the findings on the noise of one release."""
     normal = noise.normal
     return [*_fine_grid(noise, about), _each_place(normal, about), *_law(normal, about), *no_repeats(normal.ravel(), about)]
 
@@ -68,7 +68,7 @@ def _law(normal: FloatArray, about: str) -> list[AuditFinding]:
 
 
 def no_repeats(normal: FloatArray, about: str) -> list[AuditFinding]:
-    """Return whether any stretch of the draws tells of a later one: their values, or their sizes, at whatever distance."""
+    """Return whether draws repeat or predict later ones, in value or in size, at any distance."""
     from scipy import special
 
     if normal.size < _ENOUGH:
@@ -84,7 +84,7 @@ def no_repeats(normal: FloatArray, about: str) -> list[AuditFinding]:
 
 
 def independence_finding(columns: Sequence[tuple[str, FloatArray]], about: str) -> AuditFinding:
-    """Return whether normal noise of several releases, one row per run, is correlated: each column must tell nothing of any other."""
+    """Return whether normal noise of several releases, one row per run, is correlated."""
     names = [name for name, values in columns for _ in range(values.shape[1])]
     table = np.concatenate([values for _, values in columns], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,7 +118,7 @@ def _fine_grid(noise: Noise, about: str) -> list[AuditFinding]:
 
 
 def _each_place(normal: FloatArray, about: str) -> AuditFinding:
-    """Return whether every number by itself has the stated noise: one that has less would be lost among the others."""
+    """Return whether every single number has the stated noise: one with less would be hidden among the others."""
     from scipy import stats
 
     runs, places = normal.shape
@@ -129,7 +129,7 @@ def _each_place(normal: FloatArray, about: str) -> AuditFinding:
 
 
 def tails(normal: FloatArray, about: str, beyond: float) -> AuditFinding:
-    """Return whether as many draws as stated are beyond so many standard deviations."""
+    """Return whether the right number of draws is beyond this many standard deviations."""
     from scipy import stats
 
     found, likely = int((np.abs(normal) > beyond).sum()), 2 * float(stats.norm.sf(beyond))

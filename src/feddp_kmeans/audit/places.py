@@ -1,4 +1,4 @@
-"""Every place where the same points can live: the same clients as arrays, tables, sparse rows, files, tasks or sites.
+"""Every place where points can live: the same clients as arrays, tables, sparse rows, files, tasks or sites.
 
 Sums are whole numbers, so every place must give the same sum, bit by bit.
 """
@@ -38,7 +38,7 @@ from feddp_kmeans.statistics.engine import Engine, available, using
 from feddp_kmeans.statistics.query import Query
 
 _PIECES = 128
-"""Empty batches in front: as many as are added up before threads start."""
+"""Number of empty batches in front: those that are added up before threads start."""
 
 Clients = Sequence[FloatArray]
 Asked = Sequence[tuple[Query, Release]]
@@ -120,7 +120,7 @@ def _owning(folder: Path, federation: Federation) -> Federation:
 
 
 def _table(clients: Clients, _: PrivacyUnit) -> Federation:
-    """Return one table in which the rows of the clients are mixed; one that holds no row is left out."""
+    """Return one table in which the rows of the clients are mixed; clients without rows are left out."""
     sizes = [len(points) for points in clients]
     order = np.random.default_rng(0).permutation(sum(sizes))
     groups = np.repeat(np.arange(len(clients)), sizes)
@@ -129,7 +129,7 @@ def _table(clients: Clients, _: PrivacyUnit) -> Federation:
 
 
 def _sparse(points: FloatArray) -> Any:
-    """Return the points as a matrix of stored numbers, all of them in two parts and some of them zero."""
+    """Return the points as a sparse matrix with duplicate entries and stored zeros."""
     from scipy import sparse
 
     rows, columns = np.nonzero(points != 0)
@@ -143,10 +143,10 @@ def _sparse(points: FloatArray) -> Any:
 
 
 class _InPieces(ArraySilo):
-    """Clients whose points come in very many small batches, as those of a large table do."""
+    """Clients whose points come in many small batches, like those of a large table."""
 
     def points(self) -> Iterator[ClientBatch]:
-        """Yield very many empty batches, then the points in small ones."""
+        """Yield many empty batches, then the points in small ones."""
         return self._after_many(part for source in self._sources for part in np.array_split(source.read(), 40))
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
@@ -181,7 +181,7 @@ def _written(stem: Path, points: FloatArray, kind: int) -> Path:
 
 
 def _optional_places() -> Iterator[Place]:
-    """Yield the places that need a library which may not be installed."""
+    """Yield the places that need a library that may not be installed."""
     try:
         from dask import config
         from dask.delayed import delayed
@@ -223,7 +223,7 @@ class LoopbackTransport:
         return list(self._sites)
 
     def exchange(self, requests: Mapping[int, bytes], timeout: float, patient: Collection[int]) -> dict[int, bytes | Lost]:
-        """Return the answers of all sites but the absent ones."""
+        """Return the answers of all sites except the absent ones."""
         del timeout, patient
         answered = {node: self._sites[node].handle(asked) for node, asked in requests.items() if node not in self.absent}
         self.sent += [(node, requests[node], reply) for node, reply in answered.items()]

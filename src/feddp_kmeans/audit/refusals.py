@@ -1,4 +1,4 @@
-"""What must be refused, each tried once on real code: a refusal that is gone is a guarantee that is gone."""
+"""What must be refused, each tried once on real code: without the refusal there is no guarantee."""
 
 import math
 import tempfile
@@ -68,7 +68,7 @@ def _budgets() -> Attempts:
 
 
 def _everywhere() -> Attempts:
-    """Yield questions that no place may answer: beyond the plan, and each statistic with noise for less than it needs."""
+    """Yield questions that no place may answer: beyond the plan, or a statistic with too little noise for its sensitivity."""
     for place in places():
         again = [(_COUNT, _RELEASE)] * 2
         yield f"{place.name}: a release once more than planned", partial(_ask, place, _PLAN, again)

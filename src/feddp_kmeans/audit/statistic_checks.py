@@ -1,4 +1,4 @@
-"""Every production statistic: its bits in every place, and its sensitivity, with made-up arguments and on the worst units.
+"""Checks of every production statistic: the same bits in every place, and its sensitivity on the worst units.
 
 Units are built from what a query makes public, not drawn at random.
 """
@@ -31,13 +31,13 @@ _MIDDLE = 3
 """Coordinates in which the ball's center is not zero."""
 
 _REPEATS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 30, 45, 64, 91, 128, 10_000, 2 * EXACT_ROWS)
-"""How often a client repeats a point: bounds that are missed by a small factor are missed by clients just beyond them."""
+"""How often a client repeats a point: a bound that is wrong by a small factor shows only in clients just beyond it."""
 
 _REACHES = (0.0, 0.5, 1.0, 1.5, 1e6, 1e200)
 """Distances from the ball's center, in radii."""
 
 _FACTORS = (0.0, math.nan, 1e-300, 1e-30, 1e-9, 1e-3, 1.0, 1.001, 1e9, 2.0, 1e300, 1e3, -1.0, 1e30)
-"""What public arguments are multiplied by; every other one in all combinations."""
+"""Factors for public arguments; every second one is tried in all combinations."""
 
 SENSITIVITY = "no unit moves the sum beyond its sensitivity"
 _TOLERANCE = 1e-9
@@ -52,7 +52,7 @@ class ArgumentShape:
     """The sizes and ranges of made-up public arguments.
 
     ``columns`` are those of projections, if there are any; ``middle`` is the distance of the ball's center from the origin, in radii;
-    ``tight`` is the bound, in parts of what a point at the edge adds; ``outside`` is the part of the points that are outside the ball.
+    ``tight`` is the bound relative to what a point at the edge adds; ``outside`` is the share of points outside the ball.
     """
 
     dimension: int
@@ -78,7 +78,7 @@ def question(name: str, shape: ArgumentShape) -> Query:
 
 
 def hostile_questions(query: Query) -> Iterator[Query]:
-    """Yield what the gate accepts of this query with an array, or any of the numbers, changed: proofs must hold for all that it accepts."""
+    """Yield changed versions of this query that the gate accepts: proofs must hold for all of them."""
     numbers = [name for name, value in query.public.items() if isinstance(value, float)]
     changes = [dict(zip(numbers, factors, strict=True)) for factors in product(_FACTORS[::2], repeat=len(numbers))]
     arrays = [name for name, value in query.public.items() if isinstance(value, np.ndarray)]
@@ -166,7 +166,7 @@ def single_points(query: Query) -> FloatArray:
 
 
 def _ball(public: Mapping[str, Any], dimension: int) -> tuple[FloatArray, float]:
-    """Return the ball that a query clips to; for a query without one, a ball that its edges or its box span."""
+    """Return the ball that a query clips to; without one, a ball spanned by its edges or its box."""
     if "low" in public:
         return (public["low"] + public["high"]) / 2, float(np.linalg.norm(public["high"] - public["low"]) / 2)
     center = public.get("center", np.zeros(dimension))
@@ -174,7 +174,7 @@ def _ball(public: Mapping[str, Any], dimension: int) -> tuple[FloatArray, float]
 
 
 def _lifted(public: Mapping[str, Any], otherwise: FloatArray) -> FloatArray:
-    """Return the query's cluster centers as points of the data's own space; what is given where it has none."""
+    """Return the query's cluster centers in the data's own space; ``otherwise`` if it has none."""
     if "centers" not in public:
         return otherwise
     centers, projection = public["centers"], public.get("projection")
@@ -193,7 +193,7 @@ def statistic_findings(unit: PrivacyUnit, shape: ArgumentShape, names: Sequence[
 
 
 def sensitivity_finding(query: Query, about: str, others: Sequence[FloatArray] = ()) -> AuditFinding:
-    """Return whether any unit moves the sum farther than the statistic states, by itself and in the company of others."""
+    """Return whether any unit moves the sum farther than the statistic states, alone or together with other clients."""
     worst, rows = -1.0, 0
     company = [[], list(others or made_up_clients(SHAPES[0]))]
     for number, unit in enumerate(units(query)):
@@ -210,7 +210,7 @@ def sensitivity_finding(query: Query, about: str, others: Sequence[FloatArray] =
 
 
 def _reach(query: Query, moved: IntArray) -> float:
-    """Return how far a sum was moved, in parts of the stated sensitivity: the larger of both norms."""
+    """Return how far a sum was moved relative to the stated sensitivity: the larger of both norms."""
     sizes, stated = np.abs(moved.astype(np.float64)), query.sensitivity
     return float(max(np.linalg.norm(sizes) / stated.l2, 0.0 if stated.l1 is None else sizes.sum() / stated.l1))
 

@@ -1,4 +1,4 @@
-"""The whole audit: the product, whatever settings are audited, and a case of settings; in parts that can be done side by side."""
+"""The whole audit: the product itself, and one case of settings, in parts that can run in parallel."""
 
 import logging
 import math
@@ -23,10 +23,10 @@ from feddp_kmeans.privacy.plan import Composition
 from feddp_kmeans.privacy.unit import PrivacyUnit
 
 RUNS = 1000
-"""Runs of each kind: with the unit and without it."""
+"""Number of runs with the unit, and of runs without it."""
 
 _CHUNK = 50
-"""Runs that are done at once."""
+"""Number of runs per task."""
 
 _FAILURES = (FedDPError, ArithmeticError, ValueError, TypeError, IndexError, KeyError, AttributeError, OSError, AssertionError)
 _PAPER, _CLIENT = MethodName.PAPER, PrivacyUnit.CLIENT
@@ -46,7 +46,7 @@ _CASES: dict[str, tuple[Settings, dict[str, Any]]] = {
     "grid": (Settings(2, 8.0, radius=5.0), {"dimension": 2, "with_server": False}),
     "chosen number of clusters": (Settings(AUTO, 8.0, lloyd_steps=1, max_clusters=4), {}),
 }
-"""Cases whose books are checked whatever the audited settings are."""
+"""Cases whose books are checked, independent of the audited settings."""
 
 _FEDERATIONS = ("files", "a Dask cluster", "tensors", "kept on record", "sites, aggregator", "sites, secure sum")
 """The same for federations."""
@@ -59,7 +59,7 @@ class Audit:
     case: AuditCase
     findings: tuple[AuditFinding, ...]
     verdicts: dict[str, AttackVerdict] = field(repr=False)
-    """On every release that was attacked, and on whole runs."""
+    """Verdicts on every attacked release, and on whole runs."""
 
     @property
     def refuted(self) -> bool:
@@ -68,7 +68,7 @@ class Audit:
 
     @property
     def failure_chance(self) -> float:
-        """Return the chance that code that is right is refuted: all checks that were made together."""
+        """Return the chance that correct code is refuted, over all checks that were made."""
         return math.fsum(finding.failure_chance for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,9 +118,9 @@ def product_case(name: str) -> AuditCase:
 
 
 def product_findings(name: str) -> list[AuditFinding]:
-    """Return the findings of one part. One that fails is refuted as well: it asks for nothing that must be refused.
+    """Return the findings of one part. A part that fails counts as refuted: it asks for nothing that must be refused.
 
-    What sites log of their refusals is kept back: they are asked for it.
+    Refusals that sites log are not shown: they are expected.
     """
     sites = logging.getLogger("feddp_kmeans.network")
     level = sites.level
@@ -145,7 +145,7 @@ def audit(
     """Return the audit of a case and of the product.
 
     With ``names``, only these releases are attacked, and not whole runs. ``parts`` are those of the product (``product_parts``): by default
-    all, and none where ``names`` are given. ``on_part`` is told how many parts are ``completed``, once their ``total``. Code that cannot
+    all, and none where ``names`` are given. ``on_part`` gets the number of ``completed`` parts, and once their ``total``. Code that cannot
     be audited because it fails on some data is refuted as well: an error that depends on the points tells about them.
     """
     if runs < FEWEST_RUNS:
