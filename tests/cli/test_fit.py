@@ -49,7 +49,7 @@ def test_k_is_chosen_and_the_fit_pays_nothing_twice(folder):
 
     other = feddp("fit", "clients", "--server", "server.npy", "--epsilon", 4, "-k", 4, "--resume", "look", cwd=folder)
     assert other.returncode == 1
-    assert "must be of this very plan and seed; they are of another run" in other.stderr
+    assert "must be of this very plan and seed; they belong to another run" in other.stderr
     assert not list(folder.glob("feddp-*"))
 
 

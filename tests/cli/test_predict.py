@@ -106,7 +106,7 @@ def test_a_mixed_run_labels_mixed_tables(tmp_path):
         ("[]", "must hold a result of feddp fit, got a list"),
         ('{"centers": [[1]], "columns": [1]}', "columns of result.json must be a list of names"),
         ('{"centers": [[1, 2]], "columns": ["a"]}', "centers of result.json must be rows of 1 finite numbers"),
-        ('{"centers": [[NaN]], "columns": ["a"]}', "JSON must hold numbers that are one, got NaN"),
+        ('{"centers": [[NaN]], "columns": ["a"]}', "JSON must hold numbers, got NaN"),
         ('{"centers": [["inf"]], "columns": ["a"]}', "centers of result.json must be rows"),
         ('{"centers": [[1]], "columns": ["a"], "schema": {}}', "schema must have the keys"),
     ],
