@@ -351,10 +351,9 @@ def a_release_that_is_not_booked(patch):
 @planted("books: paper, points", "ledger, plan and what was seen agree")
 def a_release_beside_the_ledger(patch):
     def around(self, name, **public):
-        aggregate = self._method.aggregates[name]
-        where = {"center": self._ball.center, "radius": self._ball.radius}
-        query = Query(aggregate.statistic, where | public, self._run.dimension)
-        return self._run._adder.noisy_sum(adder.Asked(query, self._plan[name], 0, None, self._run.streams.stream(name)))
+        aggregate, ball, run = self.method.aggregates[name], self.method.ball, self.run
+        query = Query(aggregate.statistic, {"center": ball.center, "radius": ball.radius} | public, run.dimension)
+        return run._adder.noisy_sum(adder.Asked(query, run.plan[name], 0, None, run.streams.stream(name)))
 
     patch.setattr(paper.PaperRun, "_noisy_sum", around)
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from feddp_kmeans.algorithm import prepare
 from feddp_kmeans.algorithm.methods import paper
+from feddp_kmeans.audit import books
 from feddp_kmeans.federation import run
 from feddp_kmeans.network import participant, remote, terms
 from feddp_kmeans.network.secure_sum import party
 from feddp_kmeans.network.terms import Terms
 from feddp_kmeans.privacy import accounting, booking, ledger, mechanism, noise, odometer, plan, totals
 from feddp_kmeans.privacy.mechanism import Release
-from feddp_kmeans.report import result
 from feddp_kmeans.silos import batches, threads
 from feddp_kmeans.statistics import arithmetic, fixed_point, norms, residual_sums, sparse_points
 from feddp_kmeans.tables import point_files
@@ -93,11 +93,6 @@ def a_trace_weighs_twice(patch):
 @planted("statistic 0: point-residuals")
 def counts_of_residuals_are_not_bounded(patch):
     changed(patch, arithmetic, "squared_norms", lambda squares, *_: squares * 0.25)
-
-
-@planted("statistic 0: client-cluster-sums")
-def rows_without_a_value_are_kept(patch):
-    patch.setattr(batches, "finite_rows", lambda points: np.ones(points.shape[0], dtype=bool))
 
 
 # Federations and their noise.
@@ -188,11 +183,11 @@ def sampling_counts_twice(patch):
 
 
 @planted("accounts")
-def laplace_is_taken_for_gaussian(patch):
+def gaussian_is_taken_for_laplace(patch):
     honest = accounting.runs_epsilon
 
     def runs(rows, *rest):
-        return honest([([replace(r, mechanism=mechanism.Mechanism.GAUSSIAN) for r in releases], rate) for releases, rate in rows], *rest)
+        return honest([([replace(r, mechanism=mechanism.Mechanism.LAPLACE) for r in releases], rate) for releases, rate in rows], *rest)
 
     patch.setattr(accounting, "runs_epsilon", runs)
 
@@ -240,13 +235,15 @@ def the_report_says_tight(patch):
 
 @planted("books: paper, clients, Gaussian counts")
 def gaussian_counts_have_the_sensitivity_of_laplace(patch):
-    honest = paper._Aggregate.integer_sensitivity
-    patch.setattr(paper._Aggregate, "integer_sensitivity", lambda self, ball: honest(self, ball) * (0.5 if "count" in self.name else 1))
+    def halved(rows, *_):
+        return [replace(row, integer_sensitivity=row.integer_sensitivity * (0.5 if "count" in row.name else 1)) for row in rows]
+
+    changed(patch, paper.PaperMethod, "requests", halved)
 
 
 @planted("books: refined, clients")
 def result_states_another_delta(patch):
-    changed(patch, result, "_privacy_fields", lambda fields, *_: fields | {"delta": fields["delta"] / 10})
+    changed(patch, books, "result_dict", lambda fields, *_: fields | {"delta": fields["delta"] / 10})
 
 
 @planted("books: sampled clients")

@@ -6,7 +6,7 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.audit.books import book_findings
 from feddp_kmeans.audit.case import AuditCase, judge, trials, worst_unit
 from feddp_kmeans.audit.statistic_checks import SHAPES, statistic_findings
-from feddp_kmeans.audit.whole_audit import audit, product_case, product_findings, product_parts
+from feddp_kmeans.audit.whole_audit import audit, part_findings, product_case, product_findings, product_parts
 from feddp_kmeans.privacy import accounting
 from feddp_kmeans.statistics import REGISTRY
 from tests.audit import planted_elsewhere
@@ -47,7 +47,7 @@ def findings(part):
     """The findings of one part of the audit: of the product, of one statistic, or of whole runs of one case."""
     kind, name = part.split(": ", 1) if ": " in part else (part, "")
     if kind.startswith("statistic "):
-        return statistic_findings(REGISTRY[name].unit, SHAPES[int(kind[-1])], [name])
+        return part_findings(part, lambda: statistic_findings(REGISTRY[name].unit, SHAPES[int(kind[-1])], [name]))
     if kind == "audit":
         return audit(product_case(name), runs=20, parts=()).findings
     if kind == "trials":

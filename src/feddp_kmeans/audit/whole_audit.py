@@ -118,6 +118,11 @@ def product_case(name: str) -> AuditCase:
 
 
 def product_findings(name: str) -> list[AuditFinding]:
+    """Return the findings of one part of the audit of the product."""
+    return part_findings(name, product_parts()[name])
+
+
+def part_findings(name: str, find: Callable[[], list[AuditFinding]]) -> list[AuditFinding]:
     """Return the findings of one part. A part that fails counts as refuted: it asks for nothing that must be refused.
 
     Refusals that sites log are not shown: they are expected.
@@ -126,7 +131,7 @@ def product_findings(name: str) -> list[AuditFinding]:
     level = sites.level
     sites.setLevel(logging.CRITICAL)
     try:
-        return product_parts()[name]()
+        return find()
     except _FAILURES as error:
         return [_failed(name, error)]
     finally:
