@@ -2,13 +2,15 @@
 
     python -m tests.mutation [--near | --list] [part of a name ...]
 
-Prints one line per bug: the test that caught it, SURVIVED, or LOST if the text to change is not in the source any more. Ends with 1 if any
-survived or was lost. The tests near the bug run first, and all others only if those pass; not at all with --near. Takes an hour.
+Prints one line per bug: the test that caught it, SURVIVED, or LOST if the text to change or a test near it is not there any more.
+Ends with 1 if any survived or was lost. The tests near the bug run first, and all others only if those pass; not at all with --near. Takes an
+hour.
 
 Bugs are found by a piece of text, in the file of a given name or else in any other. `make test` does not look at them, so that code can be
 moved and renamed freely; whoever does so sees here which bugs have to be written anew.
 """
 
+import argparse
 import ast
 import os
 import re
@@ -96,21 +98,24 @@ def first_failure(folder: Path, *what: str) -> str | None:
 
 def main() -> int:
     """Try all bugs, or those whose name or file holds one of the arguments; with --list, only look whether they can be planted."""
-    flags = {part for part in sys.argv[1:] if part.startswith("--")}
-    wanted = [part for part in sys.argv[1:] if part not in flags]
-    chosen = [one for one in MUTANTS if not wanted or any(part in one.name or part in one.file for part in wanted)]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--near", action="store_true", help="run only the tests near each bug")
+    parser.add_argument("--list", action="store_true", help="only look whether the bugs can be planted")
+    parser.add_argument("wanted", nargs="*", metavar="part of a name")
+    options = parser.parse_args()
+    chosen = [one for one in MUTANTS if not options.wanted or any(part in one.name or part in one.file for part in options.wanted)]
     bad = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_of_the_tree(folder)
         for mutant in chosen:
             place = planted(mutant, folder)
-            if place is None:
+            if place is None or not all((ROOT / test.partition("::")[0]).exists() for test in mutant.tests):
                 verdict, found = "LOST", None
-            elif "--list" in flags:
+            elif options.list:
                 continue
             else:
-                found = caught_by(mutant, *place, folder, near="--near" in flags)
+                found = caught_by(mutant, *place, folder, near=options.near)
                 verdict = "caught" if found else "SURVIVED"
             bad += found is None
             sys.stdout.write(f"{verdict:8}  {mutant.file}: {mutant.name}  {found or ''}\n")
