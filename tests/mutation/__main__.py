@@ -3,8 +3,8 @@
     python -m tests.mutation [--near | --list] [part of a name ...]
 
 Prints one line per bug: the test that caught it, SURVIVED, or LOST if the text to change or a test near it is not there any more.
-Ends with 1 if any survived or was lost. The tests near the bug run first, and all others only if those pass; not at all with --near. Takes an
-hour.
+Ends with 1 if any survived or was lost. The tests near the bug run first, and all others only if those pass; not at all with --near.
+Takes an hour.
 
 Bugs are found by a piece of text, in the file of a given name or else in any other. `make test` does not look at them, so that code can be
 moved and renamed freely; whoever does so sees here which bugs have to be written anew.
