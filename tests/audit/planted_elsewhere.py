@@ -80,7 +80,7 @@ def the_last_row_of_a_file_is_left_out(patch):
     patch.setattr(point_files.PointFile, "pieces", lambda self, rows: (piece[:-1] for piece in honest(self, rows)))
 
 
-@planted("statistic 2: client-distances")
+@planted("statistic 0: client-distances")
 def shares_of_a_client_add_up_to_more_than_one(patch):
     patch.setattr(norms, "SHARE_STEPS", norms.SHARE_STEPS + (norms.SHARE_STEPS >> 3))
 
