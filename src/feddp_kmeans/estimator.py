@@ -202,7 +202,6 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
                 raise InputError(f"server_data must be given for init {settings.init!r}, got None.")
             return clustering.cluster(federation, settings, None, seed=seed)
         server_points = _server_points(server_data)
-        settings.check_server(server_points, federation.dimension)
         clusterer = clustering.cluster if settings.init == FEDDP else plugins.load(plugins.STARTS, settings.init)
         return clusterer(federation, settings, server_points, seed=seed)
 
