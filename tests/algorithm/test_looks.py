@@ -1,0 +1,103 @@
+"""Looks without noise are plain sums, counts and second moments; with noise they state its scale."""
+
+import math
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, Sums, affordable_length, gaussian_releases, roomy
+from feddp_kmeans.algorithm.tuning import BOUNDS
+from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.privacy.plan import calibrated_plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import Ball
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, SIZE_CLASSES
+
+BALL = Ball(np.array([1.0, -1.0]), 4.0)
+CLIENTS = [
+    np.array([[1.0, 0.0], [1.5, -1.0], [-1.0, -2.0]]),
+    np.array([[2.0, -1.5]]),
+    np.array([[0.0, 0.0], [0.5, -2.0], [1.0, 1.0], [3.0, -1.0], [1.0, -1.0]]),
+]
+POINTS = np.concatenate(CLIENTS)
+CENTERS = np.array([[-8000.0, 3000.0], [9000.0, -1000.0]])
+"""In integer steps of the ball."""
+
+PARTS = {"sums": 0.5, "second moment": 0.3, "client sizes": 0.2}
+ROWS = [("sums", BOUNDED_STEPS, 6, 1), ("second moment", MOMENT_SENSITIVITY, 4, 1), ("client sizes", 1.0, SIZE_CLASSES, 1)]
+
+
+def plan_of(unit, epsilon):
+    return calibrated_plan(unit, epsilon, 1e-6, gaussian_releases(PARTS, ROWS))
+
+
+@pytest.fixture(params=list(PrivacyUnit))
+def looks(request):
+    with InMemoryFederation(CLIENTS).open(plan_of(request.param, math.inf)) as run:
+        yield Looks(run, request.param)
+
+
+def test_parts_of_the_budget_become_noise():
+    releases = gaussian_releases({"a": 0.8, "b": 0.2}, [("a", 7.0, 3, 1), ("b", 9.0, 4, 5)])
+    assert [r.integer_sensitivity for r in releases] == [7.0, 9.0]
+    assert [r.times / r.noise_multiplier**2 for r in releases] == pytest.approx([0.8, 0.2])
+
+
+def test_sums_and_counts_without_noise_are_exact(looks):
+    steps = (POINTS - BALL.center) / BALL.grid
+    labels = np.square(steps[:, None] - CENTERS).sum(axis=2).argmin(axis=1)
+    bound = Bound.at(1e5, 2e4, 0.5, looks.plan["sums"])
+    found = looks.sums("sums", BALL, Frame.around(CENTERS), bound)
+    step = bound.length / BOUNDED_STEPS  # what one unit may lose of each number by rounding
+    expected = np.array([(steps - CENTERS[labels])[labels == label].sum(axis=0) for label in (0, 1)])
+    assert found.kept == 1.0  # without noise nothing is scaled down
+    np.testing.assert_allclose(found.counts, np.bincount(labels), atol=len(POINTS) * step / bound.count_weight)
+    np.testing.assert_allclose(found.residuals, expected, atol=len(POINTS) * (step + 0.5))  # points are rounded to whole steps before
+
+
+def test_second_moment_without_noise_is_exact(looks):
+    steps = (POINTS - BALL.center) / BALL.grid
+    outer = steps.T @ steps
+    found = looks.second_moment(BALL, np.linalg.norm(outer))
+    assert found.noise == 0.0
+    assert found.trace == pytest.approx(np.trace(outer), rel=1e-3)
+    np.testing.assert_allclose(found.matrix, outer - np.eye(2) * np.trace(outer) / 2, rtol=1e-3, atol=1e-3 * np.trace(outer))
+
+
+def test_the_typical_size_is_the_median_rounded_down():
+    with InMemoryFederation(CLIENTS).open(plan_of(PrivacyUnit.CLIENT, math.inf)) as run:
+        assert Looks(run, PrivacyUnit.CLIENT).typical_size() == 2  # of 3, 1 and 5 points: classes of 1, 2 to 3, and 4 to 7
+
+
+def test_stated_noise_is_that_of_the_release():
+    """The noise of 150 sums over nobody: 600 draws are within 25 % of the stated deviation except with a chance below 1e-8 (chi-squared)."""
+    plan, drawn, counts = plan_of(PrivacyUnit.POINT, 1.0), [], []
+    bound = Bound.at(1e5, 2e4, 1.0, plan["sums"])
+    for seed in range(150):
+        with InMemoryFederation([np.empty((0, 2))]).open(plan, seed) as run:
+            found = Looks(run, PrivacyUnit.POINT).sums("sums", BALL, Frame.around(CENTERS), bound)
+        drawn.append(found.residuals)
+        counts.append(found.counts)
+    assert found.noise == pytest.approx(bound.length * plan["sums"].noise_multiplier)
+    assert np.std(drawn) == pytest.approx(found.noise, rel=0.25)
+    assert np.std(counts) == pytest.approx(found.count_noise, rel=0.4)
+
+
+def test_no_count_is_believed_below_its_noise():
+    means, variances = Sums(np.array([[6.0], [6.0]]), np.array([-3.0, 12.0]), 2.0, 4.0, 1.0).means()
+    np.testing.assert_allclose(means[:, 0], [6 / 4, 6 / 12])
+    np.testing.assert_allclose(variances, [(2 / 4) ** 2, (2 / 12) ** 2])
+
+
+def test_bounds_have_room_where_there_is_no_noise():
+    noisy, silent = plan_of(PrivacyUnit.POINT, 1.0)["sums"], plan_of(PrivacyUnit.POINT, math.inf)["sums"]
+    assert roomy(0.1, noisy) == 1.0
+    assert roomy(30.0, noisy) == 30.0
+    assert roomy(30.0, silent) == 30.0 * BOUNDS.unbounded
+
+
+def test_a_longer_bound_is_affordable_with_more_points_or_less_noise():
+    at = {epsilon: affordable_length(plan_of(PrivacyUnit.POINT, epsilon)["sums"], 1000.0, 5, 10) for epsilon in (0.5, 1.0)}
+    assert at[0.5] < at[1.0]
+    release = plan_of(PrivacyUnit.POINT, 1.0)["sums"]
+    assert affordable_length(release, 2000.0, 5, 10) == pytest.approx(2 * at[1.0])
