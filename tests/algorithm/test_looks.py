@@ -70,7 +70,7 @@ def test_the_typical_size_is_the_median_rounded_down():
 
 
 def test_stated_noise_is_that_of_the_release():
-    """The noise of 150 sums over nobody: 600 draws are within 25 % of the stated deviation except with a chance below 1e-8 (chi-squared)."""
+    """The noise of 150 sums over nobody: 600 draws are within 25 % of the stated deviation but with a chance below 1e-8 (chi-squared)."""
     plan, drawn, counts = plan_of(PrivacyUnit.POINT, 1.0), [], []
     bound = Bound.at(1e5, 2e4, 1.0, plan["sums"])
     for seed in range(150):
