@@ -14,7 +14,7 @@ export NO_MKDOCS_2_WARNING := 1
 
 help:
 	@echo "make demo     cluster the paper's mixture privately; writes out/report.html"
-	@echo "make test     lint, types, import contract, all tests but the slow ones, and the documentation (under ten minutes)"
+	@echo "make test     lint, types, import contract, all tests but the slow ones, and the documentation (seven minutes)"
 	@echo "make lint     the first part of it: lint, types and import contract"
 	@echo "make unit     the second part: all tests but the slow ones"
 	@echo "make docs     the third part: build the documentation into site/; warnings are errors"

@@ -4,6 +4,8 @@ import json
 import math
 from dataclasses import asdict
 
+import pytest
+
 from feddp_studies.speed import pass_speed, whole_runs_speed
 from feddp_studies.speed.pass_speed import Pass
 from feddp_studies.speed.speed_figure import draw_speed
@@ -13,6 +15,7 @@ from tests.cli.command import feddp
 SMALL = (SpeedCase("paper", 3, 30, 4, 2, recorded=6.4),)
 
 
+@pytest.mark.slow
 def test_a_bench_writes_json_and_a_picture_and_names_what_was_recorded_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setattr(whole_runs_speed, "QUICK", SMALL)
     monkeypatch.setattr(pass_speed, "QUICK_PASSES", (Pass("A", 500, 20, 3), Pass("C", 500, 4, 60)))
