@@ -107,6 +107,7 @@ PUBLIC = {
     "center": np.zeros,
     "radius": lambda _: 2.0,
     "bound": lambda _: 3.0,
+    "reach": lambda _: 1e4,
     "centers": lambda d: 1000.0 * np.arange(2 * d).reshape(2, d),
     "origins": lambda d: np.zeros((2, d)),
     "count_weight": lambda _: 100.0,
@@ -137,7 +138,8 @@ def public_of(name, dimension):
         needed = ball
         needed += ("edges",) if "norms" in name else ()
         needed += ("centers", "origins", "count_weight") if "residual" in name else ()
-        needed += ("centers",) if "cluster" in name or "presence" in name else ()
+        needed += ("centers",) if "cluster" in name or "presence" in name or "spreads" in name else ()
+        needed += ("reach",) if "spreads" in name else ()
         needed += ("anchors", "shifts") if name.startswith(("moved", "clear")) else ()
         needed += ("projection", "margin") if name.startswith("clear") else ()
         bounded = name in {"point-residuals", "point-second-moment"} or (name.startswith("client") and "norms" not in name)

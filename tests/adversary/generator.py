@@ -75,6 +75,8 @@ def honest(name, rng, where):
     encoded = ball.encode(where.points) if len(where.points) else np.zeros((1, d))
     k = int(rng.choice([1, 2, 3, 7, 60]))
     projection, residual_projection = _projection(rng, d, 1), _projection(rng, d, 0)
+    if "projection" not in statistic.arguments:
+        projection = None
     about = {
         "center": ball.center.copy(),
         "radius": ball.radius,
@@ -83,6 +85,7 @@ def honest(name, rng, where):
         "residual_projection": residual_projection,
         "origins": _targets(rng, encoded, residual_projection, k),
         "count_weight": float(rng.choice([0.0, 1.0, 2.0 ** rng.uniform(-40, 32), 2.0**32])),
+        "reach": 2.0 ** float(rng.uniform(0, 25)),
         "edges": _edges(rng, encoded),
         "low": ball.center - ball.radius,
         "high": ball.center + ball.radius,

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics import REGISTRY, arithmetic, norms, residual_sums
+from feddp_kmeans.statistics import REGISTRY, arithmetic, norms, residual_sums, spreads
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.batch import ClientBatch
@@ -31,6 +31,7 @@ from tests.statistics.cases import (
     PUBLIC,
     RADIUS,
     REFINED_FULL,
+    SPREADS,
     K,
     assert_within_what_is_stated,
     exact_norm,
@@ -70,6 +71,8 @@ EXTREME_CASES = [
     (statistics.OUTER_PRODUCT, TINY),
     (statistics.OUTER_PRODUCT, {"center": np.full(DIMENSION, 1e300), "radius": 1e307}),
     (statistics.CLUSTER_SUMS, TINY | {"centers": FAR}),
+    (spreads.POINT_SPREADS, PUBLIC | {"centers": FAR, "reach": 1.0}),
+    (spreads.POINT_SPREADS, TINY | {"centers": FAR, "reach": 2.0**25}),
     (norms.POINT_DISTANCES, {"center": np.zeros(DIMENSION), "edges": np.zeros(3)}),
     (norms.GRID_COUNTS, {"low": np.zeros(DIMENSION), "high": np.full(DIMENSION, 1e-320), "cells": np.full(DIMENSION, 5.0)}),
     *(
@@ -87,6 +90,8 @@ EXTREME_CASES = [
             (residual_sums.POINT_RESIDUALS, IN_FULL | {"origins": CENTERS, "count_weight": 2.0**32}, (0.5, 2.0**60)),
             (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": CENTERS, "count_weight": 2.0**32}, (0.5, 2.0**60)),
             (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 0.0}, (0.5, 2.0**60)),
+            (spreads.CLIENT_SPREADS, PUBLIC | {"centers": FAR, "reach": 1.0}, (0.5, 2.0**60)),
+            (spreads.CLIENT_SPREADS, IN_FULL | {"reach": 2.0**25}, (0.5, 2.0**60)),
         )
         for bound in map(float, bounds)
     ),
@@ -121,6 +126,9 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
         (residual_sums.POINT_RESIDUALS, REFINED_FULL | {"count_weight": -3.0}, "count_weight must be from 0 to"),
         (residual_sums.CLIENT_SECOND_MOMENT, PUBLIC | {"bound": -1.0}, "bound must be from"),
         (residual_sums.POINT_RESIDUALS, REFINED_FULL | {"origins": CENTERS[:2]}, r"origins must have shape \(3, 4\), got \(2, 4\)"),
+        (spreads.POINT_SPREADS, SPREADS | {"reach": 0.0}, "reach must be from 1 to 3.35544e.07, got 0.0"),
+        (spreads.POINT_SPREADS, SPREADS | {"centers": CENTERS[:, :2]}, r"centers must have shape \(k, 4\)"),
+        (spreads.CLIENT_SPREADS, SPREADS | {"bound": 0.0}, "bound must be from 0.5 to"),
         (statistics.CLUSTER_COUNTS, PUBLIC | {"centers": 2 * FAR}, "centers must have rows of norm at most 1.67772e.07, got 33554432.0"),
         (statistics.CLUSTER_COUNTS, IN_SUBSPACE | {"projection": 2 * PROJECTION}, "projection must have columns of norm at most 1"),
         (norms.POINT_DISTANCES, {"center": BALL.center, "edges": np.array([1.0, 0.5])}, "edges must be in ascending order"),
@@ -361,6 +369,36 @@ def test_refined_residuals_by_hand():
     assert 4e5 <= bound <= 4.01e5
 
 
+def test_spreads_by_hand():
+    ball = Ball(np.zeros(1), 8.0)
+    batch = ClientBatch(np.array([[1.0], [3.0], [7.0], [-5.0]]), np.array([0, 3, 3, 4]))
+    public = {"center": ball.center, "radius": 8.0, "centers": ball.encode(np.array([[0.0], [6.0]])), "reach": 4 / ball.grid}
+    # Squared distances 1, 9, 1 and 25, which the reach cuts at 16; 3 is as far from both centers, and the first has it.
+    m = spreads.SQUARE_STEPS
+    assert spreads.POINT_SPREADS(batch, **public).tolist() == [
+        6 * m,
+        2 * m,
+        m // 16 + 9 * m // 16 + m,
+        m // 16,
+        2 * (m // 16 * 2 + 9 * m // 16 + m),
+    ]
+    vectors = np.array([[4, 2, 10 / 16, 1 / 16, 22 / 16], [2, 0, 1, 0, 2]])
+    lengths = np.linalg.norm(vectors, axis=1)
+    for bound in (10.0, 1.2, 0.5):
+        expected = (vectors / np.maximum(lengths, 3 * bound)[:, None]).sum(axis=0)
+        found = spreads.CLIENT_SPREADS(batch, **public, bound=bound) / residual_sums.BOUNDED_STEPS
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_sizes_in_spreads_are_never_scaled_whatever_the_reach(rng):
+    batch = one_client(BALL.center + rng.standard_normal((200, DIMENSION)))
+    expected = np.bincount(assign(BALL.encode(batch.points), CENTERS), minlength=K)
+    for reach in (1.0, 1e3, 1e6):
+        found = spreads.POINT_SPREADS(batch, **IN_FULL, reach=reach)
+        assert np.array_equal(found[:K], spreads.COUNT_STEPS_OF_POINT * expected)
+        assert found[-1] == 2 * found[K : 2 * K].sum()
+
+
 def test_sums_and_counts_of_a_clipped_unit_keep_their_quotient(rng):
     rows = BALL.center + rng.standard_normal((200, DIMENSION)) * 0.1 + 0.5
     loose, tight = (
@@ -380,9 +418,14 @@ def test_client_sizes_are_told_in_powers_of_two():
 
 
 def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_else():
-    made = {one.name: one for module in (norms, statistics, residual_sums) for one in vars(module).values() if isinstance(one, Statistic)}
+    made = {
+        one.name: one
+        for module in (norms, statistics, residual_sums, spreads)
+        for one in vars(module).values()
+        if isinstance(one, Statistic)
+    }
     assert made == REGISTRY
-    assert len(REGISTRY) == 21
+    assert len(REGISTRY) == 23
 
 
 def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():

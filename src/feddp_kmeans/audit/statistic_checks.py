@@ -100,14 +100,18 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
         "centers": np.rint(rng.uniform(-inside, inside, (k, p))),
         "origins": np.rint(rng.uniform(-inside, inside, (k, p))),
         "count_weight": 20_000.0,
+        "reach": 0.9 * RESOLUTION,
         "low": np.full(d, -1.5),
         "high": np.full(d, 1.7),
         "cells": np.array([4.0, 3.0, *[1.0] * (d - 2)]),
     }
-    made["origins"][0] = made["centers"][0]
+    if "projection" not in statistic.arguments:  # centers in full space, not in a subspace
+        made["centers"] = np.rint(rng.uniform(-inside, inside, (k, d)))
+    made["origins"][0] = made["centers"][0][:p]
     lengths = {"distances": _RADIUS, "residual-norms": RESOLUTION, "moment-norms": RESOLUTION**2}
     made["edges"] = next((float(x) for end, x in lengths.items() if statistic.name.endswith(end)), 1.0) * np.geomspace(0.05, 30.0, 9)
     bounds = {"outer": _RADIUS**2, "counts": 4.0, "sums": _RADIUS, "means": _RADIUS, "residuals": RESOLUTION, "moment": RESOLUTION**2}
+    bounds["spreads"] = 4.0
     made["bound"] = shape.tight * next((float(bound) for part, bound in bounds.items() if part in statistic.name), 1.0)
     return {name: made[name] for name in statistic.arguments}
 

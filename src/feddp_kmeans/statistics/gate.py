@@ -67,11 +67,14 @@ RESIDUALS = CLUSTERS | {
 }
 """What is subtracted from the points of each cluster, and the weight of a count relative to a residual, in integer steps."""
 
+SPREADS = BALL | {"centers": Argument(("k", "d"), row_norm=FARTHEST), "reach": Argument(low=1.0, high=2.0 * FARTHEST)}
+"""Centers in full space, and how far distances from them are believed, in integer steps of the ball."""
+
 BOUND = {"bound": Argument(low=0.0)}
 """Bound on a client's contribution in the data's units. Limited by the rule that a query's sensitivity is from 1 to 2**56 steps."""
 
 RESIDUAL_BOUND = {"bound": Argument(low=0.5, high=2.0**60)}
-"""Bound on a vector of residuals and counts, in integer steps. From half a step: no factor is then above 2**31."""
+"""Bound on a vector of residuals and counts, in integer steps; of spreads, in points. From one half: no factor is then above 2**31."""
 
 MOMENT_BOUND = {"bound": Argument(low=1.0, high=2.0**100)}
 """Bound on a second moment, in integer steps."""

@@ -17,7 +17,7 @@ from feddp_kmeans.statistics.fixed_point import LARGEST, row_norms
 from feddp_kmeans.statistics.gate import BALL, EDGES, RESIDUALS, Argument
 from feddp_kmeans.statistics.paper_sums import ONE
 from feddp_kmeans.statistics.query import Statistic, constant
-from feddp_kmeans.statistics.residual_sums import residual_vectors, second_moment_norms
+from feddp_kmeans.statistics.residual_sums import residual_squares, residual_vectors, second_moment_norms
 
 _MOST_CELLS = 1 << 26
 
@@ -57,13 +57,18 @@ def _histogram(lengths: FloatArray, edges: FloatArray, sizes: IntArray) -> IntAr
     return np.bincount(np.searchsorted(edges, lengths)[sizes > 0], minlength=len(edges) + 1).astype(np.int64)
 
 
-def _residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> IntArray:
+def _point_residual_norms(batch: ClientBatch, *, edges: FloatArray, count_weight: float, **where: Any) -> IntArray:
+    *_, squares = residual_squares(batch, **where)
+    return _histogram(np.sqrt(squares + count_weight**2), edges, batch.sizes)
+
+
+def _client_residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> IntArray:
     *_, norms = residual_vectors(batch, **where)
     return _histogram(norms, edges, batch.sizes)
 
 
-POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", _residual_norms, PrivacyUnit.POINT, ONE, RESIDUALS | EDGES, _all_classes)
-CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _residual_norms, PrivacyUnit.CLIENT, ONE, RESIDUALS | EDGES, _all_classes)
+POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", _point_residual_norms, PrivacyUnit.POINT, ONE, RESIDUALS | EDGES, _all_classes)
+CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _client_residual_norms, PrivacyUnit.CLIENT, ONE, RESIDUALS | EDGES, _all_classes)
 """Histogram of the lengths of the units' vectors of residuals and counts. A unit is in one class, so it changes this by 1."""
 
 

@@ -183,20 +183,21 @@ and public centers.
 """
 
 
-def _point_residuals(
-    batch: ClientBatch,
-    *,
-    origins: FloatArray,
-    bound: float,
-    count_weight: float,
-    residual_projection: FloatArray | None = None,
-    **where: Any,
-) -> IntArray:
-    k, starts = len(origins), np.rint(origins)
+def residual_squares(
+    batch: ClientBatch, *, origins: FloatArray, residual_projection: FloatArray | None = None, **where: Any
+) -> tuple[Any, IntArray, FloatArray]:
+    """Return each point's coordinates, its cluster and the squared length of its residual, a whole number: sparse points stay sparse."""
+    starts = np.rint(origins)
     _, labels = arithmetic.encoded_and_labels(batch, **where)
     coordinates = arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection)
     products = arithmetic.products_with(coordinates, starts, labels)
     squares = arithmetic.squared_norms(coordinates) - 2 * products + arithmetic.squared_norms(starts)[labels]
+    return coordinates, labels, squares
+
+
+def _point_residuals(batch: ClientBatch, *, origins: FloatArray, bound: float, count_weight: float, **where: Any) -> IntArray:
+    k, starts = len(origins), np.rint(origins)
+    coordinates, labels, squares = residual_squares(batch, origins=origins, **where)
     lengths = np.sqrt(squares + count_weight**2)
     factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))
     # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.

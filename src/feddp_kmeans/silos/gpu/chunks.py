@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_STEPS
+from feddp_kmeans.statistics.spreads import TOTAL_STEPS
 
 _CHUNK_VALUES = 1 << 26
 """Numbers in a chunk: 512 MiB of float64, and a few times that while it is worked on."""
@@ -12,8 +13,10 @@ LARGEST_ADDED: Mapping[str, float] = {
     "cluster-counts": 1.0,
     "cluster-sums": float(RESOLUTION),
     "outer-product": float(RESOLUTION) ** 2,
+    "point-residual-norms": 1.0,
     "point-residuals": float(BOUNDED_STEPS),
     "point-second-moment": 8.0 * MOMENT_STEPS,
+    "point-spreads": float(TOTAL_STEPS),
 }
 """The most that one row adds, in size, to any number that a statistic sums in float64, from the proofs of the sensitivities.
 

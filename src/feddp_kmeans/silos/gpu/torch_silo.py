@@ -13,7 +13,7 @@ from feddp_kmeans._typing import BoolArray, IntArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.gpu.chunks import chunk_rows
 from feddp_kmeans.silos.silo import Silo
-from feddp_kmeans.statistics import residual_sums
+from feddp_kmeans.statistics import residual_sums, spreads
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import LARGEST, RESOLUTION, spare_bits
 from feddp_kmeans.statistics.query import Query
@@ -138,11 +138,30 @@ def _cluster_sums(points: Any, **where: Any) -> Any:
     return _weighted_sums(encoded, ones, labels, len(where["centers"])).to(torch.int64).ravel()
 
 
-def _point_residuals(points: Any, *, origins: Any, bound: float, count_weight: float, residual_projection: Any = None, **where: Any) -> Any:
+def _residuals(points: Any, *, origins: Any, residual_projection: Any = None, **where: Any) -> tuple[Any, Any]:
     encoded, labels = _encoded_and_labels(points, **where)
-    starts, k = origins.round(), len(origins)
-    coordinates = _project(encoded, residual_projection)
-    residuals = coordinates - starts[labels]
+    return _project(encoded, residual_projection) - origins.round()[labels], labels
+
+
+def _point_residual_norms(points: Any, *, edges: Any, count_weight: float, **where: Any) -> Any:
+    residuals, _ = _residuals(points, **where)
+    classes = torch.searchsorted(edges, (residuals.square().sum(dim=1) + count_weight**2).sqrt())
+    return torch.bincount(classes, minlength=len(edges) + 1).to(torch.int64)
+
+
+def _point_spreads(points: Any, *, centers: Any, reach: float, **ball: Any) -> Any:
+    residuals, labels = _residuals(points, origins=centers, centers=centers, **ball)
+    # A tensor on the device: by a plain number a GPU divides as a product with its inverse, which rounds twice.
+    farthest = torch.tensor(reach**2, dtype=torch.float64, device=residuals.device)
+    parts = (residuals.square().sum(dim=1) / farthest).clamp(max=1.0)
+    squares = torch.bincount(labels, (spreads.SQUARE_STEPS * parts).trunc(), minlength=len(centers)).to(torch.int64)
+    counts = spreads.COUNT_STEPS_OF_POINT * torch.bincount(labels, minlength=len(centers)).to(torch.int64)
+    return torch.cat([counts, squares, 2 * squares.sum()[None]])
+
+
+def _point_residuals(points: Any, *, origins: Any, bound: float, count_weight: float, **where: Any) -> Any:
+    residuals, labels = _residuals(points, origins=origins, **where)
+    k = len(origins)
     lengths = (residuals.square().sum(dim=1) + count_weight**2).sqrt()
     factors = (residual_sums.BOUNDED_STEPS * (1 - 2.0**-32) / lengths.clamp(min=bound)).floor()
     sums = _weighted_sums(residuals, factors, labels, k)
@@ -183,7 +202,9 @@ STATISTICS: Mapping[str, Callable[..., Any]] = {
     "cluster-counts": _cluster_counts,
     "cluster-sums": _cluster_sums,
     "outer-product": _outer_product,
+    "point-residual-norms": _point_residual_norms,
     "point-residuals": _point_residuals,
     "point-second-moment": _point_second_moment,
+    "point-spreads": _point_spreads,
 }
 """Every statistic that runs in torch, by its name in the registry."""
