@@ -80,11 +80,20 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         The centers.
     cluster_counts_ : ndarray of shape (n_clusters_,)
-        Noisy size of each cluster (number of clients that have a point in it, for method "paper" at client level).
+        Noisy size of each cluster. With privacy unit "point" it is unbiased: the number of points nearest to the center, plus noise. With
+        "client" it is of bounded contributions: a client with more points than a typical one is scaled down to it, so sizes are too small
+        by what the large clients have beyond (number of clients that have a point in it, for method "paper" at client level).
     center_stddev_ : ndarray of shape (n_clusters_,)
         Standard deviation of the noise in one coordinate of each center.
     count_stddev_ : float or None
         Standard deviation of the noise in a count; None where it is not known.
+    inertia_ : float or None
+        Private estimate of the sum of squared distances from the nearest center, with each distance cut at ``clustering_.closing.reach`` and
+        contributions bounded as those of ``cluster_counts_``. None for method "paper", which makes no closing look.
+    inertia_stddev_ : float or None
+        Standard deviation of the noise in it.
+    cluster_spread_ : ndarray of shape (n_clusters_,) or None
+        Root of the mean squared distance of each cluster's points from its center; NaN where noise hides it.
     n_clusters_ : int
         Number of clusters: ``n_clusters``, or the one that was chosen.
     privacy_ : PrivacyReport
@@ -193,6 +202,9 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.clustering_, self.plan_, self.privacy_ = found, found.plan, found.privacy
         self.cluster_centers_, self.center_stddev_ = found.centers, found.center_stddev
         self.cluster_counts_, self.count_stddev_ = found.counts, found.count_stddev
+        closing = found.closing
+        self.inertia_, self.inertia_stddev_ = (None, None) if closing is None else (closing.inertia, closing.inertia_stddev)
+        self.cluster_spread_ = None if closing is None else closing.spread
         self.n_clusters_ = self._n_features_out = len(found.centers)
         return self
 

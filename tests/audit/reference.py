@@ -130,17 +130,17 @@ def _bounded_residuals(points: FloatArray, public: Public) -> FloatArray:
 
 
 def _spreads(points: FloatArray, public: Public) -> FloatArray:
-    """Return counts, squares in parts of the reach, and twice their total: as long as three points where one is at the reach."""
+    """Return counts, squares in parts of the reach, and their total, with weights 6, 6 and 7: eleven long for a point at the reach."""
     steps, centers = _steps(points, public), public["centers"]
     table = np.zeros((2, len(centers)))
     for row, label in zip(steps, _labels(steps, public), strict=True):
-        table[:, label] += [2, min(((row - centers[label]) ** 2).sum() / public["reach"] ** 2, 1)]
-    return np.append(table, 2 * table[1].sum())
+        table[:, label] += [6, 6 * min(((row - centers[label]) ** 2).sum() / public["reach"] ** 2, 1)]
+    return np.append(table, 7 / 6 * table[1].sum())
 
 
 def _bounded_spreads(points: FloatArray, public: Public) -> FloatArray:
     vector = _spreads(points, public)
-    return np.asarray(vector * BOUNDED_STEPS / max(3 * public["bound"], float(np.sqrt((vector**2).sum()))))
+    return np.asarray(vector * BOUNDED_STEPS / max(11 * public["bound"], float(np.sqrt((vector**2).sum()))))
 
 
 def _class(length: float, public: Public) -> FloatArray:
@@ -181,7 +181,7 @@ CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "client-second-moment": _bounded_moment,
     "point-residuals": _bounded_residuals,
     "client-residuals": _bounded_residuals,
-    "point-spreads": lambda points, public: BOUNDED_STEPS / 3 * _spreads(points, public),
+    "point-spreads": lambda points, public: BOUNDED_STEPS / 11 * _spreads(points, public),
     "client-spreads": _bounded_spreads,
     "point-distances": _shares,
     "client-distances": _shares,

@@ -46,6 +46,11 @@ def made_result(k=3, d=4, *, epsilon=1.0, mixed=False, releases=True, n_points=4
         "noisy_counts": rng.uniform(20, 9000, k).tolist(),
         "center_stddev": [stddev] * k,
         "count_stddev": 30.0,
+        "inertia": 3.2e4,
+        "inertia_stddev": 900.0,
+        "spread": [None, *rng.uniform(1, 2, k - 1).tolist()],
+        "spread_stddev": [None, *[0.02] * (k - 1)],
+        "reach": 7.5,
         "remarks": [],
         "columns": [f"column {i}" for i in range(d)],
         "epsilon": "inf" if epsilon == float("inf") else epsilon,
@@ -92,7 +97,7 @@ HARD = {
     "819 columns": made_result(d=819),
     "counts unknown": made_result(noisy_counts=[None, None, 5.0], count_stddev=None),
     "negative counts": made_result(noisy_counts=[-3.0, -1.0, -2.0]),
-    "no noise": made_result(epsilon=float("inf"), stddev=0.0, count_stddev=0.0),
+    "no noise": made_result(epsilon=float("inf"), stddev=0.0, count_stddev=0.0, inertia_stddev=0.0),
     "no release": made_result(releases=False),
     "50 clusters": made_result(k=50, d=12),
     "all noise": made_result(epsilon=0.01, stddev=500.0, count_stddev=1e5, remarks=["the centers are those of the server data alone"]),
@@ -115,7 +120,20 @@ HARD = {
     "old": {
         key: value
         for key, value in made_result().items()
-        if key not in {"count_stddev", "caveat", "server_map", "command", "versions", "profiles"}
+        if key
+        not in {
+            "count_stddev",
+            "inertia",
+            "inertia_stddev",
+            "spread",
+            "spread_stddev",
+            "reach",
+            "caveat",
+            "server_map",
+            "command",
+            "versions",
+            "profiles",
+        }
     },
 }
 """Results that a page must show well, by name."""

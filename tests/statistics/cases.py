@@ -40,7 +40,7 @@ POINT_CASES += [
 ]
 SPREADS = IN_FULL | {"reach": 0.5 * RESOLUTION}
 POINT_CASES += [
-    (spreads.POINT_SPREADS, SPREADS, 1, 5 * (residual_sums.BOUNDED_STEPS // 3)),
+    (spreads.POINT_SPREADS, SPREADS, 1, 19 * (residual_sums.BOUNDED_STEPS // 11)),
     (spreads.POINT_SPREADS, SPREADS, 2, residual_sums.BOUNDED_STEPS),
 ]
 BOUND = 1.5

@@ -374,18 +374,13 @@ def test_spreads_by_hand():
     batch = ClientBatch(np.array([[1.0], [3.0], [7.0], [-5.0]]), np.array([0, 3, 3, 4]))
     public = {"center": ball.center, "radius": 8.0, "centers": ball.encode(np.array([[0.0], [6.0]])), "reach": 4 / ball.grid}
     # Squared distances 1, 9, 1 and 25, which the reach cuts at 16; 3 is as far from both centers, and the first has it.
-    m = spreads.SQUARE_STEPS
-    assert spreads.POINT_SPREADS(batch, **public).tolist() == [
-        6 * m,
-        2 * m,
-        m // 16 + 9 * m // 16 + m,
-        m // 16,
-        2 * (m // 16 * 2 + 9 * m // 16 + m),
-    ]
-    vectors = np.array([[4, 2, 10 / 16, 1 / 16, 22 / 16], [2, 0, 1, 0, 2]])
+    m = spreads.UNIT_STEPS
+    first, second = m // 16 + 9 * m // 16 + m, m // 16
+    assert spreads.POINT_SPREADS(batch, **public).tolist() == [18 * m, 6 * m, 6 * first, 6 * second, 7 * (first + second)]
+    vectors = np.array([[12, 6, 60 / 16, 6 / 16, 77 / 16], [6, 0, 6, 0, 7]])
     lengths = np.linalg.norm(vectors, axis=1)
     for bound in (10.0, 1.2, 0.5):
-        expected = (vectors / np.maximum(lengths, 3 * bound)[:, None]).sum(axis=0)
+        expected = (vectors / np.maximum(lengths, 11 * bound)[:, None]).sum(axis=0)
         found = spreads.CLIENT_SPREADS(batch, **public, bound=bound) / residual_sums.BOUNDED_STEPS
         assert found == pytest.approx(expected, rel=1e-6)
 
@@ -395,8 +390,8 @@ def test_sizes_in_spreads_are_never_scaled_whatever_the_reach(rng):
     expected = np.bincount(assign(BALL.encode(batch.points), CENTERS), minlength=K)
     for reach in (1.0, 1e3, 1e6):
         found = spreads.POINT_SPREADS(batch, **IN_FULL, reach=reach)
-        assert np.array_equal(found[:K], spreads.COUNT_STEPS_OF_POINT * expected)
-        assert found[-1] == 2 * found[K : 2 * K].sum()
+        assert np.array_equal(found[:K], spreads.SIZE_STEPS * expected)
+        assert 6 * found[-1] == 7 * found[K : 2 * K].sum()
 
 
 def test_sums_and_counts_of_a_clipped_unit_keep_their_quotient(rng):

@@ -146,7 +146,7 @@ class HistogramBounds:
         """
         edges = length_edges(self.looks, (SERVERLESS.full_reach if frame.in_full else SERVERLESS.subspace_reach) * self.typical)
         if self.looks.is_client_level:
-            weight = max(1.0, count_length * self._within(frame.origins))
+            weight = max(1.0, count_length * self.within(frame.origins))
             found = typical_sums(self.looks, self.ball, frame, weight, edges)
             return Bound.at(found.length, weight, found.kept, release)
         stretch = affordable_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else 1.0
@@ -156,7 +156,7 @@ class HistogramBounds:
         weight = max(1.0, count_length * found.length)
         return Bound.at(float(np.hypot(found.length, weight)), weight, found.kept, release)
 
-    def _within(self, centers: FloatArray) -> float:
+    def within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""
         d = centers.shape[1]
         trace = self.shape.trace if d == self.ball.dimension else float(self.shape.along[:d].sum())

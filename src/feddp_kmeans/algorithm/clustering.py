@@ -8,6 +8,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.choose_k import Elbow, find_elbow
+from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
 from feddp_kmeans.algorithm.prepare import Prepared, prepare
@@ -41,6 +42,8 @@ class Clustering:
     """How the number of clusters was chosen; None if it was given."""
     count_stddev: float | None = None
     """Standard deviation of the noise in a count; None if it is not known."""
+    closing: Closing | None = None
+    """What the closing look says about the centers; its counts are those above. None if the method makes no closing look."""
 
 
 class Clusterer(Protocol):
@@ -129,11 +132,13 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
         k, projection, server_weights = len(start), np.eye(run.dimension), np.ones(prepared.n_server_points)
         first = NoisyCenters(start, np.full(k, np.nan), np.zeros(k), 0.0, ())
     found = feddp_lloyds(steps, first, prepared.lloyd_steps)
+    closing = steps.closing(found)
+    told = closing or found
     privacy = run.report()
     spared = ", ".join(f"{name} x {times}" for name, times in privacy.not_made.items())
     return Clustering(
         centers=found.centers,
-        counts=found.counts,
+        counts=told.counts,
         center_stddev=found.center_stddev,
         projection=projection,
         server_weights=server_weights,
@@ -141,5 +146,6 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
         privacy=privacy,
         remarks=(*found.remarks, *([f"{_SPARED}: {spared}"] if spared else [])),
         elbow=elbow,
-        count_stddev=found.count_stddev,
+        count_stddev=told.count_stddev,
+        closing=closing,
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.server import weighted_kmeans
 
 
@@ -75,3 +76,6 @@ class Steps(Protocol):
 
     def lloyd_centers(self, latest: Any) -> Any:
         """Return the centers and noisy counts after one more Lloyd step."""
+
+    def closing(self, latest: Any) -> Closing | None:
+        """Return the sizes and spreads of the clusters around the centers that are released; None if the method does not look."""

@@ -14,8 +14,9 @@ from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics import norms, residual_sums
+from feddp_kmeans.statistics import norms, residual_sums, spreads
 from feddp_kmeans.statistics.fixed_point import Ball
+from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Statistic
 
 TINY = 1e-6
@@ -77,6 +78,17 @@ class Sums:
         """Return mean residuals and the variance of their noise; no count is believed below ``least_count`` times its noise."""
         divisor = np.maximum(self.counts, max(least_count * self.count_noise, TINY))
         return self.residuals / divisor[:, None], np.square(self.noise / divisor)
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """Noisy sizes of clusters and sums of squared distances, in squared steps, with the noise of each and of the sum of all squares."""
+
+    counts: FloatArray
+    squares: FloatArray
+    count_noise: float
+    square_noise: float
+    total_noise: float
 
 
 @dataclass(frozen=True)
@@ -145,10 +157,42 @@ class Looks:
         statistic = norms.CLIENT_DISTANCES if self.is_client_level else norms.POINT_DISTANCES
         return self._run.noisy_sum(statistic, self.plan["distances"], center=center, edges=edges)
 
-    def residual_lengths(self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray) -> FloatArray:
+    def spreads(self, ball: Ball, centers: FloatArray, reach: float, bound: float) -> Spreads:
+        """Return noisy sizes and sums of squared distances; ``bound`` is the number of points that a client is scaled down to.
+
+        The noisy squares and the noisy total are combined to what has the least variance.
+        """
+        k, release = len(centers), self.plan["closing"]
+        statistic = spreads.CLIENT_SPREADS if self.is_client_level else spreads.POINT_SPREADS
+        steps = 1.0
+        public = {"centers": np.asarray(centers, dtype=np.float64), "reach": float(reach)}
+        if self.is_client_level:
+            public["bound"] = bound
+            steps = residual_sums.BOUNDED_STEPS * SLACK / (11 * spreads.UNIT_STEPS * bound)
+        noisy = self._look(statistic, release.name, ball, **public) / (release.grid * steps)
+        noise = release.stddev / (release.grid * steps)
+        square, all_squares = reach**2 / spreads.SQUARE_STEPS, reach**2 / spreads.TOTAL_STEPS
+        squares, total = square * noisy[k:-1], all_squares * noisy[-1]
+        each, whole = (square * noise) ** 2, (all_squares * noise) ** 2
+        gain = each / (k * each + whole) if each else 0.0
+        return Spreads(
+            counts=noisy[:k] / spreads.SIZE_STEPS,
+            squares=squares + gain * (total - squares.sum()),
+            count_noise=float(noise / spreads.SIZE_STEPS),
+            square_noise=float(np.sqrt(each * (1 - gain))),
+            total_noise=float(np.sqrt(k * gain * whole)),
+        )
+
+    @property
+    def total_price(self) -> float:
+        """Return the noise in the total of all squared distances, in squared reaches, where units are points."""
+        release = self.plan["closing"]
+        return release.stddev / release.grid / spreads.TOTAL_STEPS
+
+    def residual_lengths(self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, name: str = "bounds") -> FloatArray:
         """Return a noisy histogram of the lengths of the units' vectors of residuals and counts."""
         statistic = norms.CLIENT_RESIDUAL_NORMS if self.is_client_level else norms.POINT_RESIDUAL_NORMS
-        return self._look(statistic, "bounds", ball, edges=edges, count_weight=count_weight, **vars(frame))
+        return self._look(statistic, name, ball, edges=edges, count_weight=count_weight, **vars(frame))
 
     def moment_lengths(self, ball: Ball, edges: FloatArray) -> FloatArray:
         """Return a noisy histogram of the lengths of the units' second moments."""

@@ -19,6 +19,8 @@ def show_run(folder: Path) -> None:
     if result.get("elbow"):
         show_elbow(result["elbow"])
     _show_clusters(result)
+    if result.get("inertia") is not None:
+        say(quality_line(result))
     if result.get("schema"):
         _show_profiles(result["profiles"])
     for remark in result.get("remarks", ()):
@@ -48,11 +50,20 @@ def show_elbow(elbow: dict[str, Any]) -> None:
 
 
 def _show_clusters(result: dict[str, Any]) -> None:
-    table = new_table("Clusters", "cluster", "noisy size", "norm of center", "noise in a coordinate")
-    shown = zip(result["noisy_counts"], result["centers"], result["center_stddev"], strict=True)
-    for index, (count, center, noise) in enumerate(shown):
-        table.add_row(str(index), f"{count:,.0f}", f"{math.hypot(*center):.4g}", f"{float(noise):.2g}")
+    table = new_table("Clusters", "cluster", "noisy size", "spread", "norm of center", "noise in a coordinate")
+    spreads = result.get("spread") or [None] * len(result["centers"])
+    shown = zip(result["noisy_counts"], spreads, result["centers"], result["center_stddev"], strict=True)
+    for index, (count, spread, center, noise) in enumerate(shown):
+        told = "-" if spread is None else f"{spread:.4g}"
+        table.add_row(str(index), f"{count:,.0f}", told, f"{math.hypot(*center):.4g}", f"{float(noise):.2g}")
     out.print(table)
+
+
+def quality_line(result: dict[str, Any]) -> str:
+    """Return one line on how near the points are to their centers."""
+    cost, error, points = result["inertia"], result["inertia_stddev"], sum(result["noisy_counts"])
+    per_point = f"; {cost / points:.4g} per point" if points > 0 else ""
+    return f"Sum of squared distances to the centers: {cost:.4g} ± {2 * error:.2g}{per_point} (distances cut at {result['reach']:.4g})."
 
 
 def _show_profiles(profiles: list[list[dict[str, Any]]]) -> None:

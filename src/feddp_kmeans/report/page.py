@@ -3,6 +3,8 @@
 Its words are in page.html, a Jinja template that escapes every value. This module adds the numbers that result.json does not hold.
 """
 
+import math
+import sys
 from typing import Any
 
 from feddp_kmeans.privacy import meaning
@@ -28,7 +30,11 @@ def render_page(result: dict[str, Any]) -> str:
         private=is_private(result),
         unit=_UNITS.get(str(result.get("privacy_unit")), str(result.get("privacy_unit"))),
         meaning=meaning,
-        sizes=[{"count": count, "share": weight / sum(weights)} for count, weight in zip(counts, weights, strict=True)],
+        sizes=[
+            {"count": count, "share": weight / sum(weights), "spread": spread, "spread_error": error}
+            for count, weight, spread, error in zip(counts, weights, *_spreads(result), strict=True)
+        ],
+        quality=quality(result),
         largest=max([0.0] + [count + 2 * (finite(result.get("count_stddev")) or 0.0) for count in counts if count is not None]),
         traits=traits,
         most_traits=SHOWN,
@@ -38,6 +44,39 @@ def render_page(result: dict[str, Any]) -> str:
         map_chart=charts.map_chart,
         call=_call(result),
     )
+
+
+def _spreads(result: dict[str, Any]) -> list[list[float | None]]:
+    """Return each cluster's spread and its error; None where noise hides it, or the result is of an older version."""
+    unknown = [None] * len(result["noisy_counts"])
+    return [[finite(value) for value in result.get(name) or unknown] for name in ("spread", "spread_stddev")]
+
+
+def quality(result: dict[str, Any]) -> dict[str, float] | None:
+    """Return how near the points are to their centers, with standard deviations of the noise; None if no closing look was made.
+
+    Explained variance is the part of all squared distances from the overall mean that the clusters take away. The squared distances between
+    the centers and their mean are taken from released centers and sizes, as if each center were the mean of its points.
+    """
+    cost, error, reach = (finite(result.get(name)) for name in ("inertia", "inertia_stddev", "reach"))
+    counts = [finite(count) or 0.0 for count in result["noisy_counts"]]
+    points = sum(counts)
+    if cost is None or error is None or reach is None or points <= 0:
+        return None
+    weights = size_weights(counts, len(counts))
+    middle = [sum(w * x for w, x in zip(weights, column, strict=True)) / sum(weights) for column in zip(*result["centers"], strict=True)]
+    between = sum(w * math.dist(center, middle) ** 2 for w, center in zip(weights, result["centers"], strict=True))
+    unsure = (finite(result.get("count_stddev")) or 0.0) * math.sqrt(len(counts)) / points
+    total = max(cost + between, sys.float_info.min)
+    return {
+        "cost": cost,
+        "error": error,
+        "reach": reach,
+        "per_point": cost / points,
+        "per_point_error": math.hypot(error / points, unsure * cost / points),
+        "explained": between / total,
+        "explained_error": between * error / total**2,
+    }
 
 
 def is_private(result: dict[str, Any]) -> bool:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import RESULT_FORMAT
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.report.page import render_page
@@ -54,6 +55,7 @@ def result_dict(
             "noisy_counts": clustering.counts.tolist(),
             "center_stddev": clustering.center_stddev.tolist(),
             "count_stddev": clustering.count_stddev,
+            **_closing(clustering.closing),
             "remarks": list(clustering.remarks),
             "elbow": clustering.elbow.to_dict() if clustering.elbow else None,
             "columns": list(columns),
@@ -77,6 +79,19 @@ def result_dict(
         }
     )
     return made
+
+
+def _closing(closing: Closing | None) -> dict[str, Any]:
+    """Return what the closing look says; null where there was none."""
+    if closing is None:
+        return dict.fromkeys(("inertia", "inertia_stddev", "spread", "spread_stddev", "reach"))
+    return {
+        "inertia": closing.inertia,
+        "inertia_stddev": closing.inertia_stddev,
+        "spread": closing.spread.tolist(),
+        "spread_stddev": closing.spread_stddev.tolist(),
+        "reach": closing.reach,
+    }
 
 
 def _profiles(clustering: Clustering, columns: Sequence[str], schema: Schema | None) -> list[list[dict[str, Any]]]:

@@ -14,13 +14,16 @@ from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Statistic, constant
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, residual_squares
 
-SQUARE_STEPS = BOUNDED_STEPS // 3
-"""Integer steps, in the square of its cluster, of a point that is as far from its center as the reach, or farther."""
+UNIT_STEPS = BOUNDED_STEPS // 11
+"""What the integer steps of a point are multiples of: (6, 6, 7) is 11 long, and gives sizes, spreads and the total alike their due."""
 
-COUNT_STEPS_OF_POINT = TOTAL_STEPS = 2 * SQUARE_STEPS
-"""The same of every point in the count of its cluster, and of a point at the reach in the total of all squares."""
+SIZE_STEPS = 6 * UNIT_STEPS
+"""Integer steps of every point in the count of its cluster."""
 
-POINT_L1 = float(COUNT_STEPS_OF_POINT + SQUARE_STEPS + TOTAL_STEPS)
+SQUARE_STEPS, TOTAL_STEPS = 6 * UNIT_STEPS, 7 * UNIT_STEPS
+"""Integer steps of a point at the reach, or farther out, in the square of its cluster and in the total of all squares."""
+
+POINT_L1 = float(SIZE_STEPS + SQUARE_STEPS + TOTAL_STEPS)
 """What a point can move in L1 norm."""
 
 
@@ -29,16 +32,16 @@ def _numbers(*, k: int, **_: Any) -> int:
 
 
 def _labels_and_steps(batch: ClientBatch, *, centers: FloatArray, reach: float, **ball: Any) -> tuple[IntArray, IntArray]:
-    """Return each point's cluster, and its squared distance from that center in steps: SQUARE_STEPS at the reach and beyond."""
+    """Return each point's cluster, and its squared distance from that center in steps: UNIT_STEPS at the reach and beyond."""
     _, labels, squares = residual_squares(batch, origins=centers, centers=centers, **ball)
-    return labels, (SQUARE_STEPS * np.minimum(squares / reach**2, 1.0)).astype(np.int64)
+    return labels, (UNIT_STEPS * np.minimum(squares / reach**2, 1.0)).astype(np.int64)
 
 
 def _point_spreads(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> IntArray:
     labels, steps = _labels_and_steps(batch, centers=centers, **where)
-    counts = COUNT_STEPS_OF_POINT * np.bincount(labels, minlength=len(centers))
+    counts = SIZE_STEPS * np.bincount(labels, minlength=len(centers))
     squares = _added(len(centers), labels, steps)
-    return np.concatenate([counts, squares, [2 * squares.sum()]]).astype(np.int64)
+    return np.concatenate([counts, 6 * squares, [7 * squares.sum()]]).astype(np.int64)
 
 
 POINT_SPREADS = Statistic(
@@ -47,10 +50,10 @@ POINT_SPREADS = Statistic(
 """Per center the number of points nearest to it, then per center the sum of their squared distances, then the sum of these over all
 centers. A squared distance is in parts of ``reach**2`` and counts as one beyond the reach; a count is never scaled, so sizes are unbiased.
 
-Sensitivity. Write m = SQUARE_STEPS. A point adds 2 m to one count, a whole number q to one square and 2 q to the total. The squared
+Sensitivity. Write m = UNIT_STEPS. A point adds 6 m to one count, 6 q to one square and 7 q to the total, q a whole number. The squared
 distance of whole-number points of norm at most 2**16 from centers of norm at most 2**24 is a whole number below 2**49, hence exact; its
 quotient is cut at 1 and the product with m rounded down, so ``0 <= q <= m`` for any reach that the gate accepts. So the squared L2 norm
-is ``4 m**2 + q**2 + 4 q**2 <= 9 m**2 <= BOUNDED_STEPS**2``, and the L1 norm is at most 5 m; both are reached at the reach and beyond.
+is ``36 m**2 + 36 q**2 + 49 q**2 <= (11 m)**2 <= BOUNDED_STEPS**2``, and the L1 norm is at most 19 m; both are reached at the reach.
 
 Why a total, if the squares add up to it: noise in k squares adds up k times. The total is noisy once.
 """
@@ -64,10 +67,10 @@ def _client_spreads(batch: ClientBatch, *, centers: FloatArray, bound: float, **
     present = np.flatnonzero(counts)
     units, clusters = present // k, present % k
     squares = _added(batch.n_clients * k, cells, steps)[present]
-    totals = 2.0 * _added(batch.n_clients, units, squares)
-    values = np.column_stack([float(COUNT_STEPS_OF_POINT) * counts[present], squares])
+    totals = 7.0 * _added(batch.n_clients, units, squares)
+    values = np.column_stack([float(SIZE_STEPS) * counts[present], 6.0 * squares])
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients) + np.square(totals))
-    factors = BOUNDED_STEPS * SLACK / np.maximum(3.0 * SQUARE_STEPS * bound, norms)
+    factors = BOUNDED_STEPS * SLACK / np.maximum(11.0 * UNIT_STEPS * bound, norms)
     bounded = np.trunc(values * factors[units, None])
     summed = arithmetic.in_blocks(len(bounded), lambda some: arithmetic.sums_by(bounded[some], clusters[some], k))
     return np.append(summed.T.ravel(), np.trunc(totals * factors).astype(np.int64).sum())

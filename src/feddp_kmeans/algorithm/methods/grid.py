@@ -11,6 +11,7 @@ import numpy as np
 from scipy import ndimage
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.closing import Closing, close, closing_requests
 from feddp_kmeans.algorithm.domain import domain_rows, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Looks
@@ -47,6 +48,7 @@ class GridMethod:
         rows = [
             Release("count", law, 1.0, 1.0, price / GRID.count_part, 1),
             Release("grid", law, 1.0, 1.0, price / (1 - GRID.count_part), max(GRID.most_cells, GRID.least_cells * self.k)),
+            *closing_requests(self.k, law, GRID.closing_parts, price),
         ]
         if self.region is not None:
             return rows
@@ -71,6 +73,14 @@ class _WholeSpace(Subspace):
 class _Cells(Proxies):
     counts: FloatArray
     """Noisy counts of the cells as they were released; the weights of those that are not credible are zero."""
+    region: Region
+
+
+@dataclass(frozen=True)
+class _GridCenters(NoisyCenters):
+    region: Region
+    typical: float
+    """Rough distance of a point from its center."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +107,9 @@ class GridRun:
         counts = self.run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
         weights = occupied(counts.reshape(cells.astype(np.int64)), release.stddev, k)
-        return _Cells(subspace.projection, low + places / cells * (high - low), weights, np.zeros(0), counts)
+        return _Cells(subspace.projection, low + places / cells * (high - low), weights, np.zeros(0), counts, subspace.region)
 
-    def initial_centers(self, proxies: _Cells, projected_centers: FloatArray) -> NoisyCenters:
+    def initial_centers(self, proxies: _Cells, projected_centers: FloatArray) -> _GridCenters:
         """Return the centers as they are, and the noisy counts of their cells: no further release (step 3)."""
         k, noise = len(projected_centers), self.run.plan["grid"].stddev
         distances = np.square(proxies.points[:, None] - projected_centers[None]).sum(axis=2)
@@ -108,17 +118,23 @@ class GridRun:
         count_noise = noise * np.sqrt(np.bincount(members, minlength=k))
         lever = np.bincount(members, distances.min(axis=1), minlength=k) / self.method.dimension
         weak = np.flatnonzero(counts < GRID.credible * count_noise)
-        return NoisyCenters(
+        return _GridCenters(
             centers=projected_centers,
             counts=counts,
             center_stddev=noise * np.sqrt(lever) / np.maximum(counts, np.maximum(count_noise, _LEAST_NOISE)),
             count_stddev=float(count_noise.max()),
             remarks=(f"clusters {', '.join(map(str, weak))} cannot be distinguished from noise",) if len(weak) else (),
+            region=proxies.region,
+            typical=float(np.sqrt(np.average(distances.min(axis=1), weights=proxies.weights))),
         )
 
-    def lloyd_centers(self, latest: NoisyCenters) -> NoisyCenters:
+    def lloyd_centers(self, latest: _GridCenters) -> _GridCenters:
         """Return the centers as they are: weighted k-means has made all Lloyd steps on the histogram already."""
         return latest
+
+    def closing(self, latest: _GridCenters) -> Closing:
+        """Return the sizes and spreads of the clusters around the released centers."""
+        return close(Looks(self.run, PrivacyUnit.POINT), latest.region.ball, latest.centers, latest.typical)
 
 
 def occupied(counts: FloatArray, noise: float, k: int) -> FloatArray:

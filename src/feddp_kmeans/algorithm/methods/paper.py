@@ -151,6 +151,9 @@ class PaperRun:
         centers = (latest.centers - ball.center) / ball.grid
         return self._divide("lloyd sums", "lloyd counts", latest.centers, latest.remarks, centers=centers)
 
+    def closing(self, latest: NoisyCenters) -> None:
+        """Return nothing: the paper makes no closing look."""
+
     def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, remarks: tuple[str, ...], **public: Any) -> NoisyCenters:
         """Return sums over counts; the fallback if a noisy count may be noise only."""
         ball, count_stddev = self.method.ball, self.run.plan[counts_name].stddev

@@ -11,6 +11,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
+from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import filtered, offsets_outside, shrunk_weights, steadied_basis, weighted_kmeans
@@ -56,8 +57,9 @@ class RefinedMethod:
             ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), REFINED.subspace_steps[self.unit]),
             ("sums", BOUNDED_STEPS, k * (d + 1), 1),
             ("lloyd sums", BOUNDED_STEPS, k * (d + 1), steps),
+            *closing_rows(k),
         ]
-        return gaussian_releases(parts, [row for row in rows if row[-1] > 0])
+        return gaussian_releases(with_closing(parts), [row for row in rows if row[-1] > 0])
 
     @property
     def largest_rank(self) -> int:
@@ -158,6 +160,15 @@ class RefinedRun:
             return latest
         ball = self._method.ball
         return self._full_step("lloyd sums", latest.proxies, Frame.around((latest.centers - ball.center) / ball.grid))
+
+    def closing(self, latest: _RefinedCenters) -> Closing:
+        """Return the sizes and spreads of the clusters around the released centers."""
+        ball, weights = self._method.ball, latest.proxies.server_weights
+        places = (latest.centers - ball.center) / ball.grid
+        residuals = self._server - places[assign(self._server, places)]
+        weights = weights if weights.sum() > 0 else np.ones(len(weights))
+        typical = np.sqrt(np.average(np.square(residuals).sum(axis=1), weights=weights))
+        return close(self._looks, ball, latest.centers, float(typical * ball.grid))
 
     def _full_step(self, name: str, proxies: _RefinedProxies, frame: Frame) -> _RefinedCenters:
         """Return the origins of the frame, moved by the mean residuals in full space."""

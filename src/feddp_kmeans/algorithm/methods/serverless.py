@@ -12,6 +12,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import proxies as made
 from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length, typical_sums
+from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, domain_rows, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums, gaussian_releases
@@ -61,8 +62,9 @@ class ServerlessMethod:
             ("candidates", BOUNDED_STEPS, candidates, SERVERLESS.candidate_rounds),
             ("cells", BOUNDED_STEPS, cells, SERVERLESS.cell_steps),
             ("sums", BOUNDED_STEPS, k * (d + 1), 1 + self.lloyd_steps),
+            *closing_rows(k),
         ]
-        return gaussian_releases(SERVERLESS.shares, rows)
+        return gaussian_releases(with_closing(SERVERLESS.shares), rows)
 
     def bind(self, run: Run) -> "ServerlessRun":
         """Return the steps of this method in one run."""
@@ -180,6 +182,12 @@ class ServerlessRun:
     def lloyd_centers(self, latest: _TrackedCenters) -> _TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
         return self._step(latest.track)
+
+    def closing(self, latest: _TrackedCenters) -> Closing:
+        """Return the sizes and spreads of the clusters around the released centers."""
+        bounds = latest.track.found.bounds
+        ball = bounds.ball
+        return close(self._looks, ball, latest.centers, ball.grid * bounds.within((latest.centers - ball.center) / ball.grid))
 
     def _step(self, track: _Track) -> _TrackedCenters:
         return self._mean_step(track) if track.found.is_hopeless else self._full_step(track)

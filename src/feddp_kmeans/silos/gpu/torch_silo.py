@@ -154,9 +154,9 @@ def _point_spreads(points: Any, *, centers: Any, reach: float, **ball: Any) -> A
     # A tensor on the device: by a plain number a GPU divides as a product with its inverse, which rounds twice.
     farthest = torch.tensor(reach**2, dtype=torch.float64, device=residuals.device)
     parts = (residuals.square().sum(dim=1) / farthest).clamp(max=1.0)
-    squares = torch.bincount(labels, (spreads.SQUARE_STEPS * parts).trunc(), minlength=len(centers)).to(torch.int64)
-    counts = spreads.COUNT_STEPS_OF_POINT * torch.bincount(labels, minlength=len(centers)).to(torch.int64)
-    return torch.cat([counts, squares, 2 * squares.sum()[None]])
+    squares = torch.bincount(labels, (spreads.UNIT_STEPS * parts).trunc(), minlength=len(centers)).to(torch.int64)
+    counts = spreads.SIZE_STEPS * torch.bincount(labels, minlength=len(centers)).to(torch.int64)
+    return torch.cat([counts, 6 * squares, 7 * squares.sum()[None]])
 
 
 def _point_residuals(points: Any, *, origins: Any, bound: float, count_weight: float, **where: Any) -> Any:

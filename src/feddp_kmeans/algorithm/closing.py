@@ -1,0 +1,146 @@
+"""The closing look: how many points each released center attracts, and how far from it they lie. It tells how good a result is.
+
+It is made at exactly the centers that are released, so its counts are the sizes of just these clusters, unbiased where a unit is a point.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.bounds import length_edges, typical_length
+from feddp_kmeans.algorithm.looks import Frame, Looks, Spreads, roomy
+from feddp_kmeans.algorithm.tuning import CLOSING
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.statistics.fixed_point import LEAST_RADIUS, Ball, row_norms
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
+from feddp_kmeans.statistics.spreads import POINT_L1
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What the closing look says about the released centers, in the data's units.
+
+    Where a unit is a point, a count is the number of points nearest to that center, and ``inertia`` is the sum over all points of the
+    squared distance from the nearest center, each cut at ``reach**2``: a point farther out counts as if it were at the reach. The reach is
+    so long that less is cut off than the noise amounts to, as far as a noisy histogram of distances can tell. Otherwise inertia is that of
+    distances cut at the reach, and no more. That happens for tails so thin that the noise hides them, and for points farther from every
+    center than twice the radius of the ball that the method works in (far outliers), which never lengthen the reach.
+
+    Where a unit is a client, both are of bounded contributions: a client with more points than a typical one is scaled down to it. Under
+    client sampling they are of the clients that were drawn.
+    """
+
+    counts: FloatArray
+    count_stddev: float
+    inertia: float
+    inertia_stddev: float
+    spread: FloatArray
+    """Root of the mean squared distance of each cluster's points from its center; NaN where noise hides it."""
+    spread_stddev: FloatArray
+    reach: float
+
+
+def with_closing(parts: Mapping[str, float]) -> dict[str, float]:
+    """Return these parts of the budget mu**2, less the same share of each for the closing look."""
+    scale = (1 - sum(CLOSING.shares.values())) / sum(parts.values())
+    return {name: scale * part for name, part in parts.items()} | dict(CLOSING.shares)
+
+
+def closing_rows(k: int) -> list[tuple[str, float, int, int]]:
+    """Return name, integer steps, values and times of the releases of the closing look, all with Gaussian noise."""
+    return [("closing bounds", 1.0, CLOSING.classes + 1, 1), ("closing", float(BOUNDED_STEPS), 2 * k + 1, 1)]
+
+
+def closing_requests(k: int, law: Mechanism, parts: Mapping[str, float], price: float) -> list[Release]:
+    """Return the same releases with noise of this law in proportion to their parts of epsilon, where a unit is a point."""
+    steps = float(BOUNDED_STEPS) if law is Mechanism.GAUSSIAN else POINT_L1
+    return [
+        Release("closing bounds", law, 1.0, 1.0, price / parts["closing bounds"], CLOSING.classes + 1),
+        Release("closing", law, steps / BOUNDED_STEPS, steps, price / parts["closing"], 2 * k + 1),
+    ]
+
+
+def close(looks: Looks, ball: Ball, centers: FloatArray, typical: float) -> Closing:
+    """Return the closing look at these centers, which lie in the ball.
+
+    ``typical`` is a rough distance of a point from its center, from public facts or released numbers. The look has a ball of its own around
+    the centers, which leaves room for the reach: points farther out than that are moved to its edge, and still are beyond the reach.
+    """
+    if looks.is_client_level:
+        reach, bound = CLOSING.client_reach * typical, _typical_client(looks, ball, centers)
+    else:
+        reach, bound = _point_reach(looks, ball, centers, typical), 1.0
+    reach = max(reach, ball.radius * CLOSING.least_reach)
+    middle = centers.mean(axis=0)
+    span = float(row_norms(centers - middle).max())
+    own = Ball(middle, max(CLOSING.room * (span + reach), LEAST_RADIUS))
+    return _told(looks.spreads(own, (centers - own.center) / own.grid, max(reach / own.grid, 1.0), bound), own, reach)
+
+
+def _told(found: Spreads, ball: Ball, reach: float) -> Closing:
+    unit = ball.grid**2
+    known = (found.counts > CLOSING.clear * found.count_noise) & (found.squares >= CLOSING.clear * found.square_noise) & (found.counts > 0)
+    counts, squares = np.where(known, found.counts, np.nan), np.where(known, found.squares, np.nan)
+    spread = np.sqrt(squares / counts)
+    # Rounding points and centers to the ball's steps lengthens squared distances by this: it matters only for clusters of a few steps.
+    rounding = max(float(found.counts.sum()), 0.0) * ball.dimension / 6
+    return Closing(
+        counts=found.counts,
+        count_stddev=found.count_noise,
+        inertia=max(float(found.squares.sum()), 0.0) * unit,
+        inertia_stddev=float(np.hypot(found.total_noise, rounding)) * unit if found.total_noise else 0.0,
+        spread=spread * ball.grid,
+        spread_stddev=np.hypot(found.square_noise / (2 * counts), found.count_noise * spread**2 / (2 * counts))
+        / np.where(spread > 0, spread, np.nan)
+        * ball.grid,
+        reach=reach,
+    )
+
+
+def _point_reach(looks: Looks, ball: Ball, centers: FloatArray, typical: float) -> float:
+    """Return how far distances of points are believed, from a noisy histogram of them; beyond twice the ball's radius none are."""
+    wide = Ball(ball.center, CLOSING.room * ball.radius)
+    top = 2 * ball.radius
+    edges = top * 2.0 ** (np.arange(1 - CLOSING.classes, 1) / CLOSING.per_octave)
+    histogram = looks.residual_lengths(wide, Frame.around((centers - wide.center) / wide.grid), 0.0, edges / wide.grid, "closing bounds")
+    release = looks.plan["closing"]
+    if release.noise_multiplier == 0:
+        return top
+    hidden = most_noise(looks.plan["closing bounds"])
+    return least_error_reach(histogram[:-1], hidden, edges, looks.total_price) or CLOSING.client_reach * typical
+
+
+def most_noise(release: Release) -> float:
+    """Return what the noise of one number exceeds with a chance of about 1 in 30,000."""
+    level = CLOSING.level
+    return release.scale * (level if release.mechanism is Mechanism.GAUSSIAN else level**2 / 2 + 1)
+
+
+def least_error_reach(histogram: FloatArray, hidden: float, edges: FloatArray, price: float) -> float | None:
+    """Return the edge for which noise and what is cut off are least together; None if no class stands out from the noise.
+
+    The noise of the total is ``price`` times the squared reach. Beyond the last class that stands out, counts are taken to fall off as they
+    did before, from at most half of what noise hides.
+    """
+    counts = np.where(histogram > hidden, histogram, 0.0)
+    if not counts.any():
+        return None
+    last, fullest = int(np.flatnonzero(counts)[-1]), int(counts.argmax())
+    since = (counts[last] / counts[fullest]) ** (1 / max(last - fullest, 1))
+    fall = min(0.5, hidden / counts[last] if last == fullest else min(since, counts[last] / max(counts[last - 1], hidden)))
+    counts[last + 1 :] = min(counts[last] * fall, hidden / 2) * fall ** np.arange(len(counts) - last - 1)
+    squares = np.square(edges)
+    cut = np.maximum(squares[None] - squares[:, None], 0.0) @ counts
+    return float(edges[np.argmin(price * squares + CLOSING.cut_price * cut)])
+
+
+def _typical_client(looks: Looks, ball: Ball, centers: FloatArray) -> float:
+    """Return how many points of a client are counted: the noisy median of the lengths of the clients' counts."""
+    k, edges = len(centers), length_edges(looks, 1.0)
+    places = (ball.clip(centers) - ball.center) / ball.grid
+    frame = Frame(places, np.zeros((k, 0)), None, np.zeros((ball.dimension, 0)))  # counts only, no residuals
+    histogram = looks.residual_lengths(ball, frame, 1.0, edges, "closing bounds")
+    found = typical_length(histogram, looks.plan["closing bounds"].scale, edges, least_classes=1)
+    return roomy(found.length, looks.plan["closing"])
