@@ -88,8 +88,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     count_stddev_ : float or None
         Standard deviation of the noise in a count; None where it is not known.
     inertia_ : float or None
-        Private estimate of the sum of squared distances from the nearest center, with each distance cut at ``clustering_.closing.reach`` and
-        contributions bounded as those of ``cluster_counts_``. None for method "paper", which makes no closing look.
+        Private estimate of the sum of squared distances from the nearest center. Distances above ``clustering_.closing.reach`` count as
+        that, and contributions are bounded as in ``cluster_counts_``. None for method "paper", which makes no closing look.
     inertia_stddev_ : float or None
         Standard deviation of the noise in it.
     cluster_spread_ : ndarray of shape (n_clusters_,) or None
@@ -203,7 +203,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.cluster_centers_, self.center_stddev_ = found.centers, found.center_stddev
         self.cluster_counts_, self.count_stddev_ = found.counts, found.count_stddev
         closing = found.closing
-        self.inertia_, self.inertia_stddev_ = (None, None) if closing is None else (closing.inertia, closing.inertia_stddev)
+        self.inertia_ = None if closing is None else closing.inertia
+        self.inertia_stddev_ = None if closing is None else closing.inertia_stddev
         self.cluster_spread_ = None if closing is None else closing.spread
         self.n_clusters_ = self._n_features_out = len(found.centers)
         return self

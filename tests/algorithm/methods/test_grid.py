@@ -37,18 +37,18 @@ def test_cells_are_cubes_and_lone_noisy_ones_are_empty():
     assert weights[10, 10] == 0.0
 
 
-def test_without_noise_the_counts_are_exact_and_no_further_release_is_made():
+def test_without_noise_the_counts_are_exact_and_only_the_closing_look_follows():
     points = np.repeat([[0.0, 0.0], [4.0, 4.0]], [30, 50], axis=0)
     found = run(InMemoryFederation([points]), prepare(Settings(2, float("inf"), box=BOX), None, 1, 2), seed=0)
     assert sorted(found.counts) == [30, 50]
     assert near(found.centers, np.array([[0.0, 0.0], [4.0, 4.0]])) < 0.1
-    assert [row["release"] for row in found.privacy.ledger] == ["count", "grid"]
+    assert [row["release"] for row in found.privacy.ledger] == ["count", "grid", "closing bounds", "closing"]
     assert found.remarks == ()
 
 
 def test_a_private_domain_takes_its_part_of_the_budget_and_the_histogram_nearly_all_else():
     with_box, without = (GridMethod(2, 3, region).requests() for region in (Settings(3, box=BOX).region(2), None))
-    assert [release.name for release in with_box] == ["count", "grid"]
-    assert [release.name for release in without] == ["distances", "mean", "count", "grid"]
+    assert [release.name for release in with_box] == ["count", "grid", "closing bounds", "closing"]
+    assert [release.name for release in without] == ["distances", "mean", "count", "grid", "closing bounds", "closing"]
     assert without[2:] == with_box
     assert with_box[0].noise_multiplier / with_box[1].noise_multiplier == pytest.approx(0.97 / 0.03)
