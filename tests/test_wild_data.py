@@ -111,6 +111,7 @@ PUBLIC = {
     "centers": lambda d: 1000.0 * np.arange(2 * d).reshape(2, d),
     "origins": lambda d: np.zeros((2, d)),
     "count_weight": lambda _: 100.0,
+    "square_weight": lambda _: 1e-3,
     "edges": lambda _: np.array([0.5, 1.0, 2.0]),
     "low": lambda d: -np.ones(d),
     "high": np.ones,

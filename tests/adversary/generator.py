@@ -85,6 +85,7 @@ def honest(name, rng, where):
         "residual_projection": residual_projection,
         "origins": _targets(rng, encoded, residual_projection, k),
         "count_weight": float(rng.choice([0.0, 1.0, 2.0 ** rng.uniform(-40, 32), 2.0**32])),
+        "square_weight": [None, 0.0, 2.0 ** rng.uniform(-60, 0), 1.0][rng.integers(4)],
         "reach": 2.0 ** float(rng.uniform(0, 25)),
         "edges": _edges(rng, encoded),
         "low": ball.center - ball.radius,

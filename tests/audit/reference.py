@@ -117,11 +117,12 @@ def _bounded_moment(points: FloatArray, public: Public) -> FloatArray:
 
 def _residuals(points: FloatArray, public: Public) -> FloatArray:
     steps, origins = _steps(points, public), public["origins"]
-    table = np.zeros((len(public["centers"]), origins.shape[1] + 1))
+    weight = public.get("square_weight")
+    table = np.zeros((len(public["centers"]), origins.shape[1] + 2))
     for row, label in zip(_projected(steps, public.get("residual_projection")), _labels(steps, public), strict=True):
-        table[label, :-1] += row - origins[label]
-        table[label, -1] += public["count_weight"]
-    return table
+        residual = row - origins[label]
+        table[label] += [*residual, (weight or 0.0) * (residual**2).sum(), public["count_weight"]]
+    return table if weight is not None else np.delete(table, -2, axis=1)
 
 
 def _bounded_residuals(points: FloatArray, public: Public) -> FloatArray:

@@ -90,6 +90,8 @@ EXTREME_CASES = [
             (residual_sums.POINT_RESIDUALS, IN_FULL | {"origins": CENTERS, "count_weight": 2.0**32}, (0.5, 2.0**60)),
             (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": CENTERS, "count_weight": 2.0**32}, (0.5, 2.0**60)),
             (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 0.0}, (0.5, 2.0**60)),
+            (residual_sums.POINT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 1.0, "square_weight": 1.0}, (0.5, 2.0**60)),
+            (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 1.0, "square_weight": 1.0}, (0.5, 2.0**60)),
             (spreads.CLIENT_SPREADS, PUBLIC | {"centers": FAR, "reach": 1.0}, (0.5, 2.0**60)),
             (spreads.CLIENT_SPREADS, IN_FULL | {"reach": 2.0**25}, (0.5, 2.0**60)),
         )

@@ -100,6 +100,7 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
         "centers": np.rint(rng.uniform(-inside, inside, (k, p))),
         "origins": np.rint(rng.uniform(-inside, inside, (k, p))),
         "count_weight": 20_000.0,
+        "square_weight": 1 / RESOLUTION,
         "reach": 0.9 * RESOLUTION,
         "low": np.full(d, -1.5),
         "high": np.full(d, 1.7),

@@ -67,6 +67,9 @@ RESIDUALS = CLUSTERS | {
 }
 """What is subtracted from the points of each cluster, and the weight of a count relative to a residual, in integer steps."""
 
+SQUARES = {"square_weight": Argument(low=0.0, high=1.0, optional=True)}
+"""The weight of a squared residual relative to a residual, in integer steps; without one squares are left out."""
+
 SPREADS = BALL | {"centers": Argument(("k", "d"), row_norm=FARTHEST), "reach": Argument(low=1.0, high=2.0 * FARTHEST)}
 """Centers in full space, and how far distances from them are believed, in integer steps of the ball."""
 

@@ -14,7 +14,7 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.arithmetic import dense, encoded_points
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import LARGEST, row_norms
-from feddp_kmeans.statistics.gate import BALL, EDGES, RESIDUALS, Argument
+from feddp_kmeans.statistics.gate import BALL, EDGES, RESIDUALS, SQUARES, Argument
 from feddp_kmeans.statistics.paper_sums import ONE
 from feddp_kmeans.statistics.query import Statistic, constant
 from feddp_kmeans.statistics.residual_sums import residual_squares, residual_vectors, second_moment_norms
@@ -68,7 +68,9 @@ def _client_residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: An
 
 
 POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", _point_residual_norms, PrivacyUnit.POINT, ONE, RESIDUALS | EDGES, _all_classes)
-CLIENT_RESIDUAL_NORMS = Statistic("client-residual-norms", _client_residual_norms, PrivacyUnit.CLIENT, ONE, RESIDUALS | EDGES, _all_classes)
+CLIENT_RESIDUAL_NORMS = Statistic(
+    "client-residual-norms", _client_residual_norms, PrivacyUnit.CLIENT, ONE, RESIDUALS | SQUARES | EDGES, _all_classes
+)
 """Histogram of the lengths of the units' vectors of residuals and counts. A unit is in one class, so it changes this by 1."""
 
 

@@ -10,7 +10,7 @@ from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import arithmetic
 from feddp_kmeans.statistics.batch import ClientBatch
-from feddp_kmeans.statistics.gate import BALL, MOMENT_BOUND, RESIDUAL_BOUND, RESIDUALS
+from feddp_kmeans.statistics.gate import BALL, MOMENT_BOUND, RESIDUAL_BOUND, RESIDUALS, SQUARES
 from feddp_kmeans.statistics.paper_sums import ONE, SLACK
 from feddp_kmeans.statistics.query import Statistic, constant
 
@@ -47,8 +47,8 @@ def _moments(*, d: int, **_: Any) -> int:
     return d * (d - 1) // 2 + d + 1
 
 
-def _vectors(*, k: int, q: int, **_: Any) -> int:
-    return k * (q + 1)
+def _vectors(*, k: int, q: int, square_weight: float | None, **_: Any) -> int:
+    return k * (q + 1 if square_weight is None else q + 2)
 
 
 def _sizes(batch: ClientBatch) -> IntArray:
@@ -155,12 +155,26 @@ def traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
 
 
 def residual_vectors(
-    batch: ClientBatch, *, origins: FloatArray, count_weight: float, residual_projection: FloatArray | None = None, **where: Any
+    batch: ClientBatch,
+    *,
+    origins: FloatArray,
+    count_weight: float,
+    square_weight: float | None = None,
+    residual_projection: FloatArray | None = None,
+    **where: Any,
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Return unit, cluster and (sum of residuals, weighted count) of every pair that occurs, and the length of each unit's whole vector."""
+    """Return unit, cluster and vector of every pair of these that occurs, and the length of each unit's whole vector.
+
+    A vector is the sum of residuals, the weighted sum of their squares where this has a weight, and the weighted count.
+    """
     _, labels = arithmetic.encoded_and_labels(batch, **where)
     coordinates = arithmetic.dense(arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection))
-    units, clusters, values = arithmetic.joint_sums(batch, coordinates - np.rint(origins)[labels], labels, len(origins), count_weight)
+    residuals = coordinates - np.rint(origins)[labels]
+    if square_weight is not None:
+        residuals = np.column_stack([residuals, np.square(residuals).sum(axis=1)])
+    units, clusters, values = arithmetic.joint_sums(batch, residuals, labels, len(origins), count_weight)
+    if square_weight is not None:
+        values[:, -2] *= square_weight
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
     return units, clusters, values, norms
 
@@ -173,9 +187,12 @@ def _client_residuals(batch: ClientBatch, *, bound: float, **where: Any) -> IntA
     return arithmetic.in_blocks(len(bounded), lambda some: arithmetic.sums_by(bounded[some], clusters[some], k)).ravel()
 
 
-CLIENT_RESIDUALS = Statistic("client-residuals", _client_residuals, PrivacyUnit.CLIENT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
-"""Per cluster, the sum of residuals ``x - origin_r`` and ``count_weight`` times the count, as one vector; each unit's vector is scaled to
-norm at most ``bound`` (counts with sums, so that their quotient stays a mean) and expressed in units of it.
+CLIENT_RESIDUALS = Statistic(
+    "client-residuals", _client_residuals, PrivacyUnit.CLIENT, _RESIDUALS, RESIDUALS | SQUARES | RESIDUAL_BOUND, _vectors
+)
+"""Per cluster, the sum of residuals ``x - origin_r``, ``square_weight`` times the sum of their squares where this is given, and
+``count_weight`` times the count, as one vector; each unit's vector is scaled to norm at most ``bound`` (counts with sums, so that their
+quotient stays a mean) and expressed in units of it.
 
 Sensitivity: one unit adds one vector of norm at most BOUNDED_STEPS, which stand for 1 (bound): the factor leaves 2**-24 of slack for the
 rounding of the norm of up to MOST_VALUES numbers, and truncation only shortens. Which cluster a point is in depends only on that point
@@ -195,10 +212,13 @@ def residual_squares(
     return coordinates, labels, squares
 
 
-def _point_residuals(batch: ClientBatch, *, origins: FloatArray, bound: float, count_weight: float, **where: Any) -> IntArray:
+def _point_residuals(
+    batch: ClientBatch, *, origins: FloatArray, bound: float, count_weight: float, square_weight: float | None = None, **where: Any
+) -> IntArray:
     k, starts = len(origins), np.rint(origins)
     coordinates, labels, squares = residual_squares(batch, origins=origins, **where)
-    lengths = np.sqrt(squares + count_weight**2)
+    weighted_squares = squares * (square_weight or 0.0)
+    lengths = np.sqrt(squares + np.square(weighted_squares) + count_weight**2)
     factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))
     # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.
     rows = max(1, int(2.0**53 / (max(float(factors.max(initial=0.0)), 1.0) * 2.0**17)))
@@ -206,18 +226,23 @@ def _point_residuals(batch: ClientBatch, *, origins: FloatArray, bound: float, c
     def part(some: slice) -> IntArray:
         summed = arithmetic.weighted_sums(coordinates[some], factors[some], labels[some], k).astype(np.int64)
         counted = np.bincount(labels[some], factors[some], minlength=k).astype(np.int64)
-        weighted = np.bincount(labels[some], np.trunc(factors[some] * count_weight), minlength=k).astype(np.int64)
-        return np.column_stack([summed - counted[:, None] * starts.astype(np.int64), weighted])
+        numbers = [count_weight] if square_weight is None else [weighted_squares[some], count_weight]
+        weighted = [np.bincount(labels[some], np.trunc(factors[some] * number), minlength=k).astype(np.int64) for number in numbers]
+        return np.column_stack([summed - counted[:, None] * starts.astype(np.int64), *weighted])
 
     return arithmetic.in_blocks(len(labels), part, rows).ravel()
 
 
-POINT_RESIDUALS = Statistic("point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS, RESIDUALS | RESIDUAL_BOUND, _vectors)
-"""As CLIENT_RESIDUALS, for points: residual ``x - origin_r`` and ``count_weight``, times a whole factor that depends on the point.
+POINT_RESIDUALS = Statistic(
+    "point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS, RESIDUALS | SQUARES | RESIDUAL_BOUND, _vectors
+)
+"""As CLIENT_RESIDUALS, for points: residual ``x - origin_r``, weighted square and ``count_weight``, times a whole factor that depends on
+the point.
 
 A point's factor is the largest whole number that keeps its vector within BOUNDED_STEPS: ``floor(BOUNDED_STEPS / max(bound, length))``.
 So sums are whole-number combinations of the points, linear in them, and never dense where the points are sparse. The squared length of a
-residual is a whole number below 2**53, exact; the slack of 2**-32 covers square root and quotient; truncating the count only shortens. A
+residual is a whole number below 2**53, exact; the slack of 2**-32 covers the products, sums, root and quotient of positive numbers;
+truncating square and count only shortens. A
 factor may be one part in ``BOUNDED_STEPS / bound`` short of the ideal; residuals and counts have the same one, so their quotient stays a
 mean.
 """

@@ -159,14 +159,19 @@ def _point_spreads(points: Any, *, centers: Any, reach: float, **ball: Any) -> A
     return torch.cat([counts, 6 * squares, 7 * squares.sum()[None]])
 
 
-def _point_residuals(points: Any, *, origins: Any, bound: float, count_weight: float, **where: Any) -> Any:
+def _point_residuals(
+    points: Any, *, origins: Any, bound: float, count_weight: float, square_weight: float | None = None, **where: Any
+) -> Any:
     residuals, labels = _residuals(points, origins=origins, **where)
     k = len(origins)
-    lengths = (residuals.square().sum(dim=1) + count_weight**2).sqrt()
+    squares = residuals.square().sum(dim=1)
+    weighted_squares = squares * (square_weight or 0.0)
+    lengths = (squares + weighted_squares.square() + count_weight**2).sqrt()
     factors = (residual_sums.BOUNDED_STEPS * (1 - 2.0**-32) / lengths.clamp(min=bound)).floor()
     sums = _weighted_sums(residuals, factors, labels, k)
-    counts = torch.bincount(labels, (factors * count_weight).trunc(), minlength=k).to(torch.float64)
-    return torch.cat([sums, counts[:, None]], dim=1).to(torch.int64).ravel()
+    numbers = [count_weight] if square_weight is None else [weighted_squares, count_weight]
+    weighted = [torch.bincount(labels, (factors * number).trunc(), minlength=k).to(torch.float64)[:, None] for number in numbers]
+    return torch.cat([sums, *weighted], dim=1).to(torch.int64).ravel()
 
 
 def _point_second_moment(points: Any, *, center: Any, radius: float, bound: float) -> Any:
