@@ -95,34 +95,53 @@ def length_edges(looks: Looks, top: float) -> FloatArray:
 def typical_length(
     histogram: FloatArray, noise: float, edges: FloatArray, quantile: float = 0.5, *, least_classes: int = 0, stretch: float = 1.0
 ) -> Typical:
-    """Return the quantile of a noisy histogram of lengths; classes that may be noise only count as empty, except the largest few.
+    """Return the quantile of a noisy histogram of lengths, over the run of classes that stands out from noise.
 
-    If nothing stands out it is the largest edge: then nothing is scaled down. ``stretch`` is how many times the quantile the noise
-    leaves room for. The length is stretched only as far as there are longer vectors, so that long tails get their full weight if cheap.
+    If nothing stands out it is the largest edge: then nothing is scaled down; with ``least_classes`` it is the fullest class. ``stretch`` is
+    how many times the quantile the noise leaves room for. The length is stretched only as far as there are longer vectors, so that long tails
+    get their full weight if cheap.
     """
-    threshold = noise * np.sqrt(2 * np.log(len(histogram)))
-    if least_classes:
-        threshold = min(threshold, float(np.sort(histogram)[-least_classes]))
-    credible = np.where(histogram >= threshold, np.maximum(histogram, 0.0), 0.0)
-    total = credible.sum()
-    if total <= 0:
+    run = _standing_out(histogram, noise)
+    if run is None and least_classes:
+        run = slice(int(histogram.argmax()), int(histogram.argmax()) + 1)
+    if run is None:
         return Typical(float(edges[-1]), 1.0)
-    half_class = float(np.sqrt(edges[-2] / edges[-1]))
-    cumulated = np.cumsum(credible)
+    counts = np.zeros_like(histogram)
+    counts[run] = np.maximum(histogram[run], 0.0)
+    total = max(counts.sum(), _LEAST_LENGTH)
+    cumulated = np.cumsum(counts)
+    step = float(edges[-1] / edges[-2])
 
     def length_at(part: float) -> float:
-        index = min(int(np.searchsorted(cumulated, part * total)), len(edges) - 1)
-        return float(edges[index]) if index == len(edges) - 1 else float(edges[index] * half_class)
+        index = int(np.searchsorted(cumulated, part * total))
+        if index >= len(edges):
+            return float(edges[-1])
+        inside = (part * total - (cumulated[index - 1] if index else 0.0)) / max(counts[index], _LEAST_LENGTH)
+        return float(edges[index] * step ** (min(inside, 1.0) - 1))
 
     length = length_at(quantile)
     length = max(length, min(length_at(BOUNDS.tail), stretch * length))
-    middles = np.append(edges, edges[-1]) * half_class
-    return Typical(length, float(credible @ np.minimum(1.0, length / middles) / total))
+    middles = np.append(edges, edges[-1] * step) / np.sqrt(step)
+    return Typical(length, float(counts @ np.minimum(1.0, length / np.maximum(middles, _LEAST_LENGTH)) / total))
 
 
-def typical_sums(looks: Looks, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, stretch: float = 1.0) -> Typical:
+def _standing_out(histogram: FloatArray, noise: float) -> slice | None:
+    """Return the run of classes whose count exceeds its noise by most; None if none exceeds it clearly.
+
+    Lengths lie close together, so neighbouring classes hold them all, each perhaps with fewer than its noise.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(histogram)])
+    start, stop = np.triu_indices(len(sums), 1)
+    excess = sums[stop] - sums[start] - BOUNDS.stands_out * noise * np.sqrt(stop - start)
+    best = int(excess.argmax())
+    return slice(int(start[best]), int(stop[best])) if excess[best] > 0 else None
+
+
+def typical_sums(
+    looks: Looks, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, stretch: float = 1.0, square_weight: float | None = None
+) -> Typical:
     """Return the typical length of a unit's vector of residuals and counts."""
-    histogram = looks.residual_lengths(ball, frame, count_weight, edges)
+    histogram = looks.residual_lengths(ball, frame, count_weight, edges, square_weight=square_weight)
     return typical_length(histogram, looks.plan["bounds"].scale, edges, stretch=stretch)
 
 
@@ -138,23 +157,29 @@ class HistogramBounds:
     n_points: float
     k: int
 
-    def of_sums(self, release: Release, frame: Frame, count_length: float) -> Bound:
+    def of_sums(
+        self, release: Release, frame: Frame, count_length: float, square_length: float | None = None, otherwise: float = 0.0
+    ) -> Bound:
         """Return the bound for residual sums around centers: the noisy median of what units would send, or more if that is cheap.
 
-        A point's vector is its residual and one count, so the residual is measured and the weight of the count is a part of it. A client's
-        vector is not so simple: there the weight is a guess from the trace.
+        A typical unit's count weighs ``count_length`` times as much as its residual, and its squared residual ``square_length`` times. A point's
+        vector is its residual and these, so the residual is measured: where nothing stands out from noise it is ``otherwise``. A client's
+        vector is not so simple: there the weights are guesses from the trace and the number of points per client.
         """
         edges = length_edges(self.looks, (SERVERLESS.full_reach if frame.in_full else SERVERLESS.subspace_reach) * self.typical)
         if self.looks.is_client_level:
-            weight = max(1.0, count_length * self.within(frame.origins))
-            found = typical_sums(self.looks, self.ball, frame, weight, edges)
-            return Bound.at(found.length, weight, found.kept, release)
+            points = np.sqrt(max(self.n_points / max(self.looks.n_clients, 1), 1.0))
+            length = max(self.within(frame.origins), 1.0)
+            weight, square_weight = count_length * length / points, square_length and min(square_length / (length * points), 1.0)
+            found = typical_sums(self.looks, self.ball, frame, weight, edges, square_weight=square_weight)
+            return Bound.at(found.length, weight, found.kept, release, square_weight)
         stretch = affordable_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else 1.0
         found = typical_sums(self.looks, self.ball, frame, 1.0, edges, stretch)
         if found.length >= edges[-1]:  # nothing stood out
-            found = Typical(self.typical, 1.0)
-        weight = max(1.0, count_length * found.length)
-        return Bound.at(float(np.hypot(found.length, weight)), weight, found.kept, release)
+            found = Typical(otherwise or self.typical, 1.0)
+        length = max(found.length, 1.0)
+        whole = length * np.sqrt(1 + count_length**2 + (square_length or 0.0) ** 2)
+        return Bound.at(float(whole), count_length * length, found.kept, release, square_length and min(square_length / length, 1.0))
 
     def within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""

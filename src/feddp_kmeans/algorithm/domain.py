@@ -34,11 +34,10 @@ class Domain:
 def domain_rows(region: Region | None, dimension: int) -> list[tuple[str, int, int, int]]:
     """Return name, integer steps, values and times of the releases that find the domain.
 
-    Each round releases distances and a mean. Without a public region there are several rounds, and distances from the last center.
+    Each round releases distances and a mean, and the last one is followed by distances. Without a public region there are several rounds.
     """
     rounds = DOMAIN.rounds if region is None else 1
-    looks = rounds + 1 if region is None else rounds
-    return [("distances", SHARE_STEPS, MOST_CLASSES, looks), ("mean", BOUNDED_STEPS, dimension + 1, rounds)]
+    return [("distances", SHARE_STEPS, MOST_CLASSES, rounds + 1), ("mean", BOUNDED_STEPS, dimension + 1, rounds)]
 
 
 def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
@@ -54,10 +53,14 @@ def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
         edges = geometric_edges(DOMAIN.room * typical.length, DOMAIN.round_classes)
         found = _moved(looks, ball, typical, region)
         center = found.ball.center
-    if region is not None:
-        return replace(found, ball=region.ball_around(center))
-    ball, typical = _around(looks, center, edges, None)
-    return replace(found, ball=ball, typical=typical.length)
+    ball, typical = _around(looks, center, edges, region)
+    return replace(found, ball=ball if region is None else region.ball_around(center), typical=typical.length)
+
+
+def sharpened(looks: Looks, domain: Domain, region: Region | None, name: str, times: int) -> Domain:
+    """Return the domain around a sharper mean, from this many releases of this name."""
+    found = _moved(looks, domain.ball, Typical(domain.typical, 1.0), region, name, times)
+    return found if region is None else replace(found, ball=region.ball_around(found.ball.center))
 
 
 def _around(looks: Looks, center: FloatArray, edges: FloatArray, region: Region | None) -> tuple[Ball, Typical]:
@@ -69,7 +72,7 @@ def _around(looks: Looks, center: FloatArray, edges: FloatArray, region: Region 
     return Ball(center, DOMAIN.margin * reach.length), typical
 
 
-def _moved(looks: Looks, ball: Ball, typical: Typical, region: Region | None) -> Domain:
+def _moved(looks: Looks, ball: Ball, typical: Typical, region: Region | None, name: str = "mean", times: int = 1) -> Domain:
     """Return the domain with its center at the noisy mean, drawn back as far as noise explains the move."""
     length = min(typical.length / ball.grid, RESOLUTION)
     weight = DOMAIN.count_weight * length
@@ -77,7 +80,7 @@ def _moved(looks: Looks, ball: Ball, typical: Typical, region: Region | None) ->
     vector = Typical(float(np.hypot(length, weight)), typical.kept)
     if looks.is_client_level:
         vector = typical_sums(looks, ball, frame, weight, length_edges(looks, vector.length))
-    sums = looks.sums("mean", ball, frame, Bound.at(vector.length, weight, vector.kept, looks.plan["mean"]))
+    sums = looks.sums(name, ball, frame, Bound.at(vector.length, weight, vector.kept, looks.plan[name]), times)
     divisor = max(float(sums.counts[0]), sums.count_noise, TINY)
     move, variance = sums.residuals[0] / divisor, (sums.noise / divisor) ** 2
     believed = max(0.0, 1 - variance / max(float(np.square(move).mean()), 1e-300))

@@ -4,7 +4,7 @@ How long that vector may be is up to a source of bounds (bounds.py); what is mad
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,26 +57,30 @@ class Bound:
     count_weight: float
     kept: float
     """Part of all points that is left when longer vectors are scaled down."""
+    square_weight: float | None = None
 
     @classmethod
-    def at(cls, length: float, count_weight: float, kept: float, release: Release) -> "Bound":
+    def at(cls, length: float, count_weight: float, kept: float, release: Release, square_weight: float | None = None) -> "Bound":
         """Return the bound near this length; without noise it is so long that nothing is scaled down."""
-        return cls(residual_sums.whole_bound(roomy(length, release)), count_weight, kept if release.noise_multiplier > 0 else 1.0)
+        kept = kept if release.noise_multiplier > 0 else 1.0
+        return cls(residual_sums.whole_bound(roomy(length, release)), count_weight, kept, square_weight)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Noisy residual sums and counts of clusters, and the standard deviations of their noise."""
+    """Noisy residual sums and counts of clusters, sums of squared residuals if asked for, and the standard deviations of their noise."""
 
     residuals: FloatArray
     counts: FloatArray
     noise: float
     count_noise: float
     kept: float
+    squares: FloatArray | None = None
+    square_noise: float = 0.0
 
-    def means(self, least_count: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    def means(self, least_count: FloatArray | float = 1.0) -> tuple[FloatArray, FloatArray]:
         """Return mean residuals and the variance of their noise; no count is believed below ``least_count`` times its noise."""
-        divisor = np.maximum(self.counts, max(least_count * self.count_noise, TINY))
+        divisor = np.maximum(self.counts, np.maximum(least_count * self.count_noise, TINY))
         return self.residuals / divisor[:, None], np.square(self.noise / divisor)
 
 
@@ -133,16 +137,22 @@ class Looks:
 
     def __init__(self, run: Run, unit: PrivacyUnit) -> None:
         self.plan = run.plan
+        self.n_clients = run.n_clients * run.plan.sampling_rate
+        """How many clients take part in a release, about."""
         self.is_client_level = unit is PrivacyUnit.CLIENT
         self._run = run
 
-    def sums(self, name: str, ball: Ball, frame: Frame, bound: Bound) -> Sums:
-        """Return noisy residual sums and counts."""
+    def sums(self, name: str, ball: Ball, frame: Frame, bound: Bound, times: int = 1) -> Sums:
+        """Return noisy residual sums and counts: the mean of this many releases."""
         statistic = residual_sums.CLIENT_RESIDUALS if self.is_client_level else residual_sums.POINT_RESIDUALS
-        noisy = self._look(statistic, name, ball, **vars(frame), bound=bound.length, count_weight=bound.count_weight)
+        public = vars(frame) | {"bound": bound.length, "count_weight": bound.count_weight, "square_weight": bound.square_weight}
+        noisy = np.mean([self._look(statistic, name, ball, **public) for _ in range(times)], axis=0)
         table = bound.length * noisy.reshape(len(frame.centers), -1)
-        noise = bound.length * self.plan[name].scale
-        return Sums(table[:, :-1], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept)
+        noise = bound.length * self.plan[name].scale / np.sqrt(times)
+        found = Sums(table[:, : frame.origins.shape[1]], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept)
+        if bound.square_weight is None:
+            return found
+        return replace(found, squares=table[:, -2] / bound.square_weight, square_noise=noise / bound.square_weight)
 
     def second_moment(self, ball: Ball, typical: float) -> Moment:
         """Return the noisy second moment of all points around the ball's center; ``typical`` is its length for a typical unit."""
@@ -189,10 +199,14 @@ class Looks:
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.TOTAL_STEPS
 
-    def residual_lengths(self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, name: str = "bounds") -> FloatArray:
-        """Return a noisy histogram of the lengths of the units' vectors of residuals and counts."""
-        statistic = norms.CLIENT_RESIDUAL_NORMS if self.is_client_level else norms.POINT_RESIDUAL_NORMS
-        return self._look(statistic, name, ball, edges=edges, count_weight=count_weight, **vars(frame))
+    def residual_lengths(
+        self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, name: str = "bounds", square_weight: float | None = None
+    ) -> FloatArray:
+        """Return a noisy histogram of the lengths of the units' vectors of residuals and counts; of clients, with squares if these have a weight."""
+        public = vars(frame) | {"edges": edges, "count_weight": count_weight}
+        if self.is_client_level:
+            return self._look(norms.CLIENT_RESIDUAL_NORMS, name, ball, **public, square_weight=square_weight)
+        return self._look(norms.POINT_RESIDUAL_NORMS, name, ball, **public)
 
     def moment_lengths(self, ball: Ball, edges: FloatArray) -> FloatArray:
         """Return a noisy histogram of the lengths of the units' second moments."""

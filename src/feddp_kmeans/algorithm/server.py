@@ -1,6 +1,7 @@
 """Post-processing on the server: free of privacy cost, so it is done well. Sees noisy sums and public data, nothing else."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -11,6 +12,9 @@ from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 
 RESTARTS = 30
 """Starts of the weighted k-means for up to 10 clusters; a single one ends in a bad local optimum in about one run of four."""
+
+_FEW = 600
+"""Most points whose pairs are merged, which costs the square of their number; a start from merging then replaces many random ones."""
 
 _MOST_RESTARTS = 300  # for many clusters: the more there are, the rarer is a start that meets each of them
 
@@ -81,11 +85,34 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
         padding = np.resize(distinct, (k - len(distinct), points.shape[1]))
         return np.vstack([distinct, padding])
     relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
+    few = len(points) <= _FEW
+    starts: list[dict[str, Any]] = [{"n_init": restarts or (RESTARTS if few else _restarts(k)), "random_state": seed}]
+    starts += [{"n_init": 1, "init": merged_centers(points, relative, k)}] if few else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = KMeans(k, n_init=restarts or _restarts(k), random_state=seed).fit(points, sample_weight=relative)
-    found: FloatArray = model.cluster_centers_
+        models = [KMeans(k, **start).fit(points, sample_weight=relative) for start in starts]
+    found: FloatArray = min(models, key=lambda model: float(model.inertia_)).cluster_centers_
     return found
+
+
+def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArray:
+    """Return k centers: the pair of points whose union costs least becomes one, until k are left (Ward's method)."""
+    points, weights = points.copy(), weights.copy()
+
+    def price(row: int) -> FloatArray:
+        return np.square(points - points[row]).sum(axis=1) * (weights * weights[row] / (weights + weights[row]))
+
+    prices = np.stack([price(row) for row in range(len(points))])
+    np.fill_diagonal(prices, np.inf)
+    left = np.ones(len(points), dtype=bool)
+    for _ in range(len(points) - k):
+        one, other = np.unravel_index(prices.argmin(), prices.shape)
+        points[one] = np.average(points[[one, other]], axis=0, weights=weights[[one, other]])
+        weights[one] += weights[other]
+        left[other] = False
+        prices[other] = prices[:, other] = np.inf
+        prices[one] = prices[:, one] = np.where(left & (np.arange(len(points)) != one), price(int(one)), np.inf)
+    return points[left]
 
 
 def _restarts(k: int) -> int:

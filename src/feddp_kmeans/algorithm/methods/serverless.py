@@ -1,8 +1,9 @@
 """The refined method without server data: its proxies are made from noisy looks at the clients. Why, with numbers: docs/no_server_data.md.
 
-It finds a center and a scale, then one second moment; it counts the points near candidates drawn from this moment; it makes Lloyd steps
-inside the subspace with more centers than clusters; then Lloyd steps in full, each averaged with those before it as far as the centers
-stand still. All noise is Gaussian, bounds are read off noisy histograms, and every tuned number is in tuning.py.
+It finds a center and a scale, then one second moment. In the subspace it splits and moves cells, as many as the noise allows; weighted
+k-means gathers them. Then it looks in full space, splits what holds two clusters and joins what shares one, and averages each look with
+those before it as far as the centers stand still. Most of the budget is a pool of small equal releases: how many of them make one look is
+decided by what was released before. All noise is Gaussian, bounds are read off noisy histograms, and every tuned number is in tuning.py.
 """
 
 from dataclasses import dataclass, replace
@@ -10,15 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm import proxies as made
-from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length, typical_sums
+from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length
+from feddp_kmeans.algorithm.cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
 from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
-from feddp_kmeans.algorithm.domain import MOST_CLASSES, domain_rows, find_domain
+from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums, gaussian_releases
-from feddp_kmeans.algorithm.server import SMALLEST, filtered
+from feddp_kmeans.algorithm.proxies import Shape
+from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
-from feddp_kmeans.algorithm.tuning import SERVERLESS
+from feddp_kmeans.algorithm.tuning import CELLS, SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -27,6 +29,7 @@ from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIV
 REASONS = (
     "no server data: center, scale, subspace and proxies come from noisy looks at the clients",
     "bounds: the noisy median of what units would send; the sensitivities are in units of these bounds",
+    "looks: a pool of equal releases; how many of them make one look depends on what was released before",
 )
 """Why the plan is what it is."""
 
@@ -44,24 +47,18 @@ class ServerlessMethod:
     region: Region | None = None
 
     def requests(self) -> list[Release]:
-        """Return the releases with noise in proportion to their parts of the budget.
-
-        If the mean is all there is, candidates and cells are means: d + 1 values.
-        """
+        """Return the releases with noise in proportion to their parts of the budget."""
         d, k = self.dimension, self.k
         distances, mean = domain_rows(self.region, d)
-        candidates = max(SERVERLESS.most_candidates, SERVERLESS.least_candidates * k, d + 1)
-        cells = max(SERVERLESS.cells_per_cluster * k * (min(SERVERLESS.rank_factor * k, d) + 1), d + 1)
+        values = max(SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
-        # Second moment, cells and sums have one bound each; at client level the means and the candidates need bounds too.
-        bounds = ("bounds", 1, MOST_CLASSES, 3 + (1 + mean[-1] if is_client_level else 0))
+        # The second moment and every look have a bound each; at client level the means need bounds too.
+        bounds = ("bounds", 1, MOST_CLASSES, 2 + SERVERLESS.rounds + self.lloyd_steps + (1 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
-            ("candidates", BOUNDED_STEPS, candidates, SERVERLESS.candidate_rounds),
-            ("cells", BOUNDED_STEPS, cells, SERVERLESS.cell_steps),
-            ("sums", BOUNDED_STEPS, k * (d + 1), 1 + self.lloyd_steps),
+            ("looks", BOUNDED_STEPS, values, SERVERLESS.pool),
             *closing_rows(k),
         ]
         return gaussian_releases(with_closing(SERVERLESS.shares), rows)
@@ -78,10 +75,10 @@ class _Mean:
     place: FloatArray
     variance: float
 
-    def move(self, sums: Sums, least: float = 0.0) -> tuple[FloatArray, float]:
+    def move(self, sums: Sums) -> tuple[FloatArray, float]:
         """Return by how much all centers move together, filtered, and the variance that is left: far less noise than in single moves."""
         k = len(sums.counts)
-        total = max(float(sums.counts.sum()), 2 * np.sqrt(k) * sums.count_noise, least, TINY)
+        total = max(float(sums.counts.sum()), 2 * np.sqrt(k) * sums.count_noise, TINY)
         move, noise = sums.residuals.sum(axis=0) / total, k * (sums.noise / total) ** 2
         signal = max(float(np.square(move).mean()) - noise, self.variance)
         gain = signal / max(signal + noise, SMALLEST) if noise > 0 else 1.0
@@ -91,28 +88,31 @@ class _Mean:
 @dataclass(frozen=True)
 class _FoundSubspace(Subspace):
     bounds: HistogramBounds
-    mean: _Mean
-    is_hopeless: bool
-    """Whether noise hides every direction: then only the mean can be found."""
+    mean_variance: float
+    """Variance of the error in one coordinate of the noisy mean, which is the origin."""
+    left: int
+    """Releases that are left in the pool."""
 
 
 @dataclass(frozen=True)
 class _MadeProxies(Proxies):
     found: _FoundSubspace
-    mean: _Mean
+    cells: Cells
+    left: int
 
 
 @dataclass(frozen=True)
 class _Track:
-    """What the next step goes on from: places that are not rounded or clipped, and the error that they are known to have."""
+    """What the next step goes on from: cells in the basis of the second moment, not rounded or clipped, and what is left of the pool."""
 
     found: _FoundSubspace
     k: int
-    bound: Bound
-    mean: _Mean
-    places: FloatArray
-    known: FloatArray
-    all_counts: tuple[FloatArray, ...] = ()
+    cells: Cells
+    mean_variance: float
+    left: int
+    steps: int
+    length: float
+    """Typical residual of the last look."""
 
 
 @dataclass(frozen=True)
@@ -126,58 +126,60 @@ class ServerlessRun:
     def __init__(self, method: ServerlessMethod, run: Run) -> None:
         self._method = method
         self._looks = Looks(run, method.unit)
-        self._seed = run.server_seed
+        self._rng = np.random.default_rng(run.server_seed)
+        """Draws directions along which cells are split."""
 
     def subspace(self) -> _FoundSubspace:
         """Return the top eigenvectors of the noisy second moment around the noisy mean (step 1)."""
         method, looks, d = self._method, self._looks, self._method.dimension
         domain = find_domain(looks, method.region, d)
+        for_mean = self._for_mean(domain)
+        domain = sharpened(looks, domain, method.region, "looks", for_mean)
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
         edges = np.square(length_edges(looks, typical))
         length = typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
         moment = looks.second_moment(ball, length)
-        largest = typical**2
+        largest_trace = typical**2
         if not looks.is_client_level:
-            largest = min(largest, length / np.sqrt(1 - (1 - TRACE_WEIGHT**2) / d))
-        limits = SERVERLESS.least_trace * largest, largest
-        shape = made.Shape.of(moment.matrix / n, moment.trace / n, moment.noise / n, limits)
-        is_clear = (shape.variances > SERVERLESS.clear_direction * shape.edge).any()
+            largest_trace = min(largest_trace, length / np.sqrt(1 - (1 - TRACE_WEIGHT**2) / d))
+        limits = SERVERLESS.least_trace * largest_trace, largest_trace
+        shape = Shape.of(moment.matrix / n, moment.trace / n, moment.noise / n, limits)
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
-            mean=_Mean(np.zeros((1, d)), domain.center_variance / ball.grid**2),
-            is_hopeless=bool(shape.edge > SERVERLESS.hopeless * largest and not is_clear),
+            mean_variance=domain.center_variance / ball.grid**2,
+            left=SERVERLESS.pool - for_mean,
         )
 
     def proxies(self, subspace: _FoundSubspace) -> _MadeProxies:
-        """Return cells of the subspace, moved to the points they hold, and weights; only the mean if noise hides all else (step 2)."""
-        from sklearn.cluster import KMeans
-
-        if subspace.is_hopeless:
-            return self._only_mean(subspace)
-        k, projection, ball = self._method.k, subspace.projection, subspace.bounds.ball
-        candidates, weights = self._candidates(subspace)
-        count = min(SERVERLESS.cells_per_cluster * k, max(k, np.count_nonzero(weights)))
-        model = KMeans(count, n_init=SERVERLESS.cell_restarts, random_state=self._seed)
-        cells = model.fit(candidates, sample_weight=weights).cluster_centers_
-        known, caps = np.zeros_like(cells), SERVERLESS.largest_signal * subspace.bounds.shape.along[: projection.shape[1]]
-        bound = self._bound(subspace, "cells", cells, projection)
-        for _ in range(SERVERLESS.cell_steps):
-            cells = np.rint(cells)
-            sums = self._looks.sums("cells", ball, Frame.around(cells, projection), bound)
-            means, errors = sums.means(SERVERLESS.least_count)
-            moves, known = filtered(means, errors, k, caps, known)
-            cells = cells + moves
-        weights = made.credible_counts(sums.counts, sums.count_noise, k, SERVERLESS.credible_cell)
-        return _MadeProxies(projection, cells, weights, np.zeros(0), subspace, subspace.mean)
+        """Return cells of the subspace, split and moved to the points they hold, and their weights (step 2)."""
+        projection, bounds, k = subspace.projection, subspace.bounds, self._method.k
+        variances = bounds.shape.along[: projection.shape[1]]
+        at_once, need = self._sizes(subspace, len(variances))
+        cells = first_cells(
+            self._rng, variances, bounds.n_points, SERVERLESS.first_cells * min(bounds.n_points / need, self._most(need, bounds))
+        )
+        length = float(np.sqrt(variances.sum()))
+        for turn in range(SERVERLESS.rounds if at_once else 0):
+            if 0 < turn < SERVERLESS.rounds - 1:
+                cells = split(self._rng, cells, largest(cells, need, self._most(need, bounds) - len(cells)), variances)
+            cells = replace(cells, places=np.rint(cells.places))
+            frame = Frame.around(cells.places, projection)
+            bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.cell_counts, SERVERLESS.cell_squares, length)
+            length = bound.count_weight / SERVERLESS.cell_counts
+            sums = self._looks.sums("looks", bounds.ball, frame, bound, at_once)
+            cells = credible(moved(cells, sums, None, variances, k)[0], sums.count_noise)
+        left = subspace.left - at_once * SERVERLESS.rounds
+        return _MadeProxies(projection, cells.places, np.maximum(cells.counts, SMALLEST), np.zeros(0), subspace, cells, left)
 
     def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _TrackedCenters:
         """Return centers in full space: residuals around the lifted centers (step 3)."""
-        found, mean = proxies.found, proxies.mean
-        places = mean.place if found.is_hopeless else projected_centers @ proxies.projection.T
-        bound = self._bound(found, "sums", places)
-        return self._step(_Track(found, len(projected_centers), bound, mean, places, np.zeros_like(places)))
+        cells, k, found = proxies.cells, len(projected_centers), proxies.found
+        if len(cells) > k:
+            cells = joined(cells, np.square(cells.places[:, None] - projected_centers[None]).sum(axis=2).argmin(axis=1), k)
+        steps, length = 1 + self._method.lloyd_steps, found.bounds.within(cells.widened(self._method.dimension).places)
+        return self._step(_Track(found, k, cells.widened(self._method.dimension), found.mean_variance, proxies.left, steps, length))
 
     def lloyd_centers(self, latest: _TrackedCenters) -> _TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
@@ -190,89 +192,66 @@ class ServerlessRun:
         return close(self._looks, ball, latest.centers, ball.grid * bounds.within((latest.centers - ball.center) / ball.grid))
 
     def _step(self, track: _Track) -> _TrackedCenters:
-        return self._mean_step(track) if track.found.is_hopeless else self._full_step(track)
+        """Return the cells after one look in full space, and the centers that they are."""
+        bounds = track.found.bounds
+        basis, variances = bounds.shape.basis, bounds.shape.along
+        origins = np.rint(track.cells.places @ basis.T)
+        frame, repairs = Frame.around(origins), track.steps > SERVERLESS.unrepaired
+        squares = SERVERLESS.full_squares if repairs else None
+        bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.full_counts, squares, track.length)
+        times = max(1, track.left // track.steps)
+        sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
+        shift, variance = _Mean(np.zeros(0), track.mean_variance).move(sums)
+        around = replace(sums, residuals=sums.residuals - sums.counts[:, None] * shift)
+        cells, divisor = moved(replace(track.cells, places=(origins + shift) @ basis), around, basis, variances, self._method.k)
+        now = self._centers(track, cells, sums, bound)
+        if repairs:
+            cells = repaired(self._rng, cells, track.k, sums, divisor, variances)
+        length = bound.count_weight / SERVERLESS.full_counts
+        after = replace(track, cells=cells, mean_variance=variance, left=track.left - times, steps=track.steps - 1, length=length)
+        return replace(now, track=after)
 
-    def _full_step(self, track: _Track) -> _TrackedCenters:
-        shape, ball = track.found.bounds.shape, track.found.bounds.ball
-        origins = np.rint(track.places)
-        sums = self._looks.sums("sums", ball, Frame.around(origins), track.bound)
-        # Clusters change less from step to step than their noise: the counts of all steps so far are averaged.
-        all_counts = (*track.all_counts, sums.counts)
-        sums = replace(sums, counts=np.mean(all_counts, axis=0), count_noise=sums.count_noise / np.sqrt(len(all_counts)))
-        shift, variance = track.mean.move(sums)
-        mean = _Mean(track.mean.place + shift, variance)
-        means, errors = sums.means(SERVERLESS.least_count)
-        moves, known = filtered((means - shift) @ shape.basis, errors, track.k, SERVERLESS.largest_signal * shape.along, track.known)
-        places = origins + shift + moves @ shape.basis.T
-        supported, remarks = _supported(places, sums, mean.place)
-        moved = replace(track, mean=mean, places=places, known=known, all_counts=all_counts)
-        return self._centers(moved, supported, sums, np.sqrt(known.mean(axis=1)), remarks)
-
-    def _mean_step(self, track: _Track) -> _TrackedCenters:
-        """Return k times the mean; the first of them has all points."""
-        mean, sums = self._moved_mean("sums", track.found, track.mean, track.bound)
-        sums = replace(sums, counts=np.append(sums.counts, np.zeros(track.k - 1)))
-        places = np.repeat(mean.place, track.k, axis=0)
-        return self._centers(replace(track, mean=mean), places, sums, np.full(track.k, np.sqrt(mean.variance)), (_HIDDEN,))
-
-    def _centers(self, track: _Track, places: FloatArray, sums: Sums, errors: FloatArray, remarks: tuple[str, ...]) -> _TrackedCenters:
-        ball = track.found.bounds.ball
+    def _centers(self, track: _Track, cells: Cells, sums: Sums, bound: Bound) -> _TrackedCenters:
+        """Return k centers: the cells that are hardly noise only; if these are fewer, the heaviest takes the places of the others."""
+        bounds = track.found.bounds
+        ball = bounds.ball
+        clear = credible(cells, sums.count_noise)
+        rows = np.concatenate([np.arange(len(clear)), np.full(track.k - len(clear), clear.counts.argmax())])
+        counts = np.concatenate([clear.counts, np.zeros(track.k - len(clear))])
+        remarks = ()
+        if len(clear) < track.k:
+            few = f"only {len(clear)} clusters can be distinguished from noise: the other centers repeat the largest one"
+            remarks = (_HIDDEN if len(clear) == 1 else few,)
         return _TrackedCenters(
-            centers=(self._method.region or ball).clip(ball.decode(places)),
-            counts=sums.counts / sums.kept,
-            center_stddev=errors * ball.grid,
-            count_stddev=float(sums.count_noise / sums.kept),
+            centers=(self._method.region or ball).clip(ball.decode(clear.places @ bounds.shape.basis.T)[rows]),
+            counts=counts / bound.kept,
+            center_stddev=np.sqrt(clear.known.mean(axis=1) + track.mean_variance)[rows] * ball.grid,
+            count_stddev=float(sums.count_noise / bound.kept / np.sqrt(1 + CELLS.averaged)),
             remarks=remarks,
             track=track,
         )
 
-    def _candidates(self, subspace: _FoundSubspace) -> tuple[FloatArray, FloatArray]:
-        """Return candidates drawn from the noisy moments, then drawn again near the heavy ones, and their credible counts."""
-        k, looks, ball, projection = self._method.k, self._looks, subspace.bounds.ball, subspace.projection
-        rng = np.random.default_rng(self._seed)
-        variances = subspace.bounds.shape.along[: projection.shape[1]]
-        release = looks.plan["candidates"]
-        nothing = np.zeros((self._method.dimension, 0))
-        bound = Bound.at(1.0, 1.0, 1.0, release)
-        count = made.n_candidates(subspace.bounds.n_points, release.scale, k)
-        candidates = made.first_candidates(rng, count, variances)
-        for left in reversed(range(SERVERLESS.candidate_rounds)):
-            frame = Frame(np.rint(candidates), np.zeros((count, 0)), projection, nothing)  # counts only, no residuals
-            if looks.is_client_level and left == SERVERLESS.candidate_rounds - 1:
-                typical = typical_sums(looks, ball, frame, 1.0, length_edges(looks, 1.0))
-                bound = Bound.at(typical.length, 1.0, typical.kept, release)
-            sums = looks.sums("candidates", ball, frame, bound)
-            weights = made.credible_counts(sums.counts, sums.count_noise, k, SERVERLESS.credible_candidate)
-            if left:
-                candidates = made.resampled(rng, candidates, weights, variances)
-        return candidates, weights
+    def _for_mean(self, domain: Domain) -> int:
+        """Return how many releases of the pool are spent on the mean: until its error is small, as far as these last."""
+        scale = self._looks.plan["looks"].scale
+        points = np.sqrt(self._per_unit(domain.n_points))
+        wanted = self._method.dimension * (points * scale / (SERVERLESS.mean_error * max(domain.n_points, TINY))) ** 2
+        return int(np.clip(np.ceil(wanted), 1, SERVERLESS.most_for_mean * SERVERLESS.pool))
 
-    def _only_mean(self, subspace: _FoundSubspace) -> _MadeProxies:
-        """Return the mean as the only proxy: the releases of candidates and cells are spent on it."""
-        mean, projection = subspace.mean, subspace.projection
-        bound = self._bound(subspace, "sums", mean.place)
-        for name in ["candidates"] * SERVERLESS.candidate_rounds + ["cells"] * SERVERLESS.cell_steps:
-            mean, _ = self._moved_mean(name, subspace, mean, bound)
-        return _MadeProxies(projection, np.zeros((1, projection.shape[1])), np.ones(1), np.zeros(0), subspace, mean)
+    def _sizes(self, subspace: _FoundSubspace, rank: int) -> tuple[int, float]:
+        """Return how many releases make a look in the subspace, so that it can tell enough cells apart, and the points of a cell to split."""
+        n = subspace.bounds.n_points
+        vector = np.sqrt(self._per_unit(n) * (1 + SERVERLESS.cell_counts**2 + SERVERLESS.cell_squares**2))
+        need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan["looks"].scale
+        most = int((subspace.left - SERVERLESS.left_for_full * SERVERLESS.pool) // SERVERLESS.rounds)
+        wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
+        at_once = int(np.clip(wanted, 1, min(max(most, 1), SERVERLESS.most_at_once))) if most >= 1 else 0
+        return at_once, max(float(need / np.sqrt(max(at_once, 1))), TINY)
 
-    def _moved_mean(self, name: str, subspace: _FoundSubspace, mean: _Mean, bound: Bound) -> tuple[_Mean, Sums]:
-        place = np.rint(mean.place)
-        sums = self._looks.sums(name, subspace.bounds.ball, Frame.around(place), bound)
-        shift, variance = mean.move(sums, subspace.bounds.n_points / 2)
-        return _Mean(place + shift, variance), sums
+    def _most(self, need: float, bounds: HistogramBounds) -> int:
+        """Return how many cells there may be."""
+        return int(np.clip(bounds.n_points / need, 1, SERVERLESS.most_cells))
 
-    def _bound(self, subspace: _FoundSubspace, name: str, centers: FloatArray, projection: FloatArray | None = None) -> Bound:
-        count_length = SERVERLESS.full_counts if projection is None else SERVERLESS.cell_counts
-        return subspace.bounds.of_sums(self._looks.plan[name], Frame.around(np.rint(centers), projection), count_length)
-
-
-def _supported(places: FloatArray, sums: Sums, mean: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the centers, with those whose counts may be noise only replaced by the nearest other one, and a remark about these."""
-    weak = sums.counts < SERVERLESS.supported * sums.count_noise
-    if not weak.any():
-        return places, ()
-    numbers = ", ".join(str(i) for i in np.flatnonzero(weak))
-    remark = f"clusters {numbers} cannot be distinguished from noise: their centers repeat others, or the mean if all are such"
-    others = mean if weak.all() else places[~weak]
-    distances = np.square(places[:, None] - others[None]).sum(axis=2)
-    return np.where(weak[:, None], others[distances.argmin(axis=1)], places), (remark,)
+    def _per_unit(self, n_points: float) -> float:
+        """Return about how many points a unit holds."""
+        return max(n_points / max(self._looks.n_clients, 1), 1.0) if self._looks.is_client_level else 1.0

@@ -1,0 +1,175 @@
+"""Cells: centers that noisy looks move, split and gather, with what is known about each. All of it is post-processing, at no privacy cost."""
+
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
+from feddp_kmeans.algorithm.looks import TINY, Sums
+from feddp_kmeans.algorithm.server import SMALLEST, filtered, weighted_kmeans
+from feddp_kmeans.algorithm.tuning import CELLS
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Centers in a basis sorted by variance, and what the looks so far have shown of each; one row per cell."""
+
+    places: FloatArray
+    known: FloatArray
+    """Variance of the error that each coordinate is known to have."""
+    counts: FloatArray
+    """Noisy number of points, averaged over ``looks``."""
+    looks: FloatArray
+    spreads: FloatArray
+    """Noisy mean squared distance of a cell's points from its center."""
+    fresh: BoolArray
+    """Whether the cell comes from a split that no look has seen: where it will move is not known."""
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.places)
+
+    def of(self, rows: BoolArray | IntArray) -> "Cells":
+        """Return some of the cells."""
+        return Cells(**{name: values[rows] for name, values in vars(self).items()})
+
+    def with_all(self, other: "Cells") -> "Cells":
+        """Return these cells and the others after them."""
+        return Cells(**{name: np.concatenate([values, vars(other)[name]]) for name, values in vars(self).items()})
+
+    def widened(self, dimension: int) -> "Cells":
+        """Return the cells in all directions of the basis: beyond those they have, their places are zero and nothing is known."""
+        missing = ((0, 0), (0, dimension - self.places.shape[1]))
+        return replace(self, places=np.pad(self.places, missing), known=np.pad(self.known, missing))
+
+
+def first_cells(rng: np.random.Generator, variances: FloatArray, n_points: float, most: float) -> Cells:
+    """Return at most ``most`` cells: one for every pattern of signs along some directions, which cut the points into halves each."""
+    p = len(variances)
+    cuts = int(np.clip(np.floor(np.log2(max(most, 1.0))), 0, p))
+    directions = np.linalg.qr(rng.standard_normal((p, cuts)) * variances[:, None])[0]
+    signs = 2.0 * ((np.arange(2**cuts)[:, None] >> np.arange(cuts)) & 1) - 1
+    halves = CELLS.half * np.sqrt(np.square(directions).T @ variances)
+    count, zeros = 2**cuts, np.zeros((2**cuts, p))
+    alike = [np.full(count, value) for value in (n_points / count, 0.0, variances.sum())]
+    return Cells((signs * halves) @ directions.T, zeros, *alike, np.full(count, cuts > 0))
+
+
+def split(rng: np.random.Generator, cells: Cells, chosen: IntArray, variances: FloatArray) -> Cells:
+    """Return the cells with each chosen one replaced by two, on either side of it along a random direction of the points."""
+    if not len(chosen):
+        return cells
+    directions = rng.standard_normal((len(chosen), len(variances))) * np.sqrt(variances)
+    directions /= np.maximum(np.linalg.norm(directions, axis=1), SMALLEST)[:, None]
+    part = np.square(directions) @ variances / max(float(variances.sum()), SMALLEST)
+    halves = CELLS.half * np.sqrt(np.maximum(cells.spreads[chosen], 0.0) * part)[:, None] * directions
+    old = cells.of(chosen)
+    both = replace(
+        old, counts=old.counts / 2, looks=np.zeros(len(old)), known=np.zeros_like(old.known), fresh=np.ones(len(old), dtype=bool)
+    )
+    one, other = (replace(both, places=old.places + side * halves) for side in (1, -1))
+    kept = np.setdiff1d(np.arange(len(cells)), chosen)
+    return reduce(Cells.with_all, [cells.of(kept), one, other])
+
+
+def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, block: int) -> tuple[Cells, FloatArray]:
+    """Return the cells after a look, moved to where it shows their points as far as noise does not explain it, and the counts to divide by.
+
+    ``basis`` turns the look's coordinates into those of the cells. Fresh cells may move anywhere; others are known to some error, and a
+    look is averaged with those before (see ``filtered``). Counts are averaged over the last few looks.
+    """
+    seen = np.minimum(cells.looks, CELLS.averaged)
+    counts = (cells.counts * seen + sums.counts) / (seen + 1)
+    averaged = replace(sums, counts=counts)
+    means, errors = averaged.means(CELLS.least_count / np.sqrt(seen + 1))
+    if basis is not None:
+        means = means @ basis
+    moves, known = np.zeros_like(means), np.zeros_like(means)
+    for rows, reach in ((cells.fresh, 1.0), (~cells.fresh, CELLS.largest_signal)):
+        if rows.any():
+            moves[rows], known[rows] = filtered(means[rows], errors[rows], block, reach * caps, cells.known[rows])
+    divisor = sums.noise / np.sqrt(np.maximum(errors, SMALLEST)) if sums.noise > 0 else np.maximum(counts, TINY)
+    spreads = cells.spreads
+    if sums.squares is not None:
+        spreads = np.maximum(sums.squares / divisor - np.square(moves).sum(axis=1), CELLS.least_spread * caps.sum())
+    looks = np.minimum(cells.looks + 1, CELLS.averaged)
+    return Cells(cells.places + moves, known, counts, looks, spreads, np.zeros(len(cells), dtype=bool)), divisor
+
+
+def largest(cells: Cells, need: float, room: int) -> IntArray:
+    """Return the cells to split: those with enough points for their halves to stand above the noise, the largest share of the cost first."""
+    costs = cells.counts * cells.spreads
+    able = np.flatnonzero((cells.counts > need) & (costs > CELLS.least_cost * costs.mean()))
+    chosen: IntArray = able[np.argsort(-costs[able], kind="stable")][: max(0, room)]
+    return chosen
+
+
+def credible(cells: Cells, count_noise: float) -> Cells:
+    """Return the cells whose counts are hardly noise only; at least the heaviest."""
+    clear = cells.counts > CELLS.credible * count_noise / np.sqrt(np.maximum(cells.looks, 1.0))
+    clear[cells.counts.argmax()] = True
+    return cells.of(clear)
+
+
+def gathered(cells: Cells, k: int, seed: int) -> Cells:
+    """Return k cells: the weighted k-means of these, started from the best of merging the closest and of random starts."""
+    if len(cells) <= k:
+        return cells
+    weights = np.maximum(cells.counts, SMALLEST)
+    centers = weighted_kmeans(cells.places, weights, k, seed)
+    return joined(cells, np.square(cells.places[:, None] - centers[None]).sum(axis=2).argmin(axis=1), k)
+
+
+def joined(cells: Cells, members: IntArray, k: int) -> Cells:
+    """Return the cells that their members are joined to: weighted means, with the error that this leaves."""
+    weights = np.maximum(cells.counts, SMALLEST)
+    shares = np.zeros((k, len(cells)))
+    shares[members, np.arange(len(cells))] = weights
+    shares /= np.maximum(shares.sum(axis=1), SMALLEST)[:, None]
+    places = shares @ cells.places
+    spreads = shares @ (cells.spreads + np.square(cells.places - places[members]).sum(axis=1))
+    counts = np.bincount(members, weights, minlength=k)
+    looks = np.full(k, float(cells.looks.min()))
+    return Cells(places, np.square(shares) @ cells.known, counts, looks, spreads, np.zeros(k, dtype=bool))
+
+
+def repaired(rng: np.random.Generator, cells: Cells, k: int, sums: Sums, divisor: FloatArray, variances: FloatArray) -> Cells:
+    """Return the cells with those that hold far more spread than usual split, each time at the cost of the closest pair becoming one.
+
+    A cell that holds two clusters has a much larger spread than the others. How much a split gains is taken to be what its spread, less
+    twice its noise, is above the median. While there are fewer than k cells no pair is joined.
+    """
+    if len(cells) < 2 or sums.squares is None:
+        return cells
+    gains = (cells.spreads - np.median(cells.spreads) - 2 * sums.square_noise / divisor) * divisor
+    pairs = np.square(cells.places[:, None] - cells.places[None]).sum(axis=2) * (divisor[:, None] * divisor / (divisor[:, None] + divisor))
+    np.fill_diagonal(pairs, np.inf)
+    room, chosen, members = k - len(cells), [], np.arange(len(cells))
+    for row in np.argsort(-gains, kind="stable"):
+        if gains[row] <= 0:
+            break
+        if not np.isfinite(pairs[row]).any():  # it was joined to another
+            continue
+        if room <= 0:
+            others = np.delete(np.arange(len(cells)), row)
+            one, other = np.unravel_index(pairs[np.ix_(others, others)].argmin(), (len(others), len(others)))
+            one, other = others[one], others[other]
+            if not pairs[one, other] < CELLS.join_price * gains[row]:
+                continue
+            members[other] = one
+            pairs[[one, other]] = pairs[:, [one, other]] = np.inf
+            room += 1
+        room -= 1
+        chosen.append(row)
+        pairs[row] = pairs[:, row] = np.inf
+    if not chosen:
+        return cells
+    left, places = np.unique(members, return_inverse=True)
+    alone = np.bincount(places, minlength=len(left)) == 1
+    merged = joined(cells, places, len(left))
+    unchanged = cells.of(left)
+    merged = Cells(
+        **{name: np.where(alone if v.ndim == 1 else alone[:, None], v, vars(merged)[name]) for name, v in vars(unchanged).items()}
+    )
+    return split(rng, merged, np.searchsorted(left, chosen), variances)
