@@ -1,6 +1,7 @@
 """How long the vector of one unit may be: from units simulated with server points, or from noisy histograms of lengths."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -93,19 +94,27 @@ def length_edges(looks: Looks, top: float) -> FloatArray:
 
 
 def typical_length(
-    histogram: FloatArray, noise: float, edges: FloatArray, quantile: float = 0.5, *, least_classes: int = 0, stretch: float = 1.0
+    histogram: FloatArray,
+    noise: float,
+    edges: FloatArray,
+    quantile: float = 0.5,
+    *,
+    least_classes: int = 0,
+    stretch: float = 1.0,
+    otherwise: float | None = None,
 ) -> Typical:
     """Return the quantile of a noisy histogram of lengths, over the run of classes that stands out from noise.
 
-    If nothing stands out it is the largest edge: then nothing is scaled down; with ``least_classes`` it is the fullest class. ``stretch`` is
-    how many times the quantile the noise leaves room for. The length is stretched only as far as there are longer vectors, so that long tails
-    get their full weight if cheap.
+    If nothing stands out it is the length given for this case; the largest edge if there is none, since then nothing is scaled down; with
+    ``least_classes`` it is the fullest class.
+    ``stretch`` is how many times the quantile the noise leaves room for. The length is stretched only as far as there are longer vectors,
+    so that long tails get their full weight if cheap.
     """
     run = _standing_out(histogram, noise)
     if run is None and least_classes:
         run = slice(int(histogram.argmax()), int(histogram.argmax()) + 1)
     if run is None:
-        return Typical(float(edges[-1]), 1.0)
+        return Typical(float(edges[-1]) if otherwise is None else otherwise, 1.0)
     counts = np.zeros_like(histogram)
     counts[run] = np.maximum(histogram[run], 0.0)
     total = max(counts.sum(), _LEAST_LENGTH)
@@ -138,11 +147,11 @@ def _standing_out(histogram: FloatArray, noise: float) -> slice | None:
 
 
 def typical_sums(
-    looks: Looks, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, stretch: float = 1.0, square_weight: float | None = None
+    looks: Looks, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, square_weight: float | None = None, **more: Any
 ) -> Typical:
-    """Return the typical length of a unit's vector of residuals and counts."""
+    """Return the typical length of a unit's vector of residuals and counts; ``more`` as in ``typical_length``."""
     histogram = looks.residual_lengths(ball, frame, count_weight, edges, square_weight=square_weight)
-    return typical_length(histogram, looks.plan["bounds"].scale, edges, stretch=stretch)
+    return typical_length(histogram, looks.plan["bounds"].scale, edges, **more)
 
 
 @dataclass(frozen=True)
@@ -162,21 +171,21 @@ class HistogramBounds:
     ) -> Bound:
         """Return the bound for residual sums around centers: the noisy median of what units would send, or more if that is cheap.
 
-        A typical unit's count weighs ``count_length`` times as much as its residual, and its squared residual ``square_length`` times. A point's
-        vector is its residual and these, so the residual is measured: where nothing stands out from noise it is ``otherwise``. A client's
-        vector is not so simple: there the weights are guesses from the trace and the number of points per client.
+        A typical unit's count weighs ``count_length`` times as much as its residual, and its squared residual ``square_length`` times. A
+        point's vector is its residual and these, so the residual is measured: where nothing stands out from noise it is ``otherwise``. A
+        client's vector is not so simple: there the weights are guesses from the trace and the number of points per client.
         """
-        edges = length_edges(self.looks, (SERVERLESS.full_reach if frame.in_full else SERVERLESS.subspace_reach) * self.typical)
         if self.looks.is_client_level:
+            edges = length_edges(self.looks, (SERVERLESS.full_reach if frame.in_full else SERVERLESS.subspace_reach) * self.typical)
             points = np.sqrt(max(self.n_points / max(self.looks.n_clients, 1), 1.0))
             length = max(self.within(frame.origins), 1.0)
             weight, square_weight = count_length * length / points, square_length and min(square_length / (length * points), 1.0)
             found = typical_sums(self.looks, self.ball, frame, weight, edges, square_weight=square_weight)
             return Bound.at(found.length, weight, found.kept, release, square_weight)
         stretch = affordable_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else 1.0
-        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, stretch)
-        if found.length >= edges[-1]:  # nothing stood out
-            found = Typical(otherwise or self.typical, 1.0)
+        before = otherwise or self.typical
+        edges = geometric_edges(SERVERLESS.full_reach * before, SERVERLESS.length_classes)
+        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, stretch=stretch, otherwise=before)
         length = max(found.length, 1.0)
         whole = length * np.sqrt(1 + count_length**2 + (square_length or 0.0) ** 2)
         return Bound.at(float(whole), count_length * length, found.kept, release, square_length and min(square_length / length, 1.0))

@@ -1,4 +1,4 @@
-"""Cells: centers that noisy looks move, split and gather, with what is known about each. All of it is post-processing, at no privacy cost."""
+"""Cells: centers that noisy looks move, split and join, with what is known about each. Post-processing, at no privacy cost."""
 
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -7,7 +7,7 @@ import numpy as np
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.looks import TINY, Sums
-from feddp_kmeans.algorithm.server import SMALLEST, filtered, weighted_kmeans
+from feddp_kmeans.algorithm.server import SMALLEST, filtered
 from feddp_kmeans.algorithm.tuning import CELLS
 
 
@@ -52,8 +52,8 @@ def first_cells(rng: np.random.Generator, variances: FloatArray, n_points: float
     signs = 2.0 * ((np.arange(2**cuts)[:, None] >> np.arange(cuts)) & 1) - 1
     halves = CELLS.half * np.sqrt(np.square(directions).T @ variances)
     count, zeros = 2**cuts, np.zeros((2**cuts, p))
-    alike = [np.full(count, value) for value in (n_points / count, 0.0, variances.sum())]
-    return Cells((signs * halves) @ directions.T, zeros, *alike, np.full(count, cuts > 0))
+    counts, looks, spreads = (np.full(count, float(value)) for value in (n_points / count, 0.0, variances.sum()))
+    return Cells((signs * halves) @ directions.T, zeros, counts, looks, spreads, np.full(count, cuts > 0))
 
 
 def split(rng: np.random.Generator, cells: Cells, chosen: IntArray, variances: FloatArray) -> Cells:
@@ -98,7 +98,7 @@ def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, 
 
 
 def largest(cells: Cells, need: float, room: int) -> IntArray:
-    """Return the cells to split: those with enough points for their halves to stand above the noise, the largest share of the cost first."""
+    """Return the cells to split: those with enough points for their halves to stand above noise, the costliest first."""
     costs = cells.counts * cells.spreads
     able = np.flatnonzero((cells.counts > need) & (costs > CELLS.least_cost * costs.mean()))
     chosen: IntArray = able[np.argsort(-costs[able], kind="stable")][: max(0, room)]
@@ -112,15 +112,6 @@ def credible(cells: Cells, count_noise: float) -> Cells:
     return cells.of(clear)
 
 
-def gathered(cells: Cells, k: int, seed: int) -> Cells:
-    """Return k cells: the weighted k-means of these, started from the best of merging the closest and of random starts."""
-    if len(cells) <= k:
-        return cells
-    weights = np.maximum(cells.counts, SMALLEST)
-    centers = weighted_kmeans(cells.places, weights, k, seed)
-    return joined(cells, np.square(cells.places[:, None] - centers[None]).sum(axis=2).argmin(axis=1), k)
-
-
 def joined(cells: Cells, members: IntArray, k: int) -> Cells:
     """Return the cells that their members are joined to: weighted means, with the error that this leaves."""
     weights = np.maximum(cells.counts, SMALLEST)
@@ -129,7 +120,7 @@ def joined(cells: Cells, members: IntArray, k: int) -> Cells:
     shares /= np.maximum(shares.sum(axis=1), SMALLEST)[:, None]
     places = shares @ cells.places
     spreads = shares @ (cells.spreads + np.square(cells.places - places[members]).sum(axis=1))
-    counts = np.bincount(members, weights, minlength=k)
+    counts = np.bincount(members, weights, minlength=k).astype(np.float64)
     looks = np.full(k, float(cells.looks.min()))
     return Cells(places, np.square(shares) @ cells.known, counts, looks, spreads, np.zeros(k, dtype=bool))
 

@@ -31,13 +31,13 @@ class Domain:
     """Variance of the noise in one coordinate of the ball's center."""
 
 
-def domain_rows(region: Region | None, dimension: int) -> list[tuple[str, int, int, int]]:
-    """Return name, integer steps, values and times of the releases that find the domain.
+def domain_rows(region: Region | None, dimension: int, sharpened: int = 0) -> list[tuple[str, int, int, int]]:
+    """Return name, integer steps, values and times of the releases that find the domain, and sharpen it this many times.
 
-    Each round releases distances and a mean, and the last one is followed by distances. Without a public region there are several rounds.
+    Each round releases distances and a mean. Without a public region there are several rounds, and distances from the last center.
     """
-    rounds = DOMAIN.rounds if region is None else 1
-    return [("distances", SHARE_STEPS, MOST_CLASSES, rounds + 1), ("mean", BOUNDED_STEPS, dimension + 1, rounds)]
+    rounds, last = (DOMAIN.rounds, 1) if region is None else (1, 0)
+    return [("distances", SHARE_STEPS, MOST_CLASSES, rounds + last + sharpened), ("mean", BOUNDED_STEPS, dimension + 1, rounds)]
 
 
 def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
@@ -50,17 +50,22 @@ def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
     edges = _ANY_SCALE if region is None else geometric_edges(region.ball.radius, DOMAIN.point_classes)
     for _ in range(DOMAIN.rounds if region is None else 1):
         ball, typical = _around(looks, center, edges, region)
-        edges = geometric_edges(DOMAIN.room * typical.length, DOMAIN.round_classes)
         found = _moved(looks, ball, typical, region)
         center = found.ball.center
-    ball, typical = _around(looks, center, edges, region)
-    return replace(found, ball=ball if region is None else region.ball_around(center), typical=typical.length)
+        edges = geometric_edges(DOMAIN.room * typical.length, DOMAIN.round_classes)
+    if region is not None:
+        return replace(found, ball=region.ball_around(center))
+    ball, typical = _around(looks, center, edges, None)
+    return replace(found, ball=ball, typical=typical.length)
 
 
 def sharpened(looks: Looks, domain: Domain, region: Region | None, name: str, times: int) -> Domain:
-    """Return the domain around a sharper mean, from this many releases of this name."""
+    """Return the domain around a sharper mean, from this many releases of this name, and the typical distance from it."""
     found = _moved(looks, domain.ball, Typical(domain.typical, 1.0), region, name, times)
-    return found if region is None else replace(found, ball=region.ball_around(found.ball.center))
+    edges = geometric_edges(DOMAIN.nearer * domain.typical, DOMAIN.nearer_classes)
+    histogram, noise = looks.distances(found.ball.center, edges), looks.plan["distances"].scale
+    ball = found.ball if region is None else region.ball_around(found.ball.center)
+    return replace(found, ball=ball, typical=typical_length(histogram, noise, edges, otherwise=domain.typical).length)
 
 
 def _around(looks: Looks, center: FloatArray, edges: FloatArray, region: Region | None) -> tuple[Ball, Typical]:

@@ -202,7 +202,7 @@ class Looks:
     def residual_lengths(
         self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, name: str = "bounds", square_weight: float | None = None
     ) -> FloatArray:
-        """Return a noisy histogram of the lengths of the units' vectors of residuals and counts; of clients, with squares if these have a weight."""
+        """Return a noisy histogram of the lengths of the units' vectors of residuals, counts and, for clients, weighted squares."""
         public = vars(frame) | {"edges": edges, "count_weight": count_weight}
         if self.is_client_level:
             return self._look(norms.CLIENT_RESIDUAL_NORMS, name, ball, **public, square_weight=square_weight)

@@ -100,7 +100,8 @@ def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArra
     points, weights = points.copy(), weights.copy()
 
     def price(row: int) -> FloatArray:
-        return np.square(points - points[row]).sum(axis=1) * (weights * weights[row] / (weights + weights[row]))
+        prices: FloatArray = np.square(points - points[row]).sum(axis=1) * (weights * weights[row] / (weights + weights[row]))
+        return prices
 
     prices = np.stack([price(row) for row in range(len(points))])
     np.fill_diagonal(prices, np.inf)

@@ -49,11 +49,11 @@ class ServerlessMethod:
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
         d, k = self.dimension, self.k
-        distances, mean = domain_rows(self.region, d)
+        distances, mean = domain_rows(self.region, d, sharpened=2)
         values = max(SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
-        # The second moment and every look have a bound each; at client level the means need bounds too.
-        bounds = ("bounds", 1, MOST_CLASSES, 2 + SERVERLESS.rounds + self.lloyd_steps + (1 + mean[-1] if is_client_level else 0))
+        # The second moment and the looks have a bound each; at client level the means need bounds too.
+        bounds = ("bounds", 1, MOST_CLASSES, 2 + SERVERLESS.rounds + self.lloyd_steps + (2 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
@@ -66,23 +66,6 @@ class ServerlessMethod:
     def bind(self, run: Run) -> "ServerlessRun":
         """Return the steps of this method in one run."""
         return ServerlessRun(self, run)
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """The noisy mean of all points, and the variance of the error in one of its coordinates."""
-
-    place: FloatArray
-    variance: float
-
-    def move(self, sums: Sums) -> tuple[FloatArray, float]:
-        """Return by how much all centers move together, filtered, and the variance that is left: far less noise than in single moves."""
-        k = len(sums.counts)
-        total = max(float(sums.counts.sum()), 2 * np.sqrt(k) * sums.count_noise, TINY)
-        move, noise = sums.residuals.sum(axis=0) / total, k * (sums.noise / total) ** 2
-        signal = max(float(np.square(move).mean()) - noise, self.variance)
-        gain = signal / max(signal + noise, SMALLEST) if noise > 0 else 1.0
-        return gain * move, gain * noise
 
 
 @dataclass(frozen=True)
@@ -134,7 +117,9 @@ class ServerlessRun:
         method, looks, d = self._method, self._looks, self._method.dimension
         domain = find_domain(looks, method.region, d)
         for_mean = self._for_mean(domain)
-        domain = sharpened(looks, domain, method.region, "looks", for_mean)
+        first = max(1, int(SERVERLESS.first_for_mean * for_mean))
+        for times in (first, for_mean - first):
+            domain = sharpened(looks, domain, method.region, "looks", times)
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
         edges = np.square(length_edges(looks, typical))
@@ -156,21 +141,21 @@ class ServerlessRun:
         """Return cells of the subspace, split and moved to the points they hold, and their weights (step 2)."""
         projection, bounds, k = subspace.projection, subspace.bounds, self._method.k
         variances = bounds.shape.along[: projection.shape[1]]
-        at_once, need = self._sizes(subspace, len(variances))
+        sizes, need = self._sizes(subspace, len(variances))
         cells = first_cells(
             self._rng, variances, bounds.n_points, SERVERLESS.first_cells * min(bounds.n_points / need, self._most(need, bounds))
         )
         length = float(np.sqrt(variances.sum()))
-        for turn in range(SERVERLESS.rounds if at_once else 0):
-            if 0 < turn < SERVERLESS.rounds - 1:
+        for turn, times in enumerate(sizes):
+            if 0 < turn < len(sizes) - 1:
                 cells = split(self._rng, cells, largest(cells, need, self._most(need, bounds) - len(cells)), variances)
             cells = replace(cells, places=np.rint(cells.places))
             frame = Frame.around(cells.places, projection)
             bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.cell_counts, SERVERLESS.cell_squares, length)
             length = bound.count_weight / SERVERLESS.cell_counts
-            sums = self._looks.sums("looks", bounds.ball, frame, bound, at_once)
+            sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
             cells = credible(moved(cells, sums, None, variances, k)[0], sums.count_noise)
-        left = subspace.left - at_once * SERVERLESS.rounds
+        left = subspace.left - sum(sizes)
         return _MadeProxies(projection, cells.places, np.maximum(cells.counts, SMALLEST), np.zeros(0), subspace, cells, left)
 
     def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _TrackedCenters:
@@ -196,38 +181,35 @@ class ServerlessRun:
         bounds = track.found.bounds
         basis, variances = bounds.shape.basis, bounds.shape.along
         origins = np.rint(track.cells.places @ basis.T)
-        frame, repairs = Frame.around(origins), track.steps > SERVERLESS.unrepaired
-        squares = SERVERLESS.full_squares if repairs else None
-        bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.full_counts, squares, track.length)
+        frame = Frame.around(origins)
+        bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.full_counts, SERVERLESS.full_squares, track.length)
         times = max(1, track.left // track.steps)
         sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
-        shift, variance = _Mean(np.zeros(0), track.mean_variance).move(sums)
+        shift, variance = _common_move(sums, track.mean_variance)
         around = replace(sums, residuals=sums.residuals - sums.counts[:, None] * shift)
         cells, divisor = moved(replace(track.cells, places=(origins + shift) @ basis), around, basis, variances, self._method.k)
         now = self._centers(track, cells, sums, bound)
-        if repairs:
+        if track.steps > SERVERLESS.unrepaired:
             cells = repaired(self._rng, cells, track.k, sums, divisor, variances)
         length = bound.count_weight / SERVERLESS.full_counts
-        after = replace(track, cells=cells, mean_variance=variance, left=track.left - times, steps=track.steps - 1, length=length)
-        return replace(now, track=after)
+        left, steps = track.left - times, track.steps - 1
+        return replace(now, track=replace(track, cells=cells, mean_variance=variance, left=left, steps=steps, length=length))
 
     def _centers(self, track: _Track, cells: Cells, sums: Sums, bound: Bound) -> _TrackedCenters:
-        """Return k centers: the cells that are hardly noise only; if these are fewer, the heaviest takes the places of the others."""
-        bounds = track.found.bounds
+        """Return k centers: the cells; if these are fewer, the heaviest takes the places of the others."""
+        bounds, missing = track.found.bounds, track.k - len(cells)
         ball = bounds.ball
-        clear = credible(cells, sums.count_noise)
-        rows = np.concatenate([np.arange(len(clear)), np.full(track.k - len(clear), clear.counts.argmax())])
-        counts = np.concatenate([clear.counts, np.zeros(track.k - len(clear))])
-        remarks = ()
-        if len(clear) < track.k:
-            few = f"only {len(clear)} clusters can be distinguished from noise: the other centers repeat the largest one"
-            remarks = (_HIDDEN if len(clear) == 1 else few,)
+        rows = np.concatenate([np.arange(len(cells)), np.full(missing, cells.counts.argmax())])
+        counts = np.concatenate([cells.counts, np.zeros(missing)])
+        count_noise = sums.count_noise / np.sqrt(1 + CELLS.averaged)
+        weak = ", ".join(str(row) for row in np.flatnonzero(counts < CELLS.credible * count_noise))
+        hidden = _HIDDEN if len(cells) == 1 else f"clusters {weak} cannot be distinguished from noise"
         return _TrackedCenters(
-            centers=(self._method.region or ball).clip(ball.decode(clear.places @ bounds.shape.basis.T)[rows]),
+            centers=(self._method.region or ball).clip(ball.decode(cells.places @ bounds.shape.basis.T)[rows]),
             counts=counts / bound.kept,
-            center_stddev=np.sqrt(clear.known.mean(axis=1) + track.mean_variance)[rows] * ball.grid,
-            count_stddev=float(sums.count_noise / bound.kept / np.sqrt(1 + CELLS.averaged)),
-            remarks=remarks,
+            center_stddev=np.sqrt(cells.known.mean(axis=1) + track.mean_variance)[rows] * ball.grid,
+            count_stddev=float(count_noise / bound.kept),
+            remarks=(hidden,) if weak else (),
             track=track,
         )
 
@@ -236,17 +218,24 @@ class ServerlessRun:
         scale = self._looks.plan["looks"].scale
         points = np.sqrt(self._per_unit(domain.n_points))
         wanted = self._method.dimension * (points * scale / (SERVERLESS.mean_error * max(domain.n_points, TINY))) ** 2
-        return int(np.clip(np.ceil(wanted), 1, SERVERLESS.most_for_mean * SERVERLESS.pool))
+        return int(np.clip(np.ceil(wanted), 2, SERVERLESS.most_for_mean * SERVERLESS.pool))
 
-    def _sizes(self, subspace: _FoundSubspace, rank: int) -> tuple[int, float]:
-        """Return how many releases make a look in the subspace, so that it can tell enough cells apart, and the points of a cell to split."""
-        n = subspace.bounds.n_points
+    def _sizes(self, subspace: _FoundSubspace, rank: int) -> tuple[list[int], float]:
+        """Return how many releases make each look in the subspace, so that it tells enough cells apart, and the points of a cell to split.
+
+        None, if too few are left for every look to have one.
+        """
+        n, rounds = subspace.bounds.n_points, SERVERLESS.rounds
         vector = np.sqrt(self._per_unit(n) * (1 + SERVERLESS.cell_counts**2 + SERVERLESS.cell_squares**2))
         need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan["looks"].scale
-        most = int((subspace.left - SERVERLESS.left_for_full * SERVERLESS.pool) // SERVERLESS.rounds)
+        most = subspace.left - int(SERVERLESS.left_for_full * SERVERLESS.pool)
         wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
-        at_once = int(np.clip(wanted, 1, min(max(most, 1), SERVERLESS.most_at_once))) if most >= 1 else 0
-        return at_once, max(float(need / np.sqrt(max(at_once, 1))), TINY)
+        total = int(min(np.clip(wanted, 1, SERVERLESS.most_at_once) * rounds, most))
+        if total < rounds:
+            return [], max(float(need), TINY)
+        return [total * (turn + 1) // rounds - total * turn // rounds for turn in range(rounds)], max(
+            float(need / np.sqrt(total / rounds)), TINY
+        )
 
     def _most(self, need: float, bounds: HistogramBounds) -> int:
         """Return how many cells there may be."""
@@ -255,3 +244,16 @@ class ServerlessRun:
     def _per_unit(self, n_points: float) -> float:
         """Return about how many points a unit holds."""
         return max(n_points / max(self._looks.n_clients, 1), 1.0) if self._looks.is_client_level else 1.0
+
+
+def _common_move(sums: Sums, known: float) -> tuple[FloatArray, float]:
+    """Return by how much all centers move together, filtered, and the variance of its error: far less noise than in single moves.
+
+    ``known`` is the variance of the error that the mean of all points has so far.
+    """
+    m = len(sums.counts)
+    total = max(float(sums.counts.sum()), 2 * np.sqrt(m) * sums.count_noise, TINY)
+    move, noise = sums.residuals.sum(axis=0) / total, m * (sums.noise / total) ** 2
+    signal = max(float(np.square(move).mean()) - noise, known)
+    gain = signal / max(signal + noise, SMALLEST) if noise > 0 else 1.0
+    return gain * move, gain * noise
