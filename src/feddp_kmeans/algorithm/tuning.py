@@ -116,12 +116,12 @@ class ServerlessTuning:
     pool: int = 32
     """Small releases of residual sums that look at whatever the noise allows: several of them are one look with less noise. 20 and 48: b64
     in 64 at 0.25 costs 6.7 and 6.5, not 4.6 times the optimum."""
-    lloyd_steps: int = 6
+    lloyd_steps: int = 8
     """Looks in full space after the first. Many small ones lose nothing: they are averaged while the centers stand still."""
     mean_error: float = 0.14  # largest error of the mean relative to a typical distance from it that is paid for ...
     most_for_mean: float = 0.6  # ... with at most this part of the pool, in two looks ...
     first_for_mean: float = 0.25  # ... of which the first has this part
-    left_for_full: float = 0.25  # least part of the pool for looks in full space
+    left_for_full: float = 0.28  # least part of the pool for looks in full space
     rounds: int = 6  # looks in the subspace, each after splitting cells; 4 and 8: letter at 0.1 costs 1.079 and 1.103, not 1.081
     most_at_once: int = 4  # releases that one such look may take; 8: b64 in 64 at 0.25 costs 9.2, not 4.6 times the optimum
     wished_cells: float = 1.5  # cells, in multiples of k, that looks are made large enough for
