@@ -177,9 +177,10 @@ class HistogramBounds:
         """
         if self.looks.is_client_level:
             edges = length_edges(self.looks, (SERVERLESS.full_reach if frame.in_full else SERVERLESS.subspace_reach) * self.typical)
-            points = np.sqrt(max(self.n_points / max(self.looks.n_clients, 1), 1.0))
+            # A client of s points in m cells has counts of about this length per root of s, and squares accordingly.
+            longer = np.sqrt(1 + self.n_points / max(self.looks.n_clients, 1) / len(frame.centers))
             length = max(self.within(frame.origins), 1.0)
-            weight, square_weight = count_length * length / points, square_length and min(square_length / (length * points), 1.0)
+            weight, square_weight = count_length * length / longer, square_length and min(square_length / (length * longer), 1.0)
             found = typical_sums(self.looks, self.ball, frame, weight, edges, square_weight=square_weight)
             return Bound.at(found.length, weight, found.kept, release, square_weight)
         stretch = affordable_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else 1.0

@@ -129,11 +129,11 @@ def repaired(rng: np.random.Generator, cells: Cells, k: int, sums: Sums, divisor
     """Return the cells with those that hold far more spread than usual split, each time at the cost of the closest pair becoming one.
 
     A cell that holds two clusters has a much larger spread than the others. How much a split gains is taken to be what its spread, less
-    twice its noise, is above the median. While there are fewer than k cells no pair is joined.
+    its noise, is above the median. While there are fewer than k cells no pair is joined.
     """
     if len(cells) < 2 or sums.squares is None:
         return cells
-    gains = (cells.spreads - np.median(cells.spreads) - 2 * sums.square_noise / divisor) * divisor
+    gains = (cells.spreads - np.median(cells.spreads) - CELLS.clear * sums.square_noise / divisor) * divisor
     pairs = np.square(cells.places[:, None] - cells.places[None]).sum(axis=2) * (divisor[:, None] * divisor / (divisor[:, None] + divisor))
     np.fill_diagonal(pairs, np.inf)
     room, chosen, members = k - len(cells), [], np.arange(len(cells))

@@ -99,6 +99,7 @@ class CellTuning:
     least_spread: float = 0.02  # least spread of a cell, as a part of the whole variance
     least_cost: float = 0.1  # least part of the cost of a cell that is split, in parts of the mean one
     credible: float = 1.5  # count of a cell, in standard deviations of its noise, below which it is dropped
+    clear: float = 3.5  # standard deviations of noise by which a spread must exceed the usual one for a cell to be split
     join_price: float = 0.5
     """What joining two cells may cost at most, as a part of what a split gains. Without repair b64 in 64 at epsilon 1 costs 1.24 times the
     optimum, not 1.02 (3 runs)."""

@@ -58,10 +58,15 @@ class ServerlessMethod:
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
-            ("looks", BOUNDED_STEPS, values, SERVERLESS.pool),
+            ("looks", BOUNDED_STEPS, values, self.pool),
             *closing_rows(k),
         ]
         return gaussian_releases(with_closing(SERVERLESS.shares), rows)
+
+    @property
+    def pool(self) -> int:
+        """Return how many small releases of residual sums there are: enough for every Lloyd step to have one."""
+        return max(SERVERLESS.pool, 3 * (1 + self.lloyd_steps))
 
     def bind(self, run: Run) -> "ServerlessRun":
         """Return the steps of this method in one run."""
@@ -134,7 +139,7 @@ class ServerlessRun:
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
             mean_variance=domain.center_variance / ball.grid**2,
-            left=SERVERLESS.pool - for_mean,
+            left=method.pool - for_mean,
         )
 
     def proxies(self, subspace: _FoundSubspace) -> _MadeProxies:
@@ -218,7 +223,7 @@ class ServerlessRun:
         scale = self._looks.plan["looks"].scale
         points = np.sqrt(self._per_unit(domain.n_points))
         wanted = self._method.dimension * (points * scale / (SERVERLESS.mean_error * max(domain.n_points, TINY))) ** 2
-        return int(np.clip(np.ceil(wanted), 2, SERVERLESS.most_for_mean * SERVERLESS.pool))
+        return int(np.clip(np.ceil(wanted), 2, SERVERLESS.most_for_mean * self._method.pool))
 
     def _sizes(self, subspace: _FoundSubspace, rank: int) -> tuple[list[int], float]:
         """Return how many releases make each look in the subspace, so that it tells enough cells apart, and the points of a cell to split.
@@ -228,7 +233,7 @@ class ServerlessRun:
         n, rounds = subspace.bounds.n_points, SERVERLESS.rounds
         vector = np.sqrt(self._per_unit(n) * (1 + SERVERLESS.cell_counts**2 + SERVERLESS.cell_squares**2))
         need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan["looks"].scale
-        most = subspace.left - int(SERVERLESS.left_for_full * SERVERLESS.pool)
+        most = subspace.left - max(int(SERVERLESS.left_for_full * self._method.pool), 1 + self._method.lloyd_steps)
         wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
         total = int(min(np.clip(wanted, 1, SERVERLESS.most_at_once) * rounds, most))
         if total < rounds:
