@@ -189,6 +189,12 @@ class Looks:
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.TOTAL_STEPS
 
+    @property
+    def size_price(self) -> float:
+        """Return the noise in the size of a cluster, in bounds on a unit."""
+        release = self.plan["closing"]
+        return release.stddev / release.grid / spreads.SIZE_STEPS
+
     def residual_lengths(self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, name: str = "bounds") -> FloatArray:
         """Return a noisy histogram of the lengths of the units' vectors of residuals and counts."""
         statistic = norms.CLIENT_RESIDUAL_NORMS if self.is_client_level else norms.POINT_RESIDUAL_NORMS
