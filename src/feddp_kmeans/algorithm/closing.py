@@ -29,8 +29,8 @@ class Closing:
     distances cut at the reach, and no more. That happens for tails so thin that the noise hides them, and for points farther from every
     center than twice the radius of the ball that the method works in (far outliers), which never lengthen the reach.
 
-    Where a unit is a client, both are of bounded contributions: a client with more points than a typical one is scaled down to it. Under
-    client sampling they are of the clients that were drawn.
+    Where a unit is a client, both are of bounded contributions: a client with more points than a bound is scaled down to it, and the reach
+    is twice a typical distance. Under client sampling they are of the clients that were drawn.
     """
 
     counts: FloatArray
@@ -123,13 +123,13 @@ def _most_noise(looks: Looks) -> float:
 
 
 def least_error(histogram: FloatArray, hidden: float, sizes: FloatArray, price: float) -> float | None:
-    """Return the size to cut at for which noise and what is cut off are least together; None if no class stands out from the noise.
+    """Return the size to cut at for which noise and what is cut off are least together; None if no class stands out, or nothing is noisy.
 
     The noise is ``price`` times the size. Beyond the last class that stands out, counts are taken to fall off as they did before, from at
     most half of what noise hides.
     """
     counts = np.where(histogram > hidden, histogram, 0.0)
-    if not counts.any():
+    if hidden == 0 or not counts.any():
         return None
     last, fullest = int(np.flatnonzero(counts)[-1]), int(counts.argmax())
     since = (counts[last] / counts[fullest]) ** (1 / max(last - fullest, 1))
