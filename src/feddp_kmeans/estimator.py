@@ -81,8 +81,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         The centers.
     cluster_counts_ : ndarray of shape (n_clusters_,)
         Noisy size of each cluster. With privacy unit "point" it is unbiased: the number of points nearest to the center, plus noise. With
-        "client" it is of bounded contributions: a client with more points than a typical one is scaled down to it, so sizes are too small
-        by what the large clients have beyond (number of clients that have a point in it, for method "paper" at client level).
+        "client" it is of bounded contributions: a client with more points than a bound is scaled down to it, so sizes are too small by
+        what the largest clients have beyond (number of clients that have a point in it, for method "paper" at client level).
     center_stddev_ : ndarray of shape (n_clusters_,)
         Standard deviation of the noise in one coordinate of each center.
     count_stddev_ : float or None

@@ -225,6 +225,19 @@ MUTANTS = [
         ("labels remembered under other centers", "for array in (center, projection, centers)))", "for array in (center, projection)))"),
     ),
     *_in(
+        "spreads.py",
+        ("tests/statistics/test_statistics.py",),
+        ("squares beyond the reach", "np.minimum(squares / reach**2, 1.0)", "np.minimum(squares / reach**2, 1.5)"),
+        ("a total outside the bound", "+ np.square(totals))", ")"),
+        ("spreads of points claim too little", "POINT_L1 = float(SIZE_STEPS + SQUARE_STEPS + TOTAL_STEPS)", "POINT_L1 = float(SIZE_STEPS)"),
+    ),
+    *_in(
+        "closing.py",
+        ("tests/algorithm/test_closing.py",),
+        ("a look at other centers", "looks.spreads(own, (centers - own.center) / own.grid", "looks.spreads(own, centers / own.grid"),
+        ("a ball that cuts off", "max(CLOSING.room * (span + reach), LEAST_RADIUS)", "max(span / 2, LEAST_RADIUS)"),
+    ),
+    *_in(
         "nearest.py",
         STATISTICS,
         ("labels by float32 alone", "if unsure.any():", "if False:"),

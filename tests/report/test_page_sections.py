@@ -2,7 +2,7 @@
 
 import pytest
 
-from feddp_kmeans.report.page import is_private, render_page
+from feddp_kmeans.report.page import is_private, quality, render_page
 from tests.report.examples import HARD, made_result, section
 
 
@@ -140,3 +140,13 @@ def test_a_second_run_costs_a_second_budget_and_versions_are_listed():
     assert "spends the budget" not in section(HARD["simulation"], "again")
     assert "feddp-kmeans 0.1.0, python 3.11.7, numpy 2.4.6" in section(made_result(), "again")
     assert "feddp-kmeans 0.1.0." in section(HARD["old"], "again")
+
+
+def test_the_fit_of_the_centers_is_told_with_its_error_and_only_where_it_was_released():
+    two = {"centers": [[0.0], [10.0]], "noisy_counts": [100.0, 100.0], "inertia": 5000.0, "inertia_stddev": 100.0, "count_stddev": 1.0}
+    told = section(made_result(k=2, d=1, **two), "clusters")
+    assert "How well the centers fit" in told
+    assert quality(made_result(k=2, d=1, **two))["explained"] == pytest.approx(0.5)  # 200 x 5**2 between, 5000 within
+    assert quality(made_result(k=2, d=1, **two))["per_point"] == 25.0
+    assert quality(HARD["old"]) is None
+    assert "How well the centers fit" not in section(HARD["old"], "clusters")

@@ -3,6 +3,7 @@
 It is made at exactly the centers that are released, so its counts are the sizes of just these clusters, unbiased where a unit is a point.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,8 +29,8 @@ class Closing:
     distances cut at the reach, and no more. That happens for tails so thin that the noise hides them, and for points farther from every
     center than twice the radius of the ball that the method works in (far outliers), which never lengthen the reach.
 
-    Where a unit is a client, both are of bounded contributions: a client with more points than a typical one is scaled down to it. Under
-    client sampling they are of the clients that were drawn.
+    Where a unit is a client, both are of bounded contributions: a client with more points than a bound is scaled down to it, and the reach
+    is twice a typical distance. Under client sampling they are of the clients that were drawn.
     """
 
     counts: FloatArray
@@ -81,7 +82,10 @@ def close(looks: Looks, ball: Ball, centers: FloatArray, typical: float) -> Clos
 
 def _told(found: Spreads, ball: Ball, reach: float) -> Closing:
     unit = ball.grid**2
-    known = (found.counts > CLOSING.clear * found.count_noise) & (found.squares >= CLOSING.clear * found.square_noise) & (found.counts > 0)
+    # Whether noise hides a spread is judged by the mean of all clusters: to choose those that happen to look large would bias them.
+    expected = found.counts * max(float(found.squares.sum()), 0.0) / max(float(found.counts.sum()), 1.0)
+    clear = (found.counts > CLOSING.clear * found.count_noise) & (expected >= CLOSING.clear * found.square_noise)
+    known = clear & (found.counts > 0) & (found.squares >= found.square_noise)
     counts, squares = np.where(known, found.counts, np.nan), np.where(known, found.squares, np.nan)
     spread = np.sqrt(squares / counts)
     # Rounding points and centers to the ball's steps lengthens squared distances by this: it matters only for clusters of a few steps.
@@ -108,39 +112,43 @@ def _point_reach(looks: Looks, ball: Ball, centers: FloatArray, typical: float) 
     release = looks.plan["closing"]
     if release.noise_multiplier == 0:
         return top
-    hidden = most_noise(looks.plan["closing bounds"])
-    return least_error_reach(histogram[:-1], hidden, edges, looks.total_price) or CLOSING.client_reach * typical
+    found = least_error(histogram[:-1], _most_noise(looks), np.square(edges), looks.total_price / CLOSING.cut_price)
+    return CLOSING.client_reach * typical if found is None else math.sqrt(found)
 
 
-def most_noise(release: Release) -> float:
-    """Return what the noise of one number exceeds with a chance of about 1 in 30,000."""
-    level = CLOSING.level
+def _most_noise(looks: Looks) -> float:
+    """Return what the noise of one class exceeds with a chance of about 1 in 30,000."""
+    release, level = looks.plan["closing bounds"], CLOSING.level
     return release.scale * (level if release.mechanism is Mechanism.GAUSSIAN else level**2 / 2 + 1)
 
 
-def least_error_reach(histogram: FloatArray, hidden: float, edges: FloatArray, price: float) -> float | None:
-    """Return the edge for which noise and what is cut off are least together; None if no class stands out from the noise.
+def least_error(histogram: FloatArray, hidden: float, sizes: FloatArray, price: float) -> float | None:
+    """Return the size to cut at for which noise and what is cut off are least together; None if no class stands out, or nothing is noisy.
 
-    The noise of the total is ``price`` times the squared reach. Beyond the last class that stands out, counts are taken to fall off as they
-    did before, from at most half of what noise hides.
+    The noise is ``price`` times the size. Beyond the last class that stands out, counts are taken to fall off as they did before, from at
+    most half of what noise hides.
     """
     counts = np.where(histogram > hidden, histogram, 0.0)
-    if not counts.any():
+    if hidden == 0 or not counts.any():
         return None
     last, fullest = int(np.flatnonzero(counts)[-1]), int(counts.argmax())
     since = (counts[last] / counts[fullest]) ** (1 / max(last - fullest, 1))
     fall = min(0.5, hidden / counts[last] if last == fullest else min(since, counts[last] / max(counts[last - 1], hidden)))
     counts[last + 1 :] = min(counts[last] * fall, hidden / 2) * fall ** np.arange(len(counts) - last - 1)
-    squares = np.square(edges)
-    cut = np.maximum(squares[None] - squares[:, None], 0.0) @ counts
-    return float(edges[np.argmin(price * squares + CLOSING.cut_price * cut)])
+    cut = np.maximum(sizes[None] - sizes[:, None], 0.0) @ counts
+    return float(sizes[np.argmin(price * sizes + cut)])
 
 
 def _typical_client(looks: Looks, ball: Ball, centers: FloatArray) -> float:
-    """Return how many points of a client are counted: the noisy median of the lengths of the clients' counts."""
+    """Return how many points of a client are counted, from a noisy histogram of the lengths of the clients' counts.
+
+    Sizes are told apart by cluster, so noise counts once for each.
+    """
     k, edges = len(centers), length_edges(looks, 1.0)
     places = (ball.clip(centers) - ball.center) / ball.grid
     frame = Frame(places, np.zeros((k, 0)), None, np.zeros((ball.dimension, 0)))  # counts only, no residuals
     histogram = looks.residual_lengths(ball, frame, 1.0, edges, "closing bounds")
-    found = typical_length(histogram, looks.plan["closing bounds"].scale, edges, least_classes=1)
-    return roomy(found.length, looks.plan["closing"])
+    found = least_error(histogram[:-1], _most_noise(looks), edges, k * looks.size_price / CLOSING.client_cut_price)
+    if found is None:
+        found = typical_length(histogram, looks.plan["closing bounds"].scale, edges, least_classes=1).length
+    return roomy(found, looks.plan["closing"])

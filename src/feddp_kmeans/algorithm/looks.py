@@ -199,6 +199,12 @@ class Looks:
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.TOTAL_STEPS
 
+    @property
+    def size_price(self) -> float:
+        """Return the noise in the size of a cluster, in bounds on a unit."""
+        release = self.plan["closing"]
+        return release.stddev / release.grid / spreads.SIZE_STEPS
+
     def residual_lengths(
         self, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, name: str = "bounds", square_weight: float | None = None
     ) -> FloatArray:
