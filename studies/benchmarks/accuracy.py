@@ -9,6 +9,7 @@ Run i has data seed --data-seed + i and noise seed --noise-seed + i. Real tables
 """
 
 import argparse
+import time
 from concurrent.futures import ProcessPoolExecutor
 from itertools import groupby
 
@@ -68,7 +69,8 @@ class Bench:
         if given.quick:
             name, epsilons = next(iter(cases.items()))
             cases, n_seeds = {name: epsilons if row.overall else epsilons[-1:]}, 2
-        print(f"\n## {title} (method {given.method}, data seeds from {given.data_seed}, noise seeds from {given.noise_seed})\n")
+        began = time.perf_counter()
+        print(f"\n## {title} (method {given.method}, data seeds from {given.data_seed}, noise seeds from {given.noise_seed})\n", flush=True)
         heads, everything = None, []
         for name, epsilons in cases.items():
             runs = self.runs(name, epsilons, n_seeds)
@@ -77,6 +79,7 @@ class Bench:
                 heads = print_line(name, "all" if epsilon is None else f"{epsilon:g}", list(group), row.judge, heads)
         if row.overall:
             print_line("all", "all", everything, row.overall, heads)
+        print(f"\n{time.perf_counter() - began:.0f} s in all, runs of earlier rows not counted.", flush=True)
 
 
 def print_line(name, epsilon, runs, judge, heads):
