@@ -9,9 +9,12 @@ Run i has data seed --data-seed + i and noise seed --noise-seed + i. Real tables
 """
 
 import argparse
+import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
 from itertools import groupby
+from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
@@ -95,8 +98,16 @@ def print_line(name, epsilon, runs, judge, heads):
     return heads
 
 
+def commit():
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    return told.stdout.strip() or "unknown"
+
+
 def main():
     given = arguments()
+    print(f"feddp-kmeans {version('feddp-kmeans')}, commit {commit()}", flush=True)
     with ProcessPoolExecutor(given.jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
         bench = Bench(given, pool)
         for title in given.rows or ROWS:

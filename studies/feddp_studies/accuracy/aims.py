@@ -49,15 +49,11 @@ def _values(runs: Runs, name: str) -> FloatArray:
     return np.array([getattr(run, name) for run in runs])
 
 
-def _aim(aims: Aims, runs: Runs) -> float | None:
-    return aims.get(runs[0].epsilon) if isinstance(aims, Mapping) else aims
-
-
 def _below(cells: Mapping[str, str], value: float, aims: Aims, runs: Runs, unit: str = "") -> Verdict:
-    aim = _aim(aims, runs)
-    if aim is None or np.isnan(value):
-        return Verdict(cells, "-" if aim is None else f"{aim:g}{unit}")
-    return Verdict(cells, f"{aim:g}{unit}", bool(value <= aim))
+    aim = aims.get(runs[0].epsilon, np.nan) if isinstance(aims, Mapping) else aims
+    if np.isnan(aim):
+        return Verdict(cells)
+    return Verdict(cells, f"{aim:g}{unit}", None if np.isnan(value) else bool(value <= aim))
 
 
 def _excess(aims: Aims = NO_AIM, rivals: Mapping[str, Mapping[float, float]] | None = None) -> Judge:
@@ -106,7 +102,7 @@ def _floor(aims: Mapping[str, Mapping[float, float]]) -> Judge:
     def judge(name: str, runs: Runs) -> Verdict:
         times = _values(runs, "times_floor")
         cells = {"x floor": f"{times.mean():.2f}", "worst": f"{times.max():.2f}", "runs with a lost cluster": _lost_runs(runs)}
-        return _below(cells, float(times.mean()) if not _values(runs, "lost").any() else np.inf, aims[name], runs)
+        return _below(cells, float(times.mean()) if not _values(runs, "lost").any() else np.inf, aims.get(name, NO_AIM), runs)
 
     return judge
 
@@ -157,10 +153,10 @@ def _board(name: str, runs: Runs) -> Verdict:
         costs.setdefault(run.epsilon, []).append(run.cost)
     epsilons = sorted(costs)
     area = float(np.trapezoid([np.mean(costs[epsilon]) for epsilon in epsilons], epsilons))
-    plain, theirs = PE_BOARD[name]
+    plain, theirs = PE_BOARD.get(name, (np.nan, np.nan))
     optimal = (epsilons[-1] - epsilons[0]) * runs[0].optimal
     cells = {"area": f"{area:.5f}", "optimal": f"{optimal:.5f}", "optimal as published": f"{plain:.4f}"}
-    return Verdict(cells, f"{theirs:.4f}", area <= theirs + 5e-5)  # Published with four digits.
+    return _below(cells, round(area, 4), theirs, runs)  # Published with four digits.
 
 
 def _auto(_: str, runs: Runs) -> Verdict:
@@ -172,7 +168,7 @@ def _auto(_: str, runs: Runs) -> Verdict:
 
 def _digits(_: str, runs: Runs) -> Verdict:
     costs = _values(runs, "cost")
-    rival, center = CENTRAL_RIVALS["digits"][runs[0].epsilon], runs[0].one_noisy_center
+    rival, center = CENTRAL_RIVALS["digits"].get(runs[0].epsilon, np.nan), runs[0].one_noisy_center
     above_rival, above_center = int((costs > rival).sum()), int((costs > center).sum())
     cells = {"mean cost": f"{costs.mean():.3f}", "worst": f"{costs.max():.3f}"}
     cells |= {
