@@ -108,14 +108,14 @@ def _floor(aims: Mapping[str, Mapping[float, float]]) -> Judge:
 
 
 def _share(field_name: str, what: str, least: float) -> Judge:
-    """Return the judge of the share of stated errors that hold."""
+    """Return the judge of the share of stated errors that hold; every run counts the same."""
 
     def judge(_: str, runs: Runs) -> Verdict:
-        errors = np.abs(np.concatenate([np.ravel(getattr(run, field_name)) for run in runs]))
-        if np.isnan(errors).all():
+        errors = [np.abs(np.ravel(getattr(run, field_name))) for run in runs]
+        if all(np.isnan(one).all() for one in errors):
             return Verdict({what: "-"}, f"{least:g} %")
-        share = 100 * float(np.mean(errors <= WITHIN))
-        cells = {what: f"{share:.1f} %", "worst": f"{np.nanmax(errors):.1f} sd"}
+        share = 100 * float(np.mean([np.mean(one <= WITHIN) for one in errors]))
+        cells = {what: f"{share:.1f} %", "worst": f"{np.nanmax(np.concatenate(errors)):.1f} sd"}
         if field_name == "size_errors":
             totals = 100 * _values(runs, "total_error")
             cells |= {"total of sizes": f"{totals.mean():+.2f} %", "worst total": f"{totals[np.abs(totals).argmax()]:+.2f} %"}
