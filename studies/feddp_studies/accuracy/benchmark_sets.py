@@ -67,7 +67,7 @@ class BenchmarkSet:
     means: FloatArray | None = None
     """Planted means, if the data are made up."""
     weights: FloatArray | None = None
-    """Planted shares of the clusters, for the oracle floor of the paper's mixtures."""
+    """Planted shares of the clusters, for the oracle floor of the paper's mixtures where points are protected."""
 
     @cached_property
     def points(self) -> Points:
@@ -102,7 +102,7 @@ def _mixture(name: str, seed: int) -> BenchmarkSet:
     found = BenchmarkSet(data.clients, k, {}, data.server_points, data.means, weights)
     if name.endswith("-box"):
         found = replace(found, given={"box": _BOX}, server_points=None)
-    return replace(found, given={**found.given, "privacy_unit": "client"}) if name.startswith("clients") else found
+    return replace(found, given={**found.given, "privacy_unit": "client"}, weights=None) if name.startswith("clients") else found
 
 
 def _real(name: str, seed: int, folder: Path) -> BenchmarkSet:
