@@ -17,7 +17,8 @@ BASES = (ROOT, ROOT / "src", PRODUCT, ROOT / "studies", ROOT / "studies" / "fedd
 """Folders that paths on the pages start from."""
 
 PACKAGES = ("", "feddp_kmeans.", "feddp_studies.")
-ROOMS = sorted({path.parent.name for path in PRODUCT.glob("*/__init__.py")} | {"rivals", "reproduction", "theory", "datasets", "speed"})
+STUDIES = ("accuracy", "datasets", "reproduction", "rivals", "speed", "theory")
+ROOMS = sorted({path.parent.name for path in PRODUCT.glob("*/__init__.py")} | {*STUDIES})
 SPAN = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"(?:[\w.]+/)*[\w.]+\.(?:py|cu|toml|md)")
 DOTTED = re.compile(rf"(?:feddp_kmeans|feddp_studies|{'|'.join(ROOMS)})(?:\.\w+)+")

@@ -1,108 +1,117 @@
-"""Cost above optimal of both methods on mixtures and real tables: the numbers of README.md and docs/refined.md.
+"""The accuracy of private runs against an aim for each kind of data: also the numbers of docs/refined.md and docs/no_server_data.md.
 
-    python studies/benchmarks/accuracy.py CASE[,CASE...] EPSILON[,EPSILON...] [--seeds 10] [--method refined] [--tables FOLDER] [--jobs 2]
+    python studies/benchmarks/accuracy.py [ROW ...] [--seeds 10] [--tables FOLDER] [--jobs 2] [--quick]
+    python studies/benchmarks/accuracy.py refined --sets mixture,travel --epsilons 0.1,8 --method paper
 
-Costs are computed from the client points themselves: a NON-PRIVATE check. Data seeds start at 1000, noise seeds at 0.
-Real tables (census, Stack Exchange) are read from the folder --tables; docs/data.md says which files.
+Without names all rows are printed. Everything is automatic: a run is given only what its data set says (feddp_studies/accuracy). Its
+privacy is recomputed from its ledger. Costs, sizes and means are compared with the exact data: a NON-PRIVATE check.
+Run i has data seed --data-seed + i and noise seed --noise-seed + i. Real tables are read from the folder --tables; docs/data.md says which.
 """
 
 import argparse
+import subprocess
 import time
-import warnings
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
-from functools import lru_cache
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
 
-import numpy as np
-from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
-from feddp_kmeans import FedDPKMeans
-from feddp_kmeans.algorithm.server import kmeans_cost
-from feddp_kmeans.mixture import gaussian_mixture
-from feddp_kmeans.privacy.accounting import gaussian_mu
-from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_studies.datasets.census import census
-from feddp_studies.datasets.stack_exchange import stack_exchange
+from feddp_studies.accuracy.aims import ROWS
+from feddp_studies.accuracy.checked_fit import checked_fits
 
-UNBALANCED = [0.3, 0.2, 0.12, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02]
-MIXTURES = {
-    "mixture": {},
-    "mixture-d50": {"dimension": 50},
-    "mixture-d200": {"dimension": 200},
-    "mixture-k5": {"k": 5},
-    "mixture-k20": {"k": 20},
-    "mixture-unbalanced": {"component_weights": UNBALANCED},
-    "clients-1000": {"n_clients": 1000, "client_size": 50},
-    "clients-2000": {"n_clients": 2000, "client_size": 50},
-    "clients-5000": {"n_clients": 5000, "client_size": 50},
-    "clients-unbalanced": {"n_clients": 1000, "client_size": 50, "component_weights": UNBALANCED},
-    "clients-sizes": {"n_clients": 1000, "client_size": [int(x) for x in np.exp(np.linspace(0, np.log(1000), 1000))]},
-}
-CENSUS = {"census-2": 2, "census-5": 5, "census-6": 6}
-SITES = ("travel", "stackoverflow")
+PLAIN = (0.5, 1.0)  # epsilons of a set that is not the row's own
 
 
-def load(case, seed, folder):
-    if case in MIXTURES:
-        data = gaussian_mixture(1000 + seed, **MIXTURES[case])
-        return replace(data, unit=PrivacyUnit.CLIENT) if case.startswith("clients") else data
-    return stack_exchange(folder, case, seed=seed) if case in SITES else census(folder, CENSUS[case], seed=seed)
+def numbers(text):
+    return tuple(float(x) for x in text.split(","))
 
 
-@lru_cache(maxsize=1)
-def load_with_costs(case, seed, folder):
-    data = load(case, seed, folder)
-    start = {"n_init": 10, "random_state": 0} if data.means is None else {"init": data.means, "n_init": 1}
-    k = 10 if data.means is None else len(data.means)
-    points = data.pooled
-    optimal = kmeans_cost(points, KMeans(k, **start).fit(points).cluster_centers_)
-    server_only = kmeans_cost(points, KMeans(k, n_init=30, random_state=0).fit(data.server_points).cluster_centers_)
-    return data, k, points, optimal, server_only
-
-
-def run(job):
-    warnings.filterwarnings("ignore", category=UserWarning)
-    case, epsilons, seed, settings, folder = job
-    data, k, points, optimal, server_only = load_with_costs(case, seed, folder)
-    n, d = points.shape
-    results = []
-    for epsilon in epsilons:
-        began = time.perf_counter()
-        model = FedDPKMeans(k, epsilon=epsilon, privacy_unit=data.unit, random_state=seed, **settings)
-        model.fit(data.clients, server_data=data.server_points)
-        seconds = time.perf_counter() - began
-        excess = kmeans_cost(points, model.cluster_centers_) - optimal
-        # The oracle floor for clusters of these sizes, residual radius 7.2 where d = 100.
-        shares = np.array(MIXTURES.get(case, {}).get("component_weights", [1 / k] * k))
-        floor = d * (7.2 * np.sqrt(d / 100) / gaussian_mu(epsilon, 1e-6) / n) ** 2 * (1 / shares).sum()
-        results.append((100 * excess / optimal, excess / floor, 100 * (server_only / optimal - 1), seconds))
-    return results
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("cases")
-    parser.add_argument("epsilons")
+def arguments():
+    parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--data-seed", type=int, default=1000)
+    parser.add_argument("--noise-seed", type=int, default=0)
+    parser.add_argument("--sets", type=lambda text: tuple(text.split(",")), help="other data sets than the row's")
+    parser.add_argument("--epsilons", type=numbers, help="other epsilons than the row's")
     parser.add_argument("--method", default="refined")
     parser.add_argument("--client-size", type=int)
     parser.add_argument("--tables", default="tables")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="first set of each row, largest epsilon, two seeds")
     given = parser.parse_args()
-    settings = {"method": given.method, "client_size": given.client_size}
-    epsilons = [float(x) for x in given.epsilons.split(",")]
-    for case in given.cases.split(","):
-        jobs = [(case, epsilons, seed, settings, given.tables) for seed in range(given.seeds)]
-        with ProcessPoolExecutor(given.jobs) as pool:
-            table = np.array(list(pool.map(run, jobs)))
-        for epsilon, rows in zip(epsilons, table.transpose(1, 0, 2), strict=True):
-            mean, worst = rows.mean(axis=0), rows.max(axis=0)
-            floor = f"{mean[1]:.2f}" if case.startswith("mixture") else "-"
-            print(
-                f"| {case} | {given.method} | {epsilon:g} | {given.seeds} | {mean[0]:.3f} % | {worst[0]:.3f} % | {floor} "
-                f"| {mean[2]:.1f} % | {mean[3]:.1f} s |",
-                flush=True,
-            )
+    if unknown := set(given.rows) - set(ROWS):
+        parser.error(f"ROW must be one of {', '.join(ROWS)}, got {', '.join(sorted(unknown))}.")
+    return given
+
+
+class Bench:
+    """Makes each run once, also where several rows need it."""
+
+    def __init__(self, given, pool):
+        self.given, self.pool, self.made = given, pool, {}
+
+    def runs(self, name, epsilons, n_seeds):
+        given = self.given
+        settings = {"method": given.method, "client_size": given.client_size}
+        jobs = {}
+        for seed in range(n_seeds):
+            if missing := [epsilon for epsilon in epsilons if (name, epsilon, seed) not in self.made]:
+                seeds = given.data_seed + seed, given.noise_seed + seed
+                jobs[seed] = self.pool.submit(checked_fits, name, missing, seeds, given.tables, settings)
+        for seed, job in jobs.items():
+            self.made |= {(name, fit.epsilon, seed): fit for fit in job.result()}
+        return [self.made[name, epsilon, seed] for epsilon in epsilons for seed in range(n_seeds)]
+
+    def print_row(self, title):
+        row, given = ROWS[title], self.given
+        cases = {name: given.epsilons or row.cases.get(name, PLAIN) for name in given.sets or row.cases}
+        n_seeds = row.seeds_times * given.seeds
+        if given.quick:
+            name, epsilons = next(iter(cases.items()))
+            cases, n_seeds = {name: epsilons if row.overall else epsilons[-1:]}, 2
+        began = time.perf_counter()
+        print(f"\n## {title} (method {given.method}, data seeds from {given.data_seed}, noise seeds from {given.noise_seed})\n", flush=True)
+        heads, everything = None, []
+        for name, epsilons in cases.items():
+            runs = self.runs(name, epsilons, n_seeds)
+            everything += runs
+            for epsilon, group in groupby(runs, lambda run: run.epsilon if row.by_epsilon else None):
+                heads = print_line(name, "all" if epsilon is None else f"{epsilon:g}", list(group), row.judge, heads)
+        if row.overall:
+            print_line("all", "all", everything, row.overall, heads)
+        print(f"\n{time.perf_counter() - began:.0f} s in all, runs of earlier rows not counted.", flush=True)
+
+
+def print_line(name, epsilon, runs, judge, heads):
+    verdict = judge(name, runs)
+    if heads is None:
+        heads = list(verdict.cells)
+        columns = ["set", "epsilon", "runs", *heads, "aim", "reached", "seconds"]
+        print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    reached = {None: "-", True: "yes", False: "no"}[verdict.reached]
+    cells = [verdict.cells.get(head, "-") for head in heads]
+    seconds = sum(run.seconds for run in runs) / len(runs)
+    print(f"| {' | '.join([name, epsilon, str(len(runs)), *cells, verdict.aim, reached, f'{seconds:.1f}'])} |", flush=True)
+    return heads
+
+
+def commit():
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    return told.stdout.strip() or "unknown"
+
+
+def main():
+    given = arguments()
+    print(f"feddp-kmeans {version('feddp-kmeans')}, commit {commit()}", flush=True)
+    with ProcessPoolExecutor(given.jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
+        bench = Bench(given, pool)
+        for title in given.rows or ROWS:
+            bench.print_row(title)
 
 
 if __name__ == "__main__":

@@ -20,3 +20,12 @@ def test_a_round_of_the_secure_sum_is_measured():
     measure = runpy.run_path(str(FOLDER / "secure_sum_round.py"), run_name="benchmark")["measure"]
     client, sent, received, server = measure(5, 100, 0)
     assert min(client, sent, received, server) > 0
+
+
+def test_the_accuracy_of_a_few_runs_is_printed(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["accuracy.py", "digits", "--quick", "--jobs", "1"])
+    runpy.run_path(str(FOLDER / "accuracy.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("feddp-kmeans ")
+    assert lines[2].startswith("## digits (method refined")
+    assert lines[-3].startswith("| digits | 0.25 | 2 | ")
