@@ -1,6 +1,8 @@
 """How long the vector of one unit may be: from units simulated with server points, or from noisy histograms of lengths."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -52,17 +54,14 @@ class SimulatedBounds:
         residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)
         weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
         lengths = np.sqrt(residual_square + weight**2 * count_square)
-        bound = Bound.at(self._typical(lengths, release, frame), weight, 1.0, release)
+        length = float(np.median(lengths))
+        if frame.in_full and self.unit is PrivacyUnit.POINT and release.scale > 0:
+            own = np.hypot(np.linalg.norm(rows, axis=1), weight)
+            noise = release.scale * len(frame.centers) * np.sqrt(self.points.shape[1]) / max(self.n_points, 1.0)
+            length = least_error_length(np.maximum(lengths, 1.0), noise, lambda b: clipping_bias(rows, self.weights, members, own, b))
+        bound = Bound.at(length, weight, 1.0, release)
         kept = np.mean(np.minimum(1.0, bound.length / np.maximum(lengths, _LEAST_LENGTH)))
         return Bound(bound.length, weight, float(kept))
-
-    def _typical(self, lengths: FloatArray, release: Release, frame: Frame) -> float:
-        """Return the median length; for heavy tails of points in full space more, as far as its noise is cheap."""
-        median, tail = float(np.median(lengths)), float(np.quantile(lengths, BOUNDS.tail))
-        if not frame.in_full or self.unit is PrivacyUnit.CLIENT or tail < BOUNDS.long_tail * median or release.scale == 0:
-            return median
-        affordable = affordable_length(release, max(self.n_points, 1.0), len(frame.centers), self.points.shape[1])
-        return float(np.clip(affordable * np.sqrt(np.square(lengths).mean()), median, tail))
 
     def _units(self, rng: np.random.Generator) -> tuple[IntArray, ClientBatch]:
         """Return the rows of server points that the simulated units hold, and the batch they form."""
@@ -70,6 +69,37 @@ class SimulatedBounds:
         total = self.weights.sum()
         chosen = rng.choice(len(self.points), (count, self.size), p=self.weights / total if total > 0 else None)
         return chosen.ravel(), ClientBatch(np.empty((count * self.size, 0)), np.arange(count + 1) * self.size)
+
+
+def least_error_length(lengths: FloatArray, noise: float, bias: Callable[[float], float]) -> float:
+    """Return the bound, from the median of the lengths to beyond the largest of them, that makes squared noise plus squared bias least.
+
+    ``noise`` is that of a bound of 1: it grows in proportion. ``bias`` returns the squared bias that scaling down to a bound leaves.
+    Where noise dominates this is the median, where it is tiny nothing is scaled down. There may be longer vectors than these lengths, so
+    from one bound to the next no more than a part of the bias is believed to vanish.
+    """
+    bounds = np.append(np.quantile(lengths, BOUNDS.quantiles), lengths.max() * np.array(BOUNDS.beyond))
+    biases = list(accumulate((bias(bound) for bound in bounds), lambda before, now: max(now, BOUNDS.lasting * before)))
+    return float(bounds[int(np.argmin(np.square(noise * bounds) + biases))])
+
+
+def clipping_bias(rows: FloatArray, weights: FloatArray, members: IntArray, lengths: FloatArray, bound: float) -> float:
+    """Return the squared distance of means of points scaled down to a bound from plain means, averaged over points of all clusters.
+
+    Scaling down moves a cluster's mean by the mean of ``(s / mean of s - 1) (x - mean of x)``, s the factors. What the sampling of
+    so few points explains is subtracted: points that scatter evenly around their center show no bias.
+    """
+    factors = np.minimum(1.0, bound / np.maximum(lengths, _LEAST_LENGTH))
+    total, explained, sizes = 0.0, 0.0, np.bincount(members, weights)
+    for cluster in np.flatnonzero(sizes > 0):
+        inside = members == cluster
+        part = weights[inside] / sizes[cluster]
+        scaled, x = factors[inside], rows[inside]
+        moves = (scaled / (part @ scaled) - 1)[:, None] * (x - part @ x)
+        move = part @ moves
+        total += sizes[cluster] * float(move @ move)
+        explained += sizes[cluster] * float(np.square(part) @ np.square(moves - move).sum(axis=1))
+    return max(0.0, total - explained) / max(float(sizes.sum()), _LEAST_LENGTH)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Post-processing on the server: free of privacy cost, so it is done well. Sees noisy sums and public data, nothing else."""
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, sparse
 
 from feddp_kmeans._typing import FloatArray, IntArray, Points
 from feddp_kmeans.algorithm.looks import Moment
+from feddp_kmeans.algorithm.tuning import REFINED
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 
 RESTARTS = 30
@@ -40,8 +42,26 @@ def top_subspace(matrix: FloatArray, rank: int) -> FloatArray:
     return np.ascontiguousarray(vectors[:, ::-1])
 
 
-def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> tuple[FloatArray, int]:
-    """Return the eigenvectors of a noisy second moment, largest first, and how many stand above its noise.
+@dataclass(frozen=True)
+class Directions:
+    """What a noisy second moment shows."""
+
+    basis: FloatArray
+    """Its eigenvectors as columns, largest first."""
+    variances: FloatArray
+    """Variance of the points along each of them, never below zero."""
+    above_noise: int
+    """How many stand above the noise, and above the average variance."""
+    n_points: float
+
+    def holding(self, part: float) -> int:
+        """Return how many of the first directions hold this part of the points' variance."""
+        held = np.cumsum(self.variances)
+        return int(np.searchsorted(held, part * held[-1])) + 1
+
+
+def steadied_directions(moment: Moment, server: FloatArray, prior_weight: float) -> Directions:
+    """Return the directions of a noisy second moment.
 
     The trace shows how many points there are. The server's own covariance is added with a weight that grows with the noise: if noise
     dominates, the directions are the server's.
@@ -54,7 +74,24 @@ def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> t
     prior = prior_weight * (edge / max(linalg.norm(covariance, 2), SMALLEST)) ** 2
     steadied = moment.matrix / points + prior * (covariance - np.eye(d) * np.trace(covariance) / d)
     eigenvalues, vectors = linalg.eigh(steadied)
-    return np.ascontiguousarray(vectors[:, ::-1]), int(np.sum(eigenvalues > edge * (1 + prior)))
+    variances = np.maximum(eigenvalues[::-1] + trace / points / d, SMALLEST)
+    return Directions(np.ascontiguousarray(vectors[:, ::-1]), variances, int(np.sum(eigenvalues > edge * (1 + prior))), float(points))
+
+
+def affordable_cells(n_points: float, noise: float, limits: tuple[int, int]) -> int:
+    """Return how many cells there may be, within the limits, so that each holds many times the noise of its count."""
+    return int(np.clip(n_points / (REFINED.cell_signal * max(noise, SMALLEST)), *limits))
+
+
+def table_rank(directions: Directions, noise: float, cells: int, largest: int) -> int:
+    """Return how many directions hold nearly all variance; 0 if that is more than ``largest``, or than noise leaves room for.
+
+    A cell's mean has noise of ``noise cells / n`` typical lengths in each direction. Where all directions together add little, those of
+    less than average variance are worth it: on tables they tell a good optimum from a bad one. Where variance is much the same in
+    many directions (points that scatter alike around their centers), cells in all of them would hold nothing but single points.
+    """
+    rank = directions.holding(REFINED.held_variance)
+    return rank if rank <= largest and rank * (noise * cells / directions.n_points) ** 2 <= REFINED.cheap_rank else 0
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:

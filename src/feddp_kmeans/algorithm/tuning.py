@@ -38,6 +38,12 @@ class RefinedTuning:
     full_counts: float = 0.2  # the same for steps in full space
     cells_per_cluster: int = 6
     """15 per cluster lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none."""
+    most_cells: int = 20  # cells per cluster at point level, where noise is low
+    cell_signal: float = 15.0  # points of a cell, in standard deviations of the noise of its count, that allow more cells ...
+    least_cell: int = 6  # ... if there are this many server points per cell
+    most_rank: int = 32  # largest dimension of the subspace at point level, where noise is low ...
+    held_variance: float = 0.95  # ... if so many directions hold this part of the points' variance ...
+    cheap_rank: float = 0.1  # ... and the noise of a cell's mean stays below this part of its own variance
     cell_iterations: int = 20  # Lloyd iterations on server points that make the cells: they need not converge
     rank_factor: int = 2
     """Largest dimension of the subspace, in multiples of k. Exactly k was worse on real tables: census-5 at 1 has 0.31 %
@@ -60,6 +66,10 @@ class RefinedTuning:
 class BoundTuning:
     """The numbers behind every bound on residuals, with or without server data."""
 
+    quantiles: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
+    """Quantiles of simulated lengths that a bound may be at: the one whose noise and bias are least together."""
+    beyond: tuple[float, ...] = (1.5, 2.25)  # and multiples of the largest length, for points that are farther out than the server's
+    lasting: float = 0.25  # part of the squared bias that is believed to be left at the next larger one of these bounds
     tail: float = 0.99  # quantile of lengths beyond which vectors are scaled down even if noise leaves room
     long_tail: float = 1.5  # lengths are heavy-tailed if their ``tail`` quantile exceeds this many medians
     cheap: float = 0.002
