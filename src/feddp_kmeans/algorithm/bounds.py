@@ -7,7 +7,7 @@ from itertools import accumulate
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, affordable_length
+from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, noise_per_length
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.tuning import BOUNDS, DOMAIN, REFINED, SERVERLESS
 from feddp_kmeans.privacy.mechanism import Release
@@ -18,6 +18,14 @@ from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.residual_sums import second_moment_norms
 
 _LEAST_LENGTH = 1e-300
+
+
+@dataclass(frozen=True)
+class _Best:
+    """A length to scale down to, and the squared bias that this leaves."""
+
+    length: float
+    bias: float
 
 
 @dataclass(frozen=True)
@@ -54,14 +62,13 @@ class SimulatedBounds:
         residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)
         weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
         lengths = np.sqrt(residual_square + weight**2 * count_square)
-        length = float(np.median(lengths))
+        best = _Best(float(np.median(lengths)), 0.0)
         if frame.in_full and self.unit is PrivacyUnit.POINT and release.scale > 0:
             own = np.hypot(np.linalg.norm(rows, axis=1), weight)
-            noise = release.scale * len(frame.centers) * np.sqrt(self.points.shape[1]) / max(self.n_points, 1.0)
-            length = least_error_length(np.maximum(lengths, 1.0), noise, lambda b: clipping_bias(rows, self.weights, members, own, b))
-        bound = Bound.at(length, weight, 1.0, release)
-        kept = np.mean(np.minimum(1.0, bound.length / np.maximum(lengths, _LEAST_LENGTH)))
-        return Bound(bound.length, weight, float(kept))
+            noise = noise_per_length(release, self.n_points, len(frame.centers), self.points.shape[1])
+            best = least_error_length(np.maximum(lengths, 1.0), noise, lambda b: clipping_bias(rows, self.weights, members, own, b))
+        kept = np.mean(np.minimum(1.0, best.length / np.maximum(lengths, _LEAST_LENGTH)))
+        return Bound.at(best.length, weight, float(kept), release, best.bias)
 
     def _units(self, rng: np.random.Generator) -> tuple[IntArray, ClientBatch]:
         """Return the rows of server points that the simulated units hold, and the batch they form."""
@@ -71,16 +78,24 @@ class SimulatedBounds:
         return chosen.ravel(), ClientBatch(np.empty((count * self.size, 0)), np.arange(count + 1) * self.size)
 
 
-def least_error_length(lengths: FloatArray, noise: float, bias: Callable[[float], float]) -> float:
+def least_error_length(lengths: FloatArray, noise: float, bias: Callable[[float], float]) -> _Best:
     """Return the bound, from the median of the lengths to beyond the largest of them, that makes squared noise plus squared bias least.
 
-    ``noise`` is that of a bound of 1: it grows in proportion. ``bias`` returns the squared bias that scaling down to a bound leaves.
-    Where noise dominates this is the median, where it is tiny nothing is scaled down. There may be longer vectors than these lengths, so
-    from one bound to the next no more than a part of the bias is believed to vanish.
+    Where noise dominates this is the median, where it is tiny nothing is scaled down.
     """
     bounds = np.append(np.quantile(lengths, BOUNDS.quantiles), lengths.max() * np.array(BOUNDS.beyond))
+    return _least_error(bounds, noise, bias)
+
+
+def _least_error(bounds: FloatArray, noise: float, bias: Callable[[float], float]) -> _Best:
+    """Return the best of these bounds, ordered by length; ``noise`` is that of a bound of 1, ``bias`` returns the squared bias of one.
+
+    There may be longer vectors than those that are known, so from one bound to the next no more than a part of the bias is believed
+    to vanish.
+    """
     biases = list(accumulate((bias(bound) for bound in bounds), lambda before, now: max(now, BOUNDS.lasting * before)))
-    return float(bounds[int(np.argmin(np.square(noise * bounds) + biases))])
+    best = int(np.argmin(np.square(noise * bounds) + biases))
+    return _Best(float(bounds[best]), float(biases[best]))
 
 
 def clipping_bias(rows: FloatArray, weights: FloatArray, members: IntArray, lengths: FloatArray, bound: float) -> float:
@@ -108,6 +123,8 @@ class Typical:
 
     length: float
     kept: float
+    bias: float = 0.0
+    """Squared length by which this may move means."""
 
 
 def geometric_edges(top: float, classes: int) -> FloatArray:
@@ -123,12 +140,19 @@ def length_edges(looks: Looks, top: float) -> FloatArray:
 
 
 def typical_length(
-    histogram: FloatArray, noise: float, edges: FloatArray, quantile: float = 0.5, *, least_classes: int = 0, stretch: float = 1.0
+    histogram: FloatArray,
+    noise: float,
+    edges: FloatArray,
+    quantile: float = 0.5,
+    *,
+    least_classes: int = 0,
+    per_length: float | None = None,
 ) -> Typical:
     """Return the quantile of a noisy histogram of lengths; classes that may be noise only count as empty, except the largest few.
 
-    If nothing stands out it is the largest edge: then nothing is scaled down. ``stretch`` is how many times the quantile the noise
-    leaves room for. The length is stretched only as far as there are longer vectors, so that long tails get their full weight if cheap.
+    If nothing stands out it is the largest edge: then nothing is scaled down. If ``per_length`` is given, the noise that sums of
+    vectors of length 1 would have, the length may be that of longer classes too: the one whose noise and bias are least together. The bias
+    is guessed from the mean length that is cut off.
     """
     threshold = noise * np.sqrt(2 * np.log(len(histogram)))
     if least_classes:
@@ -138,22 +162,29 @@ def typical_length(
     if total <= 0:
         return Typical(float(edges[-1]), 1.0)
     half_class = float(np.sqrt(edges[-2] / edges[-1]))
-    cumulated = np.cumsum(credible)
-
-    def length_at(part: float) -> float:
-        index = min(int(np.searchsorted(cumulated, part * total)), len(edges) - 1)
-        return float(edges[index]) if index == len(edges) - 1 else float(edges[index] * half_class)
-
-    length = length_at(quantile)
-    length = max(length, min(length_at(BOUNDS.tail), stretch * length))
     middles = np.append(edges, edges[-1]) * half_class
-    return Typical(length, float(credible @ np.minimum(1.0, length / middles) / total))
+    first = min(int(np.searchsorted(np.cumsum(credible), quantile * total)), len(edges) - 1)
+    length = float(edges[first] if first == len(edges) - 1 else middles[first])
+
+    def kept(bound: float) -> float:
+        return float(credible @ np.minimum(1.0, bound / middles) / total)
+
+    def bias(bound: float) -> float:
+        return float(BOUNDS.bias * (credible @ np.maximum(middles - bound, 0)) / total) ** 2
+
+    if per_length is None:
+        return Typical(length, kept(length))
+    last = min(int(np.flatnonzero(credible)[-1]), len(edges) - 1)
+    best = _least_error(np.array([length, *middles[first + 1 : last + 1], edges[last]]), per_length, bias)
+    return Typical(best.length, kept(best.length), best.bias)
 
 
-def typical_sums(looks: Looks, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, stretch: float = 1.0) -> Typical:
+def typical_sums(
+    looks: Looks, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, per_length: float | None = None
+) -> Typical:
     """Return the typical length of a unit's vector of residuals and counts."""
     histogram = looks.residual_lengths(ball, frame, count_weight, edges)
-    return typical_length(histogram, looks.plan["bounds"].scale, edges, stretch=stretch)
+    return typical_length(histogram, looks.plan["bounds"].scale, edges, per_length=per_length)
 
 
 @dataclass(frozen=True)
@@ -179,12 +210,12 @@ class HistogramBounds:
             weight = max(1.0, count_length * self._within(frame.origins))
             found = typical_sums(self.looks, self.ball, frame, weight, edges)
             return Bound.at(found.length, weight, found.kept, release)
-        stretch = affordable_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else 1.0
-        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, stretch)
+        noise = noise_per_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else None
+        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, noise)
         if found.length >= edges[-1]:  # nothing stood out
             found = Typical(self.typical, 1.0)
         weight = max(1.0, count_length * found.length)
-        return Bound.at(float(np.hypot(found.length, weight)), weight, found.kept, release)
+        return Bound.at(float(np.hypot(found.length, weight)), weight, found.kept, release, found.bias)
 
     def _within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""

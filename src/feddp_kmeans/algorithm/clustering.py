@@ -41,6 +41,8 @@ class Clustering:
     """How the number of clusters was chosen; None if it was given."""
     count_stddev: float | None = None
     """Standard deviation of the noise in a count; None if it is not known."""
+    axis_stddev: FloatArray | None = None
+    """Standard deviation of each coordinate of each center (k, d); None if only ``center_stddev`` is known."""
 
 
 class Clusterer(Protocol):
@@ -142,4 +144,5 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
         remarks=(*found.remarks, *([f"{_SPARED}: {spared}"] if spared else [])),
         elbow=elbow,
         count_stddev=found.count_stddev,
+        axis_stddev=found.axis_stddev,
     )

@@ -21,9 +21,6 @@ from feddp_kmeans.statistics.query import Statistic
 TINY = 1e-6
 """Least divisor: no count is believed to be smaller."""
 
-_LEAST_NOISE = 1e-9
-"""Stands for zero noise in a divisor."""
-
 
 @dataclass(frozen=True)
 class Frame:
@@ -56,11 +53,14 @@ class Bound:
     count_weight: float
     kept: float
     """Part of all points that is left when longer vectors are scaled down."""
+    bias: float = 0.0
+    """Squared length by which scaling down may move the clusters' means."""
 
     @classmethod
-    def at(cls, length: float, count_weight: float, kept: float, release: Release) -> "Bound":
+    def at(cls, length: float, count_weight: float, kept: float, release: Release, bias: float = 0.0) -> "Bound":
         """Return the bound near this length; without noise it is so long that nothing is scaled down."""
-        return cls(residual_sums.whole_bound(roomy(length, release)), count_weight, kept if release.noise_multiplier > 0 else 1.0)
+        whole = residual_sums.whole_bound(roomy(length, release))
+        return cls(whole, count_weight, kept, bias) if release.noise_multiplier > 0 else cls(whole, count_weight, 1.0)
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class Sums:
     noise: float
     count_noise: float
     kept: float
+    bias: float = 0.0
 
     def means(self, least_count: float = 1.0) -> tuple[FloatArray, FloatArray]:
         """Return mean residuals and the variance of their noise; no count is believed below ``least_count`` times its noise."""
@@ -106,14 +107,12 @@ def roomy(length: float, release: Release) -> float:
     return length if release.noise_multiplier > 0 else BOUNDS.unbounded * length
 
 
-def affordable_length(release: Release, n_points: float, k: int, dimension: int, steps: int = 1) -> float:
-    """Return how long a bound may be, in typical lengths, for its noise to add only a small part to the cost.
+def noise_per_length(release: Release, n_points: float, k: int, dimension: int, steps: int = 1) -> float:
+    """Return the noise in the centers if the bound is 1: its square, times that of the bound, is what it adds to the cost of a point.
 
-    A bound at the median pulls centers towards the common points: little is left of a rare category. The noise of a bound of length b adds
-    ``d (b scale k / n)**2 / steps`` to the cost of a point, if this many steps are averaged.
+    A bound of length b adds ``d (b scale k / n)**2 / steps``, if this many steps are averaged.
     """
-    noise = release.scale * k * np.sqrt(dimension / steps)
-    return float(n_points * np.sqrt(BOUNDS.cheap) / max(noise, _LEAST_NOISE))
+    return float(release.scale * k * np.sqrt(dimension / steps) / max(n_points, 1.0))
 
 
 class Looks:
@@ -130,7 +129,7 @@ class Looks:
         noisy = self._look(statistic, name, ball, **vars(frame), bound=bound.length, count_weight=bound.count_weight)
         table = bound.length * noisy.reshape(len(frame.centers), -1)
         noise = bound.length * self.plan[name].scale
-        return Sums(table[:, :-1], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept)
+        return Sums(table[:, :-1], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept, bound.bias)
 
     def second_moment(self, ball: Ball, typical: float) -> Moment:
         """Return the noisy second moment of all points around the ball's center; ``typical`` is its length for a typical unit."""

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from feddp_kmeans._typing import FloatArray, IntArray, Points
+from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
 from feddp_kmeans.algorithm.tuning import REFINED
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
@@ -183,9 +184,8 @@ def filtered(
     shrunk, left = means.copy(), np.zeros_like(means)
     known = np.zeros_like(means) if known is None else known
     precision = np.square(variances.min() / np.maximum(variances, SMALLEST))
-    low, width = 0, first
-    while low < means.shape[1]:
-        high = means.shape[1] if means.shape[1] - low < 2 * width else low + width
+    for block in blocks(means.shape[1], first):
+        low, high = block.start, block.stop
         own = np.square(means[:, low:high]).mean(axis=1) - variances
         pooled = float(own @ precision / max(precision.sum(), SMALLEST))
         error = np.sqrt(2 / (high - low)) * float(linalg.norm(precision * variances) / max(precision.sum(), SMALLEST))
@@ -196,7 +196,6 @@ def filtered(
         factor = np.where(variances > 0, signal / np.maximum(signal + variances, SMALLEST), 1.0)
         shrunk[:, low:high] *= factor[:, None]
         left[:, low:high] = (factor * variances)[:, None]
-        low, width = high, int(1.5 * width) + 1
     return shrunk, left
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
+from feddp_kmeans.algorithm.error_bars import center_variances
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import (
@@ -180,11 +181,14 @@ class RefinedRun:
         """Return the origins of the frame, moved by the mean residuals in full space."""
         ball, basis = self._method.ball, proxies.basis
         sums = self._sums(name, proxies.bounds, frame, REFINED.full_counts)
-        shift = 0.0 if proxies.is_noise else _shrunk(sums, self._server @ basis, len(frame.centers), basis) @ basis.T
+        k, (means, noise) = len(frame.centers), sums.means()
+        moves, left = filtered(means @ basis, noise, k, _caps(self._server @ basis) * (not proxies.is_noise))
+        errors = center_variances(means @ basis, noise, left, np.zeros_like(left), basis, first=k, bias=sums.bias)
         return _RefinedCenters(
-            centers=ball.clip(ball.decode(np.rint(frame.origins) + shift)),
+            centers=ball.clip(ball.decode(np.rint(frame.origins) + moves @ basis.T)),
             counts=sums.counts / sums.kept,
-            center_stddev=np.sqrt(sums.means()[1]) * ball.grid,
+            center_stddev=np.sqrt(errors.mean(axis=1)) * ball.grid,
+            axis_stddev=np.sqrt(errors) * ball.grid,
             count_stddev=sums.count_noise / sums.kept,
             remarks=(_ONLY_NOISE,) if proxies.is_noise else (),
             proxies=proxies,
@@ -214,8 +218,12 @@ class RefinedRun:
         return centers, members, np.bincount(members, minlength=n)
 
 
-def _shrunk(sums: Sums, server: FloatArray, k: int, basis: FloatArray | None = None) -> FloatArray:
-    """Return the mean residuals in the basis, drawn towards zero as far as noise explains them; ``server`` is in the same coordinates."""
-    means, variances = sums.means()
-    caps = REFINED.largest_signal * np.square(server).mean(axis=0)
-    return filtered(means if basis is None else means @ basis, variances, k, caps)[0]
+def _shrunk(sums: Sums, server: FloatArray, k: int) -> FloatArray:
+    """Return the mean residuals drawn towards zero as far as noise explains them; ``server`` is in the same coordinates."""
+    return filtered(*sums.means(), k, _caps(server))[0]
+
+
+def _caps(server: FloatArray) -> FloatArray:
+    """Return the largest squared error of a center that is believed in each coordinate."""
+    caps: FloatArray = REFINED.largest_signal * np.square(server).mean(axis=0)
+    return caps

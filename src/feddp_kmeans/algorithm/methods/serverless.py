@@ -13,6 +13,7 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import proxies as made
 from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length, typical_sums
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, domain_rows, find_domain
+from feddp_kmeans.algorithm.error_bars import center_variances
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import SMALLEST, filtered
@@ -194,25 +195,28 @@ class ServerlessRun:
         shift, variance = track.mean.move(sums)
         mean = _Mean(track.mean.place + shift, variance)
         means, errors = sums.means(SERVERLESS.least_count)
-        moves, known = filtered((means - shift) @ shape.basis, errors, track.k, SERVERLESS.largest_signal * shape.along, track.known)
+        seen = (means - shift) @ shape.basis
+        moves, known = filtered(seen, errors, track.k, SERVERLESS.largest_signal * shape.along, track.known)
+        axes = mean.variance + center_variances(seen, errors, known, track.known, shape.basis, first=track.k, bias=sums.bias)
         places = origins + shift + moves @ shape.basis.T
         supported, remarks = _supported(places, sums, mean.place)
         moved = replace(track, mean=mean, places=places, known=known, all_counts=all_counts)
-        return self._centers(moved, supported, sums, np.sqrt(known.mean(axis=1)), remarks)
+        return self._centers(moved, supported, sums, axes, remarks)
 
     def _mean_step(self, track: _Track) -> _TrackedCenters:
         """Return k times the mean; the first of them has all points."""
         mean, sums = self._moved_mean("sums", track.found, track.mean, track.bound)
         sums = replace(sums, counts=np.append(sums.counts, np.zeros(track.k - 1)))
         places = np.repeat(mean.place, track.k, axis=0)
-        return self._centers(replace(track, mean=mean), places, sums, np.full(track.k, np.sqrt(mean.variance)), (_HIDDEN,))
+        return self._centers(replace(track, mean=mean), places, sums, np.full(places.shape, mean.variance), (_HIDDEN,))
 
-    def _centers(self, track: _Track, places: FloatArray, sums: Sums, errors: FloatArray, remarks: tuple[str, ...]) -> _TrackedCenters:
+    def _centers(self, track: _Track, places: FloatArray, sums: Sums, variances: FloatArray, remarks: tuple[str, ...]) -> _TrackedCenters:
         ball = track.found.bounds.ball
         return _TrackedCenters(
             centers=(self._method.region or ball).clip(ball.decode(places)),
             counts=sums.counts / sums.kept,
-            center_stddev=errors * ball.grid,
+            center_stddev=np.sqrt(variances.mean(axis=1)) * ball.grid,
+            axis_stddev=np.sqrt(variances) * ball.grid,
             count_stddev=float(sums.count_noise / sums.kept),
             remarks=remarks,
             track=track,
