@@ -23,16 +23,17 @@ def error_at_origins(means: FloatArray, noise: FloatArray, known: FloatArray, fi
     """Return the variance of error that the origins of a look had, in each coordinate: an innovation check, as of adaptive filters.
 
     Noisy mean residuals are as long as noise and the error of their origins make them. Over a block of coordinates, what is beyond
-    the noise estimates the error: over all clusters together, except clusters that stand out by twice the error of their own
-    estimate. It is never below ``known``.
+    the noise estimates the error: over all clusters together, plus the standard error of this, except clusters that stand out by
+    that of their own estimate. It is never below ``known``.
     """
     found = known.copy()
     for block in blocks(means.shape[1], first):
         size = block.stop - block.start
         own = np.square(means[:, block]).mean(axis=1) - noise
         weights = np.square(noise.min() / np.maximum(noise, _SMALLEST)) + _SMALLEST
-        pooled = max(0.0, float(own @ weights / weights.sum()))
-        stands_out = own > pooled + 2 * (noise + pooled) * np.sqrt(2 / size)
+        shares = weights / weights.sum()
+        pooled = max(0.0, float(own @ shares)) + np.sqrt(2 / size) * float(np.linalg.norm(shares * noise))
+        stands_out = own > pooled + (noise + pooled) * np.sqrt(2 / size)
         found[:, block] = np.maximum(found[:, block], np.where(stands_out, own, pooled)[:, None])
     return found
 
@@ -50,7 +51,7 @@ def center_variances(
     by a part r of the move (the rate of Lloyd's algorithm), so ``1 - g (1 - r)`` of e is left, and g of the noise is added. What is
     left of e lies along the residual, as far as that is seen.
     """
-    gains = left / np.maximum(noise, _SMALLEST)[:, None]
+    gains = np.where(noise[:, None] > 0, left / np.maximum(noise, _SMALLEST)[:, None], 1.0)
     lasting = np.square(1 - gains * (1 - ERROR_BARS.following)) * error_at_origins(means, noise, known, first)
     turned = np.square(basis).T
     seen = np.maximum(np.square(means @ basis.T) - noise[:, None], 0.0)
