@@ -63,10 +63,15 @@ class SimulatedBounds:
         weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
         lengths = np.sqrt(residual_square + weight**2 * count_square)
         best = _Best(float(np.median(lengths)), 0.0)
-        if frame.in_full and self.unit is PrivacyUnit.POINT and release.scale > 0:
+        if self.unit is PrivacyUnit.POINT and release.scale > 0:
             own = np.hypot(np.linalg.norm(rows, axis=1), weight)
-            noise = noise_per_length(release, self.n_points, len(frame.centers), self.points.shape[1])
-            best = least_error_length(np.maximum(lengths, 1.0), noise, lambda b: clipping_bias(rows, self.weights, members, own, b))
+            noise = noise_per_length(release, self.n_points, *frame.origins.shape)
+            # Cells hold too few server points to show a bias: theirs is guessed.
+            best = least_error_length(
+                np.maximum(lengths, 1.0),
+                noise,
+                lambda b: clipping_bias(rows, self.weights, members, own, b) if frame.in_full else guessed_bias(lengths, b),
+            )
         kept = np.mean(np.minimum(1.0, best.length / np.maximum(lengths, _LEAST_LENGTH)))
         return Bound.at(best.length, weight, float(kept), release, best.bias)
 
@@ -96,6 +101,14 @@ def _least_error(bounds: FloatArray, noise: float, bias: Callable[[float], float
     biases = list(accumulate((bias(bound) for bound in bounds), lambda before, now: max(now, BOUNDS.lasting * before)))
     best = int(np.argmin(np.square(noise * bounds) + biases))
     return _Best(float(bounds[best]), float(biases[best]))
+
+
+def guessed_bias(lengths: FloatArray, bound: float, counts: FloatArray | float = 1.0) -> float:
+    """Return a guess of the squared bias where it cannot be computed: a part of the mean length that is cut off.
+
+    ``counts`` is how many vectors of each length there are.
+    """
+    return (BOUNDS.bias * float(np.average(np.maximum(lengths - bound, 0.0), weights=np.broadcast_to(counts, lengths.shape)))) ** 2
 
 
 def clipping_bias(rows: FloatArray, weights: FloatArray, members: IntArray, lengths: FloatArray, bound: float) -> float:
@@ -169,13 +182,11 @@ def typical_length(
     def kept(bound: float) -> float:
         return float(credible @ np.minimum(1.0, bound / middles) / total)
 
-    def bias(bound: float) -> float:
-        return float(BOUNDS.bias * (credible @ np.maximum(middles - bound, 0)) / total) ** 2
-
     if per_length is None:
         return Typical(length, kept(length))
     last = min(int(np.flatnonzero(credible)[-1]), len(edges) - 1)
-    best = _least_error(np.array([length, *middles[first + 1 : last + 1], edges[last]]), per_length, bias)
+    longer = np.array([length, *middles[first + 1 : last + 1], edges[last]])
+    best = _least_error(longer, per_length, lambda bound: guessed_bias(middles, bound, credible))
     return Typical(best.length, kept(best.length), best.bias)
 
 

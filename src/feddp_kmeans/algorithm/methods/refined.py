@@ -130,7 +130,7 @@ class RefinedRun:
         noise = self._looks.plan["cells"].scale
         cells = affordable_cells(found.n_points, noise, (min(len(server), REFINED.cells_per_cluster * method.k), method.n_cells))
         rank = max(method.k, min(found.above_noise, REFINED.rank_factor * method.k), table_rank(found, noise, cells, method.largest_rank))
-        return _RefinedSubspace(found.basis[:, :rank], found.basis, bounds, cells)
+        return _RefinedSubspace(found.basis[:, :rank], found.basis, replace(bounds, n_points=found.n_points), cells)
 
     def proxies(self, subspace: _RefinedSubspace) -> _RefinedProxies:
         """Return cells of the server points in the subspace, moved to the client points they hold, and their weights (step 2)."""
