@@ -161,7 +161,7 @@ def test_cells_and_directions_grow_where_noise_is_low():
     assert affordable_cells(1e5, 1e6, (24, 80)) == 24
     assert affordable_cells(1e5, 1e-6, (24, 80)) == 80
     assert 24 < affordable_cells(1e5, 1e5 / (REFINED.cell_signal * 50), (24, 80)) < 80
-    table = Directions(np.eye(6), np.array([50.0, 30, 10, 8, 1, 1]), 2, 1e5)
+    table = Directions(np.eye(6), np.array([50.0, 30, 10, 9.9, 0.05, 0.05]), 2, 1e5)
     assert table.holding(0.95) == 4
     assert table_rank(table, 1.0, 80, 5) == 4
     assert table_rank(table, 1e6, 80, 5) == 0

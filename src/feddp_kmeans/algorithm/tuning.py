@@ -38,11 +38,11 @@ class RefinedTuning:
     full_counts: float = 0.2  # the same for steps in full space
     cells_per_cluster: int = 6
     """15 per cluster lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none."""
-    most_cells: int = 20  # cells per cluster at point level, where noise is low
+    most_cells: int = 40  # cells per cluster at point level, where noise is low
     cell_signal: float = 15.0  # points of a cell, in standard deviations of the noise of its count, that allow more cells ...
     least_cell: int = 6  # ... if there are this many server points per cell
     most_rank: int = 32  # largest dimension of the subspace at point level, where noise is low ...
-    held_variance: float = 0.95  # ... if so many directions hold this part of the points' variance ...
+    held_variance: float = 0.99  # ... if so many directions hold this part of the points' variance ...
     cheap_rank: float = 0.1  # ... and the noise of a cell's mean stays below this part of its own variance
     cell_iterations: int = 20  # Lloyd iterations on server points that make the cells: they need not converge
     rank_factor: int = 2
