@@ -92,7 +92,12 @@ def table_rank(directions: Directions, noise: float, cells: int, largest: int) -
     many directions (points that scatter alike around their centers), cells in all of them would hold nothing but single points.
     """
     rank = directions.holding(REFINED.held_variance)
-    return rank if rank <= largest and rank * (noise * cells / directions.n_points) ** 2 <= REFINED.cheap_rank else 0
+    return (
+        rank
+        if rank <= min(largest, REFINED.uneven * len(directions.variances))
+        and rank * (noise * cells / directions.n_points) ** 2 <= REFINED.cheap_rank
+        else 0
+    )
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:
