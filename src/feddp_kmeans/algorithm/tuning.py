@@ -44,7 +44,7 @@ class RefinedTuning:
     most_rank: int = 32  # largest dimension of the subspace at point level, where noise is low ...
     held_variance: float = 0.99  # ... if so many directions hold this part of the points' variance ...
     uneven: float = 0.9
-    """... and these are at most this part of all directions. Without: a 20-d mixture at epsilon 1 has 1.4 % excess, not 0.4 % ..."""
+    """... and these are at most this part of all directions. Without: a 20-d mixture at epsilon 1 has 1.4 % excess, not 0.7 %."""
     cheap_rank: float = 0.1  # ... and the noise of a cell's mean stays below this part of its own variance
     cell_iterations: int = 20  # Lloyd iterations on server points that make the cells: they need not converge
     rank_factor: int = 2
