@@ -84,7 +84,8 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         "client" it is of bounded contributions: a client with more points than a bound is scaled down to it, so sizes are too small by
         what the largest clients have beyond (number of clients that have a point in it, for method "paper" at client level).
     center_stddev_ : ndarray of shape (n_clusters_,)
-        Standard deviation of the noise in one coordinate of each center.
+        Standard deviation of each center around the exact mean of the points that it attracts, in one coordinate.
+        ``clustering_.axis_stddev`` has one for each coordinate, where it is known.
     count_stddev_ : float or None
         Standard deviation of the noise in a count; None where it is not known.
     inertia_ : float or None

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.bounds import HistogramBounds, SimulatedBounds, Typical, geometric_edges, typical_length
-from feddp_kmeans.algorithm.looks import Bound, Frame, affordable_length, roomy
+from feddp_kmeans.algorithm.bounds import (
+    HistogramBounds,
+    SimulatedBounds,
+    Typical,
+    clipping_bias,
+    geometric_edges,
+    least_error_length,
+    typical_length,
+)
+from feddp_kmeans.algorithm.looks import Bound, Frame, noise_per_length, roomy
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
@@ -36,14 +44,41 @@ def test_a_simulated_bound_is_met_by_a_typical_point():
     assert bound.kept == pytest.approx(1.0, rel=1e-6)
 
 
-def test_heavy_tails_get_room_only_where_noise_is_cheap_and_in_full_space():
+def test_skewed_points_get_room_only_where_noise_is_cheap():
     points = at(np.where(np.arange(400) % 10, 1000.0, 9000.0))
     median = of_sums(simulated(points), LOUD, ORIGIN, 0.5).length
     assert of_sums(simulated(points), QUIET, ORIGIN, 0.5).length > 5 * median
     assert of_sums(simulated(points, n_points=0.0), LOUD, ORIGIN, 0.5).length == median
     inside = Frame(np.zeros((1, 2)), np.zeros((1, 2)), np.eye(3)[:, :2], np.eye(3)[:, :2])
-    assert of_sums(simulated(points), QUIET, inside, 0.5).length == median
+    assert of_sums(simulated(points), QUIET, inside, 0.5).length > 3 * median  # a guess is enough
     assert of_sums(simulated(points, PrivacyUnit.CLIENT), QUIET, ORIGIN, 0.5).length == median
+
+
+def test_even_points_keep_the_median_at_any_noise():
+    even = at(np.tile([1000.0, -1000.0, 3000.0, -3000.0], 100))
+    medium = Release("sums", Mechanism.GAUSSIAN, 1.0, 1.0, 10.0, 10)
+    lengths = {of_sums(simulated(even), release, ORIGIN, 0.5).length for release in (LOUD, medium)}
+    assert len(lengths) == 1
+
+
+def test_the_bias_of_scaling_down_is_the_distance_of_the_two_means():
+    rows, members = np.array([[0.0, 0], [0, 0], [0, 0], [9, 0]]), np.zeros(4, dtype=int)
+    lengths = np.hypot(rows[:, 0], 1.0)
+    factors = np.minimum(1, 2 / lengths)
+    moved = (factors @ rows / factors.sum() - rows.mean(axis=0))[0]
+    many = [np.tile(array.T, 10_000).T for array in (rows, np.ones(4), members, lengths)]
+    assert clipping_bias(*many, 2.0) == pytest.approx(moved**2, rel=1e-3)
+    assert clipping_bias(*many, 10.0) == 0
+    assert clipping_bias(rows, np.ones(4), members, lengths, 2.0) < moved**2  # four points do not show it
+
+
+def test_the_best_bound_balances_noise_and_bias():
+    lengths = np.linspace(1, 3, 101)
+    assert least_error_length(lengths, 1e9, lambda bound: 1 / bound).length == 2.0
+    assert least_error_length(lengths, 1.0, lambda _: 0.0).length == 2.0
+    found = least_error_length(lengths, 1e-9, lambda bound: max(0.0, 3 - bound))
+    assert found.length > 3
+    assert 0 < found.bias < 0.01
 
 
 def test_units_of_many_points_send_longer_vectors():
@@ -67,10 +102,10 @@ def test_without_noise_nothing_is_scaled_down():
     assert roomy(0.0, LOUD) == 1.0
 
 
-def test_noise_of_an_affordable_bound_adds_the_stated_part_to_the_cost():
-    n, k, d, steps = 1e4, 5, 20, 3
-    length = affordable_length(LOUD, n, k, d, steps)
-    assert d * (length * LOUD.scale * k / n) ** 2 / steps == pytest.approx(BOUNDS.cheap)
+def test_noise_adds_the_stated_part_to_the_cost():
+    n, k, d, steps, bound = 1e4, 5, 20, 3, 7.0
+    noise = noise_per_length(LOUD, n, k, d, steps)
+    assert (bound * noise) ** 2 == pytest.approx(d * (bound * LOUD.scale * k / n) ** 2 / steps)
 
 
 class Seen:
@@ -102,12 +137,13 @@ def test_where_nothing_stands_out_the_largest_edge_is_typical():
     assert typical_length(np.zeros(6), 1.0, edges) == Typical(8.0, 1.0)
 
 
-def test_typical_lengths_ignore_noise_and_stretch_to_the_tail():
+def test_typical_lengths_ignore_noise_and_reach_the_tail_where_that_is_cheap():
     edges = geometric_edges(8.0, 5)
     assert edges == pytest.approx([2, 8**0.5, 4, 32**0.5, 8])
     quiet = np.array([0.0, 100, 800, 0, 100, 0])
     assert typical_length(quiet, 1.0, edges).length == pytest.approx(4 / 2**0.25)
-    assert typical_length(quiet, 1.0, edges, stretch=9.0).length == 8.0
-    assert typical_length(quiet, 1.0, edges, stretch=9.0).kept == 1.0
+    assert typical_length(quiet, 1.0, edges, per_length=1e-6) == Typical(8.0, 1.0, pytest.approx(0, abs=1e-2))
+    assert typical_length(quiet, 1.0, edges, per_length=1e6).length == pytest.approx(4 / 2**0.25)
+    assert typical_length(quiet, 1.0, edges, per_length=1e6).bias > 0.01
     assert typical_length(quiet, 1e6, edges).length == 8.0
     assert typical_length(quiet, 1e6, edges, least_classes=1).length == pytest.approx(4 / 2**0.25)

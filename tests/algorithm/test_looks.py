@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, Sums, affordable_length, gaussian_releases, roomy
+from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, Sums, gaussian_releases, noise_per_length, roomy
 from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import calibrated_plan
@@ -124,8 +124,8 @@ def test_bounds_have_room_where_there_is_no_noise():
     assert roomy(30.0, silent) == 30.0 * BOUNDS.unbounded
 
 
-def test_a_longer_bound_is_affordable_with_more_points_or_less_noise():
-    at = {epsilon: affordable_length(plan_of(PrivacyUnit.POINT, epsilon)["sums"], 1000.0, 5, 10) for epsilon in (0.5, 1.0)}
-    assert at[0.5] < at[1.0]
+def test_centers_have_less_noise_with_more_points_or_epsilon():
+    at = {epsilon: noise_per_length(plan_of(PrivacyUnit.POINT, epsilon)["sums"], 1000.0, 5, 10) for epsilon in (0.5, 1.0)}
+    assert at[0.5] > at[1.0]
     release = plan_of(PrivacyUnit.POINT, 1.0)["sums"]
-    assert affordable_length(release, 2000.0, 5, 10) == pytest.approx(2 * at[1.0])
+    assert noise_per_length(release, 2000.0, 5, 10) == pytest.approx(at[1.0] / 2)

@@ -6,6 +6,8 @@ from scipy import sparse
 
 from feddp_kmeans.algorithm import server
 from feddp_kmeans.algorithm.server import (
+    Directions,
+    affordable_cells,
     centers_from_sums,
     credible_weights,
     filtered,
@@ -13,9 +15,11 @@ from feddp_kmeans.algorithm.server import (
     offsets_outside,
     shrunk_weights,
     symmetric_from_upper,
+    table_rank,
     top_subspace,
     weighted_kmeans,
 )
+from feddp_kmeans.algorithm.tuning import REFINED
 
 
 def test_upper_triangle_makes_a_symmetric_matrix():
@@ -151,3 +155,14 @@ def test_repeated_releases_around_centers_that_stand_still_are_averaged(rng):
     average = 4.0 / steps
     assert np.square(center - truth).mean() < 1.5 * average
     assert known.mean() == pytest.approx(average, rel=0.6)
+
+
+def test_cells_and_directions_grow_where_noise_is_low():
+    assert affordable_cells(1e5, 1e6, (24, 80)) == 24
+    assert affordable_cells(1e5, 1e-6, (24, 80)) == 80
+    assert 24 < affordable_cells(1e5, 1e5 / (REFINED.cell_signal * 50), (24, 80)) < 80
+    table = Directions(np.eye(6), np.array([50.0, 30, 10, 9.9, 0.05, 0.05]), 2, 1e5)
+    assert table.holding(0.95) == 4
+    assert table_rank(table, 1.0, 80, 5) == 4
+    assert table_rank(table, 1e6, 80, 5) == 0
+    assert table_rank(table, 1.0, 80, 3) == 0

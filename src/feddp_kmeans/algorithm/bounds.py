@@ -1,12 +1,14 @@
 """How long the vector of one unit may be: from units simulated with server points, or from noisy histograms of lengths."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, affordable_length
+from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, noise_per_length
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.tuning import BOUNDS, DOMAIN, REFINED, SERVERLESS
 from feddp_kmeans.privacy.mechanism import Release
@@ -17,6 +19,14 @@ from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.residual_sums import second_moment_norms
 
 _LEAST_LENGTH = 1e-300
+
+
+@dataclass(frozen=True)
+class _Best:
+    """A length to scale down to, and the squared bias that this leaves."""
+
+    length: float
+    bias: float
 
 
 @dataclass(frozen=True)
@@ -53,17 +63,18 @@ class SimulatedBounds:
         residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)
         weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
         lengths = np.sqrt(residual_square + weight**2 * count_square)
-        bound = Bound.at(self._typical(lengths, release, frame), weight, 1.0, release)
-        kept = np.mean(np.minimum(1.0, bound.length / np.maximum(lengths, _LEAST_LENGTH)))
-        return Bound(bound.length, weight, float(kept))
-
-    def _typical(self, lengths: FloatArray, release: Release, frame: Frame) -> float:
-        """Return the median length; for heavy tails of points in full space more, as far as its noise is cheap."""
-        median, tail = float(np.median(lengths)), float(np.quantile(lengths, BOUNDS.tail))
-        if not frame.in_full or self.unit is PrivacyUnit.CLIENT or tail < BOUNDS.long_tail * median or release.scale == 0:
-            return median
-        affordable = affordable_length(release, max(self.n_points, 1.0), len(frame.centers), self.points.shape[1])
-        return float(np.clip(affordable * np.sqrt(np.square(lengths).mean()), median, tail))
+        best = _Best(float(np.median(lengths)), 0.0)
+        if self.unit is PrivacyUnit.POINT and release.scale > 0:
+            own = np.hypot(np.linalg.norm(rows, axis=1), weight)
+            noise = noise_per_length(release, self.n_points, *frame.origins.shape)
+            # Cells hold too few server points to show a bias: theirs is guessed.
+            best = least_error_length(
+                np.maximum(lengths, 1.0),
+                noise,
+                lambda b: clipping_bias(rows, self.weights, members, own, b) if frame.in_full else guessed_bias(lengths, b),
+            )
+        kept = np.mean(np.minimum(1.0, best.length / np.maximum(lengths, _LEAST_LENGTH)))
+        return Bound.at(best.length, weight, float(kept), release, best.bias)
 
     def _units(self, rng: np.random.Generator) -> tuple[IntArray, ClientBatch]:
         """Return the rows of server points that the simulated units hold, and the batch they form."""
@@ -73,12 +84,61 @@ class SimulatedBounds:
         return chosen.ravel(), ClientBatch(np.empty((count * self.size, 0)), np.arange(count + 1) * self.size)
 
 
+def least_error_length(lengths: FloatArray, noise: float, bias: Callable[[float], float]) -> _Best:
+    """Return the bound, from the median of the lengths to beyond the largest of them, that makes squared noise plus squared bias least.
+
+    Where noise dominates this is the median, where it is tiny nothing is scaled down.
+    """
+    bounds = np.append(np.quantile(lengths, BOUNDS.quantiles), lengths.max() * np.array(BOUNDS.beyond))
+    return _least_error(bounds, noise, bias)
+
+
+def _least_error(bounds: FloatArray, noise: float, bias: Callable[[float], float]) -> _Best:
+    """Return the best of these bounds, ordered by length; ``noise`` is that of a bound of 1, ``bias`` returns the squared bias of one.
+
+    There may be longer vectors than those that are known, so from one bound to the next no more than a part of the bias is believed
+    to vanish.
+    """
+    biases = list(accumulate((bias(bound) for bound in bounds), lambda before, now: max(now, BOUNDS.lasting * before)))
+    best = int(np.argmin(np.square(noise * bounds) + biases))
+    return _Best(float(bounds[best]), float(biases[best]))
+
+
+def guessed_bias(lengths: FloatArray, bound: float, counts: FloatArray | float = 1.0) -> float:
+    """Return a guess of the squared bias where it cannot be computed: a part of the mean length that is cut off.
+
+    ``counts`` is how many vectors of each length there are.
+    """
+    return (BOUNDS.bias * float(np.average(np.maximum(lengths - bound, 0.0), weights=np.broadcast_to(counts, lengths.shape)))) ** 2
+
+
+def clipping_bias(rows: FloatArray, weights: FloatArray, members: IntArray, lengths: FloatArray, bound: float) -> float:
+    """Return the squared distance of means of points scaled down to a bound from plain means, averaged over points of all clusters.
+
+    Scaling down moves a cluster's mean by the mean of ``(s / mean of s - 1) (x - mean of x)``, s the factors. What the sampling of
+    so few points explains is subtracted: points that scatter evenly around their center show no bias.
+    """
+    factors = np.minimum(1.0, bound / np.maximum(lengths, _LEAST_LENGTH))
+    total, explained, sizes = 0.0, 0.0, np.bincount(members, weights)
+    for cluster in np.flatnonzero(sizes > 0):
+        inside = members == cluster
+        part = weights[inside] / sizes[cluster]
+        scaled, x = factors[inside], rows[inside]
+        moves = (scaled / (part @ scaled) - 1)[:, None] * (x - part @ x)
+        move = part @ moves
+        total += sizes[cluster] * float(move @ move)
+        explained += sizes[cluster] * float(np.square(part) @ np.square(moves - move).sum(axis=1))
+    return max(0.0, total - explained) / max(float(sizes.sum()), _LEAST_LENGTH)
+
+
 @dataclass(frozen=True)
 class Typical:
     """The length of a typical unit's vector, and the part of all points that is left when longer ones are scaled down to it."""
 
     length: float
     kept: float
+    bias: float = 0.0
+    """Squared length by which this may move means."""
 
 
 def geometric_edges(top: float, classes: int) -> FloatArray:
@@ -100,15 +160,15 @@ def typical_length(
     quantile: float = 0.5,
     *,
     least_classes: int = 0,
-    stretch: float = 1.0,
     otherwise: float | None = None,
+    per_length: float | None = None,
 ) -> Typical:
     """Return the quantile of a noisy histogram of lengths, over the run of classes that stands out from noise.
 
     If nothing stands out it is the length given for this case; the largest edge if there is none, since then nothing is scaled down; with
-    ``least_classes`` it is the fullest class.
-    ``stretch`` is how many times the quantile the noise leaves room for. The length is stretched only as far as there are longer vectors,
-    so that long tails get their full weight if cheap.
+    ``least_classes`` it is the fullest class. If ``per_length`` is given, the noise that sums of vectors of length 1 would have, the length
+    may be that of longer classes too: the one whose noise and bias are least together. The bias is guessed from the mean length that is cut
+    off.
     """
     run = _standing_out(histogram, noise)
     if run is None and least_classes:
@@ -117,21 +177,23 @@ def typical_length(
         return Typical(float(edges[-1]) if otherwise is None else otherwise, 1.0)
     counts = np.zeros_like(histogram)
     counts[run] = np.maximum(histogram[run], 0.0)
-    total = max(counts.sum(), _LEAST_LENGTH)
-    cumulated = np.cumsum(counts)
+    total = max(float(counts.sum()), _LEAST_LENGTH)
     step = float(edges[-1] / edges[-2])
-
-    def length_at(part: float) -> float:
-        index = int(np.searchsorted(cumulated, part * total))
-        if index >= len(edges):
-            return float(edges[-1])
-        inside = (part * total - (cumulated[index - 1] if index else 0.0)) / max(counts[index], _LEAST_LENGTH)
-        return float(edges[index] * step ** (min(inside, 1.0) - 1))
-
-    length = length_at(quantile)
-    length = max(length, min(length_at(BOUNDS.tail), stretch * length))
     middles = np.append(edges, edges[-1] * step) / np.sqrt(step)
-    return Typical(length, float(counts @ np.minimum(1.0, length / np.maximum(middles, _LEAST_LENGTH)) / total))
+    cumulated = np.cumsum(counts)
+    first = min(int(np.searchsorted(cumulated, quantile * total)), len(edges) - 1)
+    inside = (quantile * total - (cumulated[first - 1] if first else 0.0)) / max(float(counts[first]), _LEAST_LENGTH)
+    length = float(edges[first] * step ** (min(inside, 1.0) - 1))
+
+    def kept(bound: float) -> float:
+        return float(counts @ np.minimum(1.0, bound / np.maximum(middles, _LEAST_LENGTH)) / total)
+
+    if per_length is None:
+        return Typical(length, kept(length))
+    last = min(int(np.flatnonzero(counts)[-1]), len(edges) - 1) if counts.any() else first
+    longer = np.array([length, *middles[first + 1 : last + 1], max(float(edges[last]), length)])
+    best = _least_error(longer, per_length, lambda bound: guessed_bias(middles, bound, counts))
+    return Typical(best.length, kept(best.length), best.bias)
 
 
 def _standing_out(histogram: FloatArray, noise: float) -> slice | None:
@@ -183,13 +245,14 @@ class HistogramBounds:
             weight, square_weight = count_length * length / longer, square_length and min(square_length / (length * longer), 1.0)
             found = typical_sums(self.looks, self.ball, frame, weight, edges, square_weight=square_weight)
             return Bound.at(found.length, weight, found.kept, release, square_weight)
-        stretch = affordable_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else 1.0
+        noise = noise_per_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else None
         before = otherwise or self.typical
         edges = geometric_edges(SERVERLESS.full_reach * before, SERVERLESS.length_classes)
-        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, stretch=stretch, otherwise=before)
+        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, per_length=noise, otherwise=before)
         length = max(found.length, 1.0)
         whole = length * np.sqrt(1 + count_length**2 + (square_length or 0.0) ** 2)
-        return Bound.at(float(whole), count_length * length, found.kept, release, square_length and min(square_length / length, 1.0))
+        square_weight = square_length and min(square_length / length, 1.0)
+        return Bound.at(float(whole), count_length * length, found.kept, release, square_weight, found.bias)
 
     def within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""

@@ -73,8 +73,18 @@ def split(rng: np.random.Generator, cells: Cells, chosen: IntArray, variances: F
     return reduce(Cells.with_all, [cells.of(kept), one, other])
 
 
-def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, block: int) -> tuple[Cells, FloatArray]:
-    """Return the cells after a look, moved to where it shows their points as far as noise does not explain it, and the counts to divide by.
+@dataclass(frozen=True)
+class Moved:
+    """Cells after a look, the mean residuals that it showed, the variance of their noise, and the counts they were divided by."""
+
+    cells: Cells
+    means: FloatArray
+    errors: FloatArray
+    divisor: FloatArray
+
+
+def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, block: int) -> Moved:
+    """Return the cells after a look, moved to where it shows their points as far as noise does not explain it.
 
     ``basis`` turns the look's coordinates into those of the cells. Fresh cells may move anywhere; others are known to some error, and a
     look is averaged with those before (see ``filtered``). Counts are averaged over the last few looks.
@@ -94,7 +104,7 @@ def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, 
     if sums.squares is not None:
         spreads = np.maximum(sums.squares / divisor - np.square(moves).sum(axis=1), CELLS.least_spread * caps.sum())
     looks = np.minimum(cells.looks + 1, CELLS.averaged)
-    return Cells(cells.places + moves, known, counts, looks, spreads, np.zeros(len(cells), dtype=bool)), divisor
+    return Moved(Cells(cells.places + moves, known, counts, looks, spreads, np.zeros(len(cells), dtype=bool)), means, errors, divisor)
 
 
 def largest(cells: Cells, need: float, room: int) -> IntArray:

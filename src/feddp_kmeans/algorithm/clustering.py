@@ -44,6 +44,8 @@ class Clustering:
     """Standard deviation of the noise in a count; None if it is not known."""
     closing: Closing | None = None
     """What the closing look says about the centers; its counts are those above. None if the method makes no closing look."""
+    axis_stddev: FloatArray | None = None
+    """Standard deviation of each coordinate of each center (k, d); None if only ``center_stddev`` is known."""
 
 
 class Clusterer(Protocol):
@@ -148,4 +150,5 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
         elbow=elbow,
         count_stddev=told.count_stddev,
         closing=closing,
+        axis_stddev=found.axis_stddev,
     )

@@ -1,6 +1,6 @@
 """Algorithm 1, FedDP-Init: initial centers from three noisy looks at the clients and the server's own data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from feddp_kmeans._typing import FloatArray
@@ -52,9 +52,11 @@ class NoisyCenters:
     counts: FloatArray
     """The noisy counts n_r."""
     center_stddev: FloatArray
-    """Standard deviation of the noise in one coordinate of each center."""
+    """Standard deviation of a center around the mean of the points that it attracts, in one coordinate: noise and what else is known."""
     count_stddev: float
     """Standard deviation of the noise in each count."""
+    axis_stddev: FloatArray | None = field(default=None, kw_only=True)
+    """The same for each coordinate of each center (k, d); None if it is not known."""
     remarks: tuple[str, ...]
     """What a reader of the result should know; made of public facts and released numbers only."""
 

@@ -22,9 +22,6 @@ from feddp_kmeans.statistics.query import Statistic
 TINY = 1e-6
 """Least divisor: no count is believed to be smaller."""
 
-_LEAST_NOISE = 1e-9
-"""Stands for zero noise in a divisor."""
-
 
 @dataclass(frozen=True)
 class Frame:
@@ -58,12 +55,17 @@ class Bound:
     kept: float
     """Part of all points that is left when longer vectors are scaled down."""
     square_weight: float | None = None
+    bias: float = 0.0
+    """Squared length by which scaling down may move the clusters' means."""
 
     @classmethod
-    def at(cls, length: float, count_weight: float, kept: float, release: Release, square_weight: float | None = None) -> "Bound":
+    def at(
+        cls, length: float, count_weight: float, kept: float, release: Release, square_weight: float | None = None, bias: float = 0.0
+    ) -> "Bound":
         """Return the bound near this length; without noise it is so long that nothing is scaled down."""
-        kept = kept if release.noise_multiplier > 0 else 1.0
-        return cls(residual_sums.whole_bound(roomy(length, release)), count_weight, kept, square_weight)
+        whole = residual_sums.whole_bound(roomy(length, release))
+        noisy = release.noise_multiplier > 0
+        return cls(whole, count_weight, kept if noisy else 1.0, square_weight, bias if noisy else 0.0)
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Sums:
     noise: float
     count_noise: float
     kept: float
+    bias: float = 0.0
     squares: FloatArray | None = None
     square_noise: float = 0.0
 
@@ -122,14 +125,12 @@ def roomy(length: float, release: Release) -> float:
     return length if release.noise_multiplier > 0 else BOUNDS.unbounded * length
 
 
-def affordable_length(release: Release, n_points: float, k: int, dimension: int, steps: int = 1) -> float:
-    """Return how long a bound may be, in typical lengths, for its noise to add only a small part to the cost.
+def noise_per_length(release: Release, n_points: float, k: int, dimension: int, steps: int = 1) -> float:
+    """Return the noise in the centers if the bound is 1: its square, times that of the bound, is what it adds to the cost of a point.
 
-    A bound at the median pulls centers towards the common points: little is left of a rare category. The noise of a bound of length b adds
-    ``d (b scale k / n)**2 / steps`` to the cost of a point, if this many steps are averaged.
+    A bound of length b adds ``d (b scale k / n)**2 / steps``, if this many steps are averaged.
     """
-    noise = release.scale * k * np.sqrt(dimension / steps)
-    return float(n_points * np.sqrt(BOUNDS.cheap) / max(noise, _LEAST_NOISE))
+    return float(release.scale * k * np.sqrt(dimension / steps) / max(n_points, 1.0))
 
 
 class Looks:
@@ -149,7 +150,9 @@ class Looks:
         noisy = np.mean([self._look(statistic, name, ball, **public) for _ in range(times)], axis=0)
         table = bound.length * noisy.reshape(len(frame.centers), -1)
         noise = bound.length * self.plan[name].scale / np.sqrt(times)
-        found = Sums(table[:, : frame.origins.shape[1]], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept)
+        found = Sums(
+            table[:, : frame.origins.shape[1]], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept, bound.bias
+        )
         if bound.square_weight is None:
             return found
         return replace(found, squares=table[:, -2] / bound.square_weight, square_noise=noise / bound.square_weight)

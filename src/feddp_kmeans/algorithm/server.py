@@ -1,13 +1,16 @@
 """Post-processing on the server: free of privacy cost, so it is done well. Sees noisy sums and public data, nothing else."""
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from feddp_kmeans._typing import FloatArray, IntArray, Points
+from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
+from feddp_kmeans.algorithm.tuning import REFINED
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 
 RESTARTS = 30
@@ -44,8 +47,26 @@ def top_subspace(matrix: FloatArray, rank: int) -> FloatArray:
     return np.ascontiguousarray(vectors[:, ::-1])
 
 
-def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> tuple[FloatArray, int]:
-    """Return the eigenvectors of a noisy second moment, largest first, and how many stand above its noise.
+@dataclass(frozen=True)
+class Directions:
+    """What a noisy second moment shows."""
+
+    basis: FloatArray
+    """Its eigenvectors as columns, largest first."""
+    variances: FloatArray
+    """Variance of the points along each of them, never below zero."""
+    above_noise: int
+    """How many stand above the noise, and above the average variance."""
+    n_points: float
+
+    def holding(self, part: float) -> int:
+        """Return how many of the first directions hold this part of the points' variance."""
+        held = np.cumsum(self.variances)
+        return int(np.searchsorted(held, part * held[-1])) + 1
+
+
+def steadied_directions(moment: Moment, server: FloatArray, prior_weight: float) -> Directions:
+    """Return the directions of a noisy second moment.
 
     The trace shows how many points there are. The server's own covariance is added with a weight that grows with the noise: if noise
     dominates, the directions are the server's.
@@ -58,7 +79,29 @@ def steadied_basis(moment: Moment, server: FloatArray, prior_weight: float) -> t
     prior = prior_weight * (edge / max(linalg.norm(covariance, 2), SMALLEST)) ** 2
     steadied = moment.matrix / points + prior * (covariance - np.eye(d) * np.trace(covariance) / d)
     eigenvalues, vectors = linalg.eigh(steadied)
-    return np.ascontiguousarray(vectors[:, ::-1]), int(np.sum(eigenvalues > edge * (1 + prior)))
+    variances = np.maximum(eigenvalues[::-1] + trace / points / d, SMALLEST)
+    return Directions(np.ascontiguousarray(vectors[:, ::-1]), variances, int(np.sum(eigenvalues > edge * (1 + prior))), float(points))
+
+
+def affordable_cells(n_points: float, noise: float, limits: tuple[int, int]) -> int:
+    """Return how many cells there may be, within the limits, so that each holds many times the noise of its count."""
+    return int(np.clip(n_points / (REFINED.cell_signal * max(noise, SMALLEST)), *limits))
+
+
+def table_rank(directions: Directions, noise: float, cells: int, largest: int) -> int:
+    """Return how many directions hold nearly all variance; 0 if that is more than ``largest``, or than noise leaves room for.
+
+    A cell's mean has noise of ``noise cells / n`` typical lengths in each direction. Where all directions together add little, those of
+    less than average variance are worth it: on tables they tell a good optimum from a bad one. Where variance is much the same in
+    many directions (points that scatter alike around their centers), cells in all of them would hold nothing but single points.
+    """
+    rank = directions.holding(REFINED.held_variance)
+    return (
+        rank
+        if rank <= min(largest, REFINED.uneven * len(directions.variances))
+        and rank * (noise * cells / directions.n_points) ** 2 <= REFINED.cheap_rank
+        else 0
+    )
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:
@@ -174,9 +217,8 @@ def filtered(
     shrunk, left = means.copy(), np.zeros_like(means)
     known = np.zeros_like(means) if known is None else known
     precision = np.square(variances.min() / np.maximum(variances, SMALLEST))
-    low, width = 0, first
-    while low < means.shape[1]:
-        high = means.shape[1] if means.shape[1] - low < 2 * width else low + width
+    for block in blocks(means.shape[1], first):
+        low, high = block.start, block.stop
         own = np.square(means[:, low:high]).mean(axis=1) - variances
         pooled = float(own @ precision / max(precision.sum(), SMALLEST))
         error = np.sqrt(2 / (high - low)) * float(linalg.norm(precision * variances) / max(precision.sum(), SMALLEST))
@@ -187,7 +229,6 @@ def filtered(
         factor = np.where(variances > 0, signal / np.maximum(signal + variances, SMALLEST), 1.0)
         shrunk[:, low:high] *= factor[:, None]
         left[:, low:high] = (factor * variances)[:, None]
-        low, width = high, int(1.5 * width) + 1
     return shrunk, left
 
 

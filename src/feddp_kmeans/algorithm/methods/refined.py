@@ -12,9 +12,18 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
+from feddp_kmeans.algorithm.error_bars import center_variances
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
-from feddp_kmeans.algorithm.server import filtered, offsets_outside, shrunk_weights, steadied_basis, weighted_kmeans
+from feddp_kmeans.algorithm.server import (
+    affordable_cells,
+    filtered,
+    offsets_outside,
+    shrunk_weights,
+    steadied_directions,
+    table_rank,
+    weighted_kmeans,
+)
 from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, REFINED
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
@@ -64,12 +73,17 @@ class RefinedMethod:
     @property
     def largest_rank(self) -> int:
         """Return the largest dimension that the subspace may have."""
-        return min(REFINED.rank_factor * self.k, self.ball.dimension)
+        return min(max(REFINED.rank_factor * self.k, self._extra(REFINED.most_rank)), self.ball.dimension)
 
     @property
     def n_cells(self) -> int:
-        """Return the number of cells that the server points are gathered into."""
-        return min(len(self.server_points), REFINED.cells_per_cluster * self.k)
+        """Return the largest number of cells that the server points are gathered into."""
+        most = min(self._extra(REFINED.most_cells) * self.k, len(self.server_points) // REFINED.least_cell)
+        return min(len(self.server_points), max(REFINED.cells_per_cluster * self.k, most))
+
+    def _extra(self, most: int) -> int:
+        """Return this limit at point level, and none at client level: what more cells and directions would do there was not measured."""
+        return most if self.unit is PrivacyUnit.POINT else 0
 
     def bind(self, run: Run) -> "RefinedRun":
         """Return the steps of this method in one run."""
@@ -81,6 +95,7 @@ class _RefinedSubspace(Subspace):
     basis: FloatArray
     """All directions, as columns, largest variance first."""
     bounds: SimulatedBounds
+    n_cells: int
 
 
 @dataclass(frozen=True)
@@ -113,14 +128,17 @@ class RefinedRun:
         method, server = self._method, self._server
         bounds = SimulatedBounds(server, np.ones(len(server)), method.unit, self._typical_size())
         moment = self._looks.second_moment(method.ball, bounds.moment_length(self._rng))
-        basis, above_noise = steadied_basis(moment, server, REFINED.prior_weight)
-        return _RefinedSubspace(basis[:, : min(max(above_noise, method.k), method.largest_rank)], basis, bounds)
+        found = steadied_directions(moment, server, REFINED.prior_weight)
+        noise = self._looks.plan["cells"].scale
+        cells = affordable_cells(found.n_points, noise, (min(len(server), REFINED.cells_per_cluster * method.k), method.n_cells))
+        rank = max(method.k, min(found.above_noise, REFINED.rank_factor * method.k), table_rank(found, noise, cells, method.largest_rank))
+        return _RefinedSubspace(found.basis[:, :rank], found.basis, replace(bounds, n_points=found.n_points), cells)
 
     def proxies(self, subspace: _RefinedSubspace) -> _RefinedProxies:
         """Return cells of the server points in the subspace, moved to the client points they hold, and their weights (step 2)."""
         projection = subspace.projection
         projected = project(self._server, projection)
-        cells, members, sizes = self._cells(projected)
+        cells, members, sizes = self._cells(projected, subspace.n_cells)
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
         sums = self._sums("cells", subspace.bounds, Frame.around(cells, projection), REFINED.cell_counts, beyond)
@@ -174,11 +192,14 @@ class RefinedRun:
         """Return the origins of the frame, moved by the mean residuals in full space."""
         ball, basis = self._method.ball, proxies.basis
         sums = self._sums(name, proxies.bounds, frame, REFINED.full_counts)
-        shift = 0.0 if proxies.is_noise else _shrunk(sums, self._server @ basis, len(frame.centers), basis) @ basis.T
+        k, (means, noise) = len(frame.centers), sums.means()
+        moves, left = filtered(means @ basis, noise, k, _caps(self._server @ basis) * (not proxies.is_noise))
+        errors = center_variances(means @ basis, noise, left, np.zeros_like(left), basis, first=k, bias=sums.bias)
         return _RefinedCenters(
-            centers=ball.clip(ball.decode(np.rint(frame.origins) + shift)),
+            centers=ball.clip(ball.decode(np.rint(frame.origins) + moves @ basis.T)),
             counts=sums.counts / sums.kept,
-            center_stddev=np.sqrt(sums.means()[1]) * ball.grid,
+            center_stddev=np.sqrt(errors.mean(axis=1)) * ball.grid,
+            axis_stddev=np.sqrt(errors) * ball.grid,
             count_stddev=sums.count_noise / sums.kept,
             remarks=(_ONLY_NOISE,) if proxies.is_noise else (),
             proxies=proxies,
@@ -194,11 +215,10 @@ class RefinedRun:
             return 1
         return min(self._method.client_size or self._looks.typical_size(), REFINED.largest_simulated_size)
 
-    def _cells(self, projected: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    def _cells(self, projected: FloatArray, n: int) -> tuple[FloatArray, IntArray, IntArray]:
         """Return the cells' centers, the cell of each projected server point, and the cells' sizes."""
         from sklearn.cluster import KMeans
 
-        n = self._method.n_cells
         distinct = np.unique(projected, axis=0)
         if len(distinct) <= n:
             centers = np.vstack([distinct, np.repeat(distinct[-1:], n - len(distinct), axis=0)])
@@ -209,8 +229,12 @@ class RefinedRun:
         return centers, members, np.bincount(members, minlength=n)
 
 
-def _shrunk(sums: Sums, server: FloatArray, k: int, basis: FloatArray | None = None) -> FloatArray:
-    """Return the mean residuals in the basis, drawn towards zero as far as noise explains them; ``server`` is in the same coordinates."""
-    means, variances = sums.means()
-    caps = REFINED.largest_signal * np.square(server).mean(axis=0)
-    return filtered(means if basis is None else means @ basis, variances, k, caps)[0]
+def _shrunk(sums: Sums, server: FloatArray, k: int) -> FloatArray:
+    """Return the mean residuals drawn towards zero as far as noise explains them; ``server`` is in the same coordinates."""
+    return filtered(*sums.means(), k, _caps(server))[0]
+
+
+def _caps(server: FloatArray) -> FloatArray:
+    """Return the largest squared error of a center that is believed in each coordinate."""
+    caps: FloatArray = REFINED.largest_signal * np.square(server).mean(axis=0)
+    return caps

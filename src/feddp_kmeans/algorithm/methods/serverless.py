@@ -15,8 +15,9 @@ from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical
 from feddp_kmeans.algorithm.cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
 from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
+from feddp_kmeans.algorithm.error_bars import center_variances
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
-from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums, gaussian_releases
+from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
@@ -159,7 +160,7 @@ class ServerlessRun:
             bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.cell_counts, SERVERLESS.cell_squares, length)
             length = bound.count_weight / SERVERLESS.cell_counts
             sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
-            cells = credible(moved(cells, sums, None, variances, k)[0], sums.count_noise)
+            cells = credible(moved(cells, sums, None, variances, k).cells, sums.count_noise)
         left = subspace.left - sum(sizes)
         return _MadeProxies(projection, cells.places, np.maximum(cells.counts, SMALLEST), np.zeros(0), subspace, cells, left)
 
@@ -183,7 +184,7 @@ class ServerlessRun:
 
     def _step(self, track: _Track) -> _TrackedCenters:
         """Return the cells after one look in full space, and the centers that they are."""
-        bounds = track.found.bounds
+        bounds, k = track.found.bounds, self._method.k
         basis, variances = bounds.shape.basis, bounds.shape.along
         origins = np.rint(track.cells.places @ basis.T)
         frame = Frame.around(origins)
@@ -192,15 +193,17 @@ class ServerlessRun:
         sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
         shift, variance = _common_move(sums, track.mean_variance)
         around = replace(sums, residuals=sums.residuals - sums.counts[:, None] * shift)
-        cells, divisor = moved(replace(track.cells, places=(origins + shift) @ basis), around, basis, variances, self._method.k)
-        now = self._centers(track, cells, sums, bound)
+        after = moved(replace(track.cells, places=(origins + shift) @ basis), around, basis, variances, k)
+        cells = after.cells
+        axes = variance + center_variances(after.means, after.errors, cells.known, track.cells.known, basis, first=k, bias=sums.bias)
+        now = self._centers(track, cells, sums, axes)
         if track.steps > SERVERLESS.unrepaired:
-            cells = repaired(self._rng, cells, track.k, sums, divisor, variances)
+            cells = repaired(self._rng, cells, track.k, sums, after.divisor, variances)
         length = bound.count_weight / SERVERLESS.full_counts
         left, steps = track.left - times, track.steps - 1
         return replace(now, track=replace(track, cells=cells, mean_variance=variance, left=left, steps=steps, length=length))
 
-    def _centers(self, track: _Track, cells: Cells, sums: Sums, bound: Bound) -> _TrackedCenters:
+    def _centers(self, track: _Track, cells: Cells, sums: Sums, variances: FloatArray) -> _TrackedCenters:
         """Return k centers: the cells; if these are fewer, the heaviest takes the places of the others."""
         bounds, missing = track.found.bounds, track.k - len(cells)
         ball = bounds.ball
@@ -211,9 +214,10 @@ class ServerlessRun:
         hidden = _HIDDEN if len(cells) == 1 else f"clusters {weak} cannot be distinguished from noise"
         return _TrackedCenters(
             centers=(self._method.region or ball).clip(ball.decode(cells.places @ bounds.shape.basis.T)[rows]),
-            counts=counts / bound.kept,
-            center_stddev=np.sqrt(cells.known.mean(axis=1) + track.mean_variance)[rows] * ball.grid,
-            count_stddev=float(count_noise / bound.kept),
+            counts=counts / sums.kept,
+            center_stddev=np.sqrt(variances.mean(axis=1))[rows] * ball.grid,
+            axis_stddev=np.sqrt(variances)[rows] * ball.grid,
+            count_stddev=float(count_noise / sums.kept),
             remarks=(hidden,) if weak else (),
             track=track,
         )
