@@ -38,6 +38,10 @@ class RefinedTuning:
     full_counts: float = 0.2  # the same for steps in full space
     cells_per_cluster: int = 6
     """15 per cluster lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none."""
+    points_per_cell: int = 3  # least mean number of server points of a cell: a cell of one point shows nothing of its spread
+    chosen_cell_steps: Mapping[PrivacyUnit, int] = field(default_factory=lambda: {PrivacyUnit.POINT: 3, PrivacyUnit.CLIENT: 2})
+    """Steps of the cells if k is to be chosen, out of those in the subspace: the mixture's uniform server points make cells of many
+    clusters. Planted k found in 0 of 9 mixtures with one step, 6 with two, 7 with three."""
     cell_iterations: int = 20  # Lloyd iterations on server points that make the cells: they need not converge
     rank_factor: int = 2
     """Largest dimension of the subspace, in multiples of k. Exactly k was worse on real tables: census-5 at 1 has 0.31 %
@@ -112,6 +116,10 @@ class ServerlessTuning:
     credible_candidate: float = 1.5  # weight below which a candidate is dropped, in standard deviations of its noise ...
     credible_cell: float = 1.0  # ... and the same for a cell
     cell_steps: int = 2
+    chosen_cell_steps: int = 6
+    """Steps if k is to be chosen, for the same part of the budget: cells that have not yet come to their points hold several clusters. The
+    separations of 10 and of 11 clusters of the mixture (10 planted, 50,000 points, epsilon 4) are 1.24 and 1.07 after two steps, 1.56 and
+    0.71 after six."""
     cells_per_cluster: int = 4
     """Centers of the Lloyd steps in the subspace, in multiples of k: with more of them than clusters none is lost. Without them the
     mixture at 0.25 costs 50.44, not 49.96; 2 and 6 per cluster at 0.1: 50.14 and 50.28, not 50.13."""
@@ -153,8 +161,29 @@ class GridTuning:
     credible: float = 3.0  # standard deviations above zero from which a blurred cell counts
 
 
+@dataclass(frozen=True)
+class ChoosingTuning:
+    """The numbers behind the choice of k: docs/choosing_k.md."""
+
+    apart: float = 1.8
+    """Distance of two clusters, in sums of their standard deviations, from which they are apart. Halves of a uniform interval have
+    sqrt(3) = 1.73, with some chance in a sample. 1.75, 1.85, 2.0 and 2.2 were right for 112, 110, 108 and 104 of 129 planted sets."""
+    nearly_apart: float = 1.4
+    much_closer: float = 0.8
+    """If no clusters are apart: those are picked that have the first separation, if those of all larger numbers are below the second times
+    theirs. It finds 5 more of 39 mixtures, and no clusters in any of 42 sets without them."""
+    cell_part: float = 0.06  # part of the budget that goes from the sums to the cells if k is to be chosen
+    credible: float = 2.0  # least weight of a cluster in standard deviations of its noise; single cells must stand out more
+    least_share: float = 0.004  # least part of the points that is a cluster; fewer are outliers
+    noise_mean: float = 0.25  # mean weight, in standard deviations, of an empty cell whose weight is dropped below one
+    restarts: int = 5  # starts of the largest number of clusters; the others start from it
+    lloyd_steps: int = 10
+    most_proxies: int = 2_000  # beyond (a fine grid) neighbours are not looked at
+
+
 REFINED = RefinedTuning()
 BOUNDS = BoundTuning()
 DOMAIN = DomainTuning()
 SERVERLESS = ServerlessTuning()
 GRID = GridTuning()
+CHOOSING = ChoosingTuning()

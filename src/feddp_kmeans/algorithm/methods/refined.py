@@ -13,8 +13,8 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
-from feddp_kmeans.algorithm.server import filtered, offsets_outside, shrunk_weights, steadied_basis, weighted_kmeans
-from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, REFINED
+from feddp_kmeans.algorithm.server import filtered, offsets_outside, shrunk_weights, steadied_basis, variance_around, weighted_kmeans
+from feddp_kmeans.algorithm.tuning import CHOOSING, DEFAULT_SPLIT, REFINED
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -42,18 +42,23 @@ class RefinedMethod:
     lloyd_steps: int
     client_size: int | None = None
     split: str = DEFAULT_SPLIT
+    cell_steps: int = 1
+    """Releases around cells; those after the first are taken from the steps in the subspace."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
         d, k, steps = self.ball.dimension, self.k, self.lloyd_steps
         parts = dict(REFINED.splits[self.split])
-        for_sums = parts["sums"]
+        moved = parts["subspace steps"] * (self.cell_steps - 1) / REFINED.subspace_steps[self.unit]
+        more = CHOOSING.cell_part if self.cell_steps > 1 else 0.0
+        for_sums = parts["sums"] - more
+        parts |= {"cells": parts["cells"] + moved + more, "subspace steps": parts["subspace steps"] - moved}
         parts |= {"sums": for_sums / (1 + steps), "lloyd sums": for_sums * steps / (1 + steps)}
         rows = [
             ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None)),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
-            ("cells", BOUNDED_STEPS, self.n_cells * (self.largest_rank + 1), 1),
-            ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), REFINED.subspace_steps[self.unit]),
+            ("cells", BOUNDED_STEPS, self.n_cells * (self.largest_rank + 1), self.cell_steps),
+            ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), self.subspace_steps),
             ("sums", BOUNDED_STEPS, k * (d + 1), 1),
             ("lloyd sums", BOUNDED_STEPS, k * (d + 1), steps),
         ]
@@ -65,9 +70,14 @@ class RefinedMethod:
         return min(REFINED.rank_factor * self.k, self.ball.dimension)
 
     @property
+    def subspace_steps(self) -> int:
+        """Return the number of Lloyd steps in the subspace once k is known."""
+        return REFINED.subspace_steps[self.unit] + 1 - self.cell_steps
+
+    @property
     def n_cells(self) -> int:
         """Return the number of cells that the server points are gathered into."""
-        return min(len(self.server_points), REFINED.cells_per_cluster * self.k)
+        return max(self.k, min(len(self.server_points) // REFINED.points_per_cell, REFINED.cells_per_cluster * self.k))
 
     def bind(self, run: Run) -> "RefinedRun":
         """Return the steps of this method in one run."""
@@ -81,7 +91,7 @@ class _RefinedSubspace(Subspace):
     bounds: SimulatedBounds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _RefinedProxies(Proxies):
     basis: FloatArray
     bounds: SimulatedBounds
@@ -122,6 +132,11 @@ class RefinedRun:
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
         sums = self._sums("cells", subspace.bounds, Frame.around(cells, projection), REFINED.cell_counts, beyond)
+        for _ in range(self._method.cell_steps - 1):
+            cells = np.rint(cells + _shrunk(sums, projected, self._method.k))
+            members = assign(projected, cells)
+            sizes = np.bincount(members, minlength=len(cells))
+            sums = self._sums("cells", subspace.bounds, Frame.around(cells, projection), REFINED.cell_counts)
         weights = shrunk_weights(sums.counts, sizes, sums.count_noise)
         server_weights = (weights / np.maximum(sizes, 1))[members]
         n_points = float(sums.counts.sum())
@@ -130,6 +145,9 @@ class RefinedRun:
             points=cells + _shrunk(sums, projected, self._method.k),
             weights=weights,
             server_weights=server_weights,
+            weight_noise=sums.count_noise,
+            place_noise=sums.noise,
+            variance=variance_around(cells, projected, server_weights),
             basis=subspace.basis,
             bounds=replace(subspace.bounds, weights=server_weights, n_points=n_points),
             is_noise=n_points < REFINED.least_signal * sums.count_noise,
@@ -145,7 +163,7 @@ class RefinedRun:
             server_centers = weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed)
             return self._full_step("sums", proxies, Frame.around(server_centers))
         projected = project(self._server, projection)
-        for _ in range(REFINED.subspace_steps[self._method.unit]):
+        for _ in range(self._method.subspace_steps):
             frame = Frame.around(projected_centers, projection)
             sums = self._sums("subspace steps", proxies.bounds, frame, REFINED.subspace_counts)
             projected_centers = np.rint(projected_centers) + _shrunk(sums, projected, k)

@@ -15,9 +15,9 @@ from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, domain_rows, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums, gaussian_releases
-from feddp_kmeans.algorithm.server import SMALLEST, filtered
+from feddp_kmeans.algorithm.server import SMALLEST, filtered, variance_of
 from feddp_kmeans.algorithm.settings import Region
-from feddp_kmeans.algorithm.tuning import SERVERLESS
+from feddp_kmeans.algorithm.tuning import CHOOSING, SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -41,6 +41,7 @@ class ServerlessMethod:
     k: int
     lloyd_steps: int
     region: Region | None = None
+    cell_steps: int = SERVERLESS.cell_steps
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget.
@@ -59,10 +60,12 @@ class ServerlessMethod:
             *([bounds, mean] if is_client_level else [mean, bounds]),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
             ("candidates", BOUNDED_STEPS, candidates, SERVERLESS.candidate_rounds),
-            ("cells", BOUNDED_STEPS, cells, SERVERLESS.cell_steps),
+            ("cells", BOUNDED_STEPS, cells, self.cell_steps),
             ("sums", BOUNDED_STEPS, k * (d + 1), 1 + self.lloyd_steps),
         ]
-        return gaussian_releases(SERVERLESS.shares, rows)
+        more = CHOOSING.cell_part if self.cell_steps > SERVERLESS.cell_steps else 0.0
+        parts = {**SERVERLESS.shares, "cells": SERVERLESS.shares["cells"] + more, "sums": SERVERLESS.shares["sums"] - more}
+        return gaussian_releases(parts, rows)
 
     def bind(self, run: Run) -> "ServerlessRun":
         """Return the steps of this method in one run."""
@@ -94,7 +97,7 @@ class _FoundSubspace(Subspace):
     """Whether noise hides every direction: then only the mean can be found."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _MadeProxies(Proxies):
     found: _FoundSubspace
     mean: _Mean
@@ -161,14 +164,24 @@ class ServerlessRun:
         cells = model.fit(candidates, sample_weight=weights).cluster_centers_
         known, caps = np.zeros_like(cells), SERVERLESS.largest_signal * subspace.bounds.shape.along[: projection.shape[1]]
         bound = self._bound(subspace, "cells", cells, projection)
-        for _ in range(SERVERLESS.cell_steps):
+        for _ in range(self._method.cell_steps):
             cells = np.rint(cells)
             sums = self._looks.sums("cells", ball, Frame.around(cells, projection), bound)
             means, errors = sums.means(SERVERLESS.least_count)
             moves, known = filtered(means, errors, k, caps, known)
             cells = cells + moves
         weights = made.credible_counts(sums.counts, sums.count_noise, k, SERVERLESS.credible_cell)
-        return _MadeProxies(projection, cells, weights, np.zeros(0), subspace, subspace.mean)
+        return _MadeProxies(
+            projection=projection,
+            points=cells,
+            weights=weights,
+            server_weights=np.zeros(0),
+            weight_noise=sums.count_noise,
+            place_noise=sums.noise,
+            variance=variance_of((bound.count_weight / SERVERLESS.cell_counts) ** 2, cells.shape[1]),
+            found=subspace,
+            mean=subspace.mean,
+        )
 
     def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _TrackedCenters:
         """Return centers in full space: residuals around the lifted centers (step 3)."""
@@ -243,9 +256,9 @@ class ServerlessRun:
         """Return the mean as the only proxy: the releases of candidates and cells are spent on it."""
         mean, projection = subspace.mean, subspace.projection
         bound = self._bound(subspace, "sums", mean.place)
-        for name in ["candidates"] * SERVERLESS.candidate_rounds + ["cells"] * SERVERLESS.cell_steps:
+        for name in ["candidates"] * SERVERLESS.candidate_rounds + ["cells"] * self._method.cell_steps:
             mean, _ = self._moved_mean(name, subspace, mean, bound)
-        return _MadeProxies(projection, np.zeros((1, projection.shape[1])), np.ones(1), np.zeros(0), subspace, mean)
+        return _MadeProxies(projection, np.zeros((1, projection.shape[1])), np.ones(1), np.zeros(0), found=subspace, mean=mean)
 
     def _moved_mean(self, name: str, subspace: _FoundSubspace, mean: _Mean, bound: Bound) -> tuple[_Mean, Sums]:
         place = np.rint(mean.place)
