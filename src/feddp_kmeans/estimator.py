@@ -31,7 +31,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of clusters, k. "auto" takes the elbow of the weighted server points (``clustering_.elbow``), at no extra cost.
+        Number of clusters, k. "auto" takes as many as are apart from each other (``clustering_.elbow.why``), at no extra cost.
     epsilon : float, default=1.0
         The total privacy budget of ``fit``. ``float("inf")`` means no noise, and the report says that it is not private.
     delta : float, default=1e-6
@@ -64,7 +64,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         Probability with which each client takes part in each release; below 1 only at client level.
     shares : tuple of 4 floats, default=None
         Proportions of the budget for the steps of method "paper": outer product, weights, sums, counts. None takes the paper's.
-    max_clusters : int, default=20
+    max_clusters : int, default=30
         Largest number of clusters that is tried if ``n_clusters`` is "auto".
     random_state : int, default=None
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
@@ -143,7 +143,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         noise: str = "auto",
         sampling_rate: float = 1.0,
         shares: tuple[float, float, float, float] | None = None,
-        max_clusters: int = 20,
+        max_clusters: int = 30,
         random_state: int | None = None,
         odometer: str | Path | None = None,
         limit: float | None = None,

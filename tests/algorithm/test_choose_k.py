@@ -1,11 +1,13 @@
-"""The elbow."""
+"""The number of clusters."""
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans.algorithm.choose_k import elbow_curve, pick_elbow
+from feddp_kmeans.algorithm.choose_k import find_elbow, pick
 from feddp_kmeans.algorithm.clustering import choose_k, run
+from feddp_kmeans.algorithm.feddp_init import Proxies
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
@@ -14,26 +16,115 @@ from feddp_kmeans.federation.recorded import RecordedFederation
 from feddp_kmeans.mixture import gaussian_mixture
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 10))])
-@pytest.mark.parametrize("k", [3, 5, 8])
-def test_planted_clusters_are_counted(k, seed):
+def proxies_of(points, weights=None, **noise):
+    weights = np.ones(len(points)) if weights is None else weights
+    return Proxies(np.eye(points.shape[1]), points, weights, np.zeros(0), **noise)
+
+
+def planted(seed, k, dimension, n):
+    """Return k round clusters of standard deviation 1 whose means are at least 7 apart."""
     rng = np.random.default_rng(seed)
-    means = 30 * rng.standard_normal((k, 6))
-    points = np.repeat(means, 20, axis=0) + rng.standard_normal((20 * k, 6))
-    costs = elbow_curve(points, np.ones(len(points)), range(1, 2 * k + 1), seed)
-    assert (np.diff(costs) < 1e-9).all()
-    assert pick_elbow(range(1, 2 * k + 1), costs) == k
+    means = np.empty((0, dimension))
+    while len(means) < k:
+        candidate = rng.uniform(-25, 25, (1, dimension))
+        if len(means) == 0 or np.linalg.norm(means - candidate, axis=1).min() >= 7:
+            means = np.vstack([means, candidate])
+    return means[rng.integers(k, size=n)] + rng.standard_normal((n, dimension))
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))])
+@pytest.mark.parametrize("k", [3, 8, 15, 25])
+@pytest.mark.parametrize("dimension", [2, 6])
+def test_planted_clusters_are_counted_on_points_without_noise(k, dimension, seed):
+    elbow = find_elbow(proxies_of(planted(seed, k, dimension, 2000)), 30, seed)
+    assert elbow.picked == k
+    assert elbow.is_clear
+    assert elbow.why.startswith(f"the closest two of {k} clusters have a separation of")
+    assert (np.diff(elbow.costs) <= 0).all()
+
+
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
+@pytest.mark.parametrize("k", [5, 20])
+def test_planted_clusters_are_counted_on_noisy_cells(k, seed):
+    """Cells of one to some 40 points, with noisy weights and places, and 30 more that are noise only."""
+    points = planted(seed, k, 6, 10_000)
+    rng = np.random.default_rng(seed)
+    cells = KMeans(90, n_init=1, random_state=seed).fit(points)
+    counts = np.append(np.bincount(cells.labels_), np.zeros(30)) + 10 * rng.standard_normal(120)
+    places = np.vstack([cells.cluster_centers_, rng.uniform(-25, 25, (30, 6))])
+    places += rng.standard_normal(places.shape) * (8 / np.maximum(counts, 10))[:, None]
+    weights = np.where(counts > 10, counts, 0.0)
+    variance = cells.inertia_ / len(points) / 6
+    assert find_elbow(proxies_of(places, weights, weight_noise=10.0, place_noise=8.0, variance=variance), 30, seed).picked == k
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))])
+@pytest.mark.parametrize("dimension", [1, 2, 10])
+@pytest.mark.parametrize("law", ["standard_normal", "random", "standard_exponential"])
+def test_points_without_clusters_have_no_clear_number(law, dimension, seed):
+    elbow = find_elbow(proxies_of(getattr(np.random.default_rng(seed), law)((2000, dimension))), 30, seed)
+    assert elbow.picked == 1
+    assert not elbow.is_clear
+    assert elbow.why.startswith("no clear number of clusters")
+
+
+def test_halves_of_an_interval_are_not_apart():
+    """The separation of two halves is a quarter of the length twice over, in standard deviations of a half: sqrt(3)."""
+    elbow = find_elbow(proxies_of(np.linspace(0, 1, 1000)[:, None]), 3, 0)
+    assert elbow.separations[1] == pytest.approx(3**0.5, rel=1e-3)
+    assert elbow.picked == 1
 
 
 def test_points_without_weight_have_no_say():
     points = np.array([[0.0], [1.0], [1000.0]])
-    costs = elbow_curve(points, np.array([1.0, 1.0, 0.0]), [1, 2, 3], 0)
-    assert costs == pytest.approx([0.25, 0.0, 0.0])
+    elbow = find_elbow(proxies_of(points, np.array([1.0, 1.0, 0.0])), 3, 0)
+    assert elbow.costs == pytest.approx([0.25, 0.0, 0.0])
 
 
-def test_two_numbers_have_no_elbow():
-    with pytest.raises(FedDPError, match="cluster_numbers must be at least three"):
-        pick_elbow([1, 2], np.array([2.0, 1.0]))
+def test_noise_of_places_brings_clusters_no_further_apart():
+    points = np.array([[0.0, 0.0], [3.0, 4.0]])
+    weights = np.array([10.0, 10.0])
+    apart = [find_elbow(proxies_of(points, weights, place_noise=noise, variance=1.0), 3, 0).separations[1] for noise in (0.0, 10.0, 90.0)]
+    assert apart == pytest.approx([5 / (2 * 1.0), (25 - 2 * 2 * 1.0) ** 0.5 / 2, 0.0])
+
+
+def test_clusters_that_may_be_noise_are_not_counted():
+    points, weights = np.array([[0.0], [10.0], [20.0]]), np.array([100.0, 100.0, 3.0])
+    assert find_elbow(proxies_of(points, weights, weight_noise=0.5, variance=1.0), 4, 0).picked == 3
+    assert find_elbow(proxies_of(points, weights, weight_noise=2.0, variance=1.0), 4, 0).picked == 2
+
+
+def test_as_many_as_were_tried_are_not_clear():
+    elbow = find_elbow(proxies_of(planted(0, 8, 4, 1000)), 6, 0)
+    assert elbow.picked == 6
+    assert not elbow.is_clear
+    assert elbow.why.endswith("raise max_clusters")
+
+
+@pytest.mark.parametrize(
+    ("separations", "picked"),
+    [
+        ([0, 3.0, 2.0, 1.79], 3),
+        ([0, 1.2, 1.6, 1.2], 3),  # nearly apart, and four are much closer
+        ([0, 1.2, 1.6, 1.5], 1),
+        ([0, 1.2, 1.3, 1.0], 1),
+        ([0, 1.2, 1.3, 1.6], 1),  # five were not tried
+        ([0, 1.9, 1.6, 1.0], 2),  # apart goes first
+        ([0, 0, 0, 0], 1),
+    ],
+)
+def test_the_largest_number_apart_is_picked(separations, picked):
+    assert pick(np.array(separations, dtype=float), 3.0) == picked
+
+
+def test_in_few_directions_nearly_is_not_enough():
+    """Four parts need two cuts: in two directions both are cut."""
+    separations = np.array([0, 1.2, 1.6, 1.2])
+    assert [pick(separations, dimension) for dimension in (1.0, 2.0, 2.1)] == [1, 1, 3]
+
+
+def budgets(ledger):
+    return sum(row["times"] / row["noise_multiplier"] ** 2 for row in ledger)
 
 
 @pytest.mark.parametrize("method", ["paper", "refined"])
@@ -45,7 +136,7 @@ def test_auto_takes_the_elbow_and_pays_nothing_more(method):
     assert model.clustering_.elbow.picked == 6
     assert model.clustering_.elbow.numbers == tuple(range(1, 13))
     given = FedDPKMeans(12, epsilon=20.0, method=method, random_state=0).fit(data.clients, server_data=data.server_points)
-    assert [row["noise_multiplier"] for row in model.privacy_.ledger] == [row["noise_multiplier"] for row in given.privacy_.ledger]
+    assert budgets(model.privacy_.ledger) == pytest.approx(budgets(given.privacy_.ledger), rel=1e-3)
     assert model.privacy_.epsilon_spent <= 20.0
 
 
@@ -73,7 +164,18 @@ def test_bad_wishes_are_refused():
         Settings("many")
     with pytest.raises(FedDPError, match="max_clusters must be a whole number of at least 3"):
         Settings("auto", max_clusters=2)
-    with pytest.raises(FedDPError, match="max_clusters must be at most the number of server points, 10, got 20"):
+    with pytest.raises(FedDPError, match="max_clusters must be at most the number of server points, 10, got 30"):
         prepare(Settings("auto"), server, 1)
     with pytest.raises(FedDPError, match="n_clusters must be a whole number here, got 'auto'"):
         _ = Settings("auto").fixed_k
+
+
+@pytest.mark.parametrize(("unit", "steps"), [("point", (3, 3)), ("client", (2, 2))])
+def test_steps_around_the_cells_are_taken_from_those_in_the_subspace(unit, steps):
+    server = np.random.default_rng(0).standard_normal((200, 5))
+    times = {}
+    for k in ("auto", 8):
+        plan = prepare(Settings(k, 1.0, privacy_unit=unit, client_size=5, lloyd_steps=1, max_clusters=8), server, 100).plan
+        times[k] = plan["cells"].times, plan["subspace steps"].times
+    assert times["auto"] == steps
+    assert sum(times["auto"]) == sum(times[8])

@@ -17,6 +17,8 @@ from feddp_kmeans.algorithm.server import (
     symmetric_from_upper,
     table_rank,
     top_subspace,
+    variance_around,
+    variance_of,
     weighted_kmeans,
 )
 from feddp_kmeans.algorithm.tuning import REFINED
@@ -166,3 +168,17 @@ def test_cells_and_directions_grow_where_noise_is_low():
     assert table_rank(table, 1.0, 80, 5) == 4
     assert table_rank(table, 1e6, 80, 5) == 0
     assert table_rank(table, 1.0, 80, 3) == 0
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 40])
+def test_the_median_square_of_normal_points_gives_their_variance(dimension):
+    """False alarm: the median of 20,000 has a relative error below 2 %, in one dimension; the tolerance is five times that."""
+    points = 3 * np.random.default_rng(0).standard_normal((20_000, dimension))
+    assert variance_of(float(np.median(np.square(points).sum(axis=1))), dimension) == pytest.approx(9, rel=0.1)
+
+
+def test_the_spread_around_cells_leaves_a_point_out_of_its_own_cell():
+    """The mean of two points is one from each, but two from each as if the other were its cell; a point of its own has the next cell."""
+    points, cells = np.array([[0.0], [2.0], [10.0]]), np.array([[1.0], [10.0]])
+    assert variance_around(cells, points, np.array([1.0, 1.0, 0.0])) == pytest.approx(variance_of(4.0, 1))
+    assert variance_around(cells, points, np.array([0.0, 0.0, 1.0])) == pytest.approx(variance_of(81.0, 1))

@@ -113,7 +113,7 @@ def look(run: Run, prepared: Prepared) -> Elbow:
     On a federation that records its releases, a later run of the same plan goes on from there: nothing is paid twice.
     """
     proxies = feddp_proxies(prepared.method.bind(run))
-    return find_elbow(proxies.points, proxies.weights, prepared.settings.largest_k, run.server_seed)
+    return find_elbow(proxies, prepared.settings.largest_k, run.server_seed)
 
 
 @one_blas_thread()
@@ -127,7 +127,7 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
         proxies = feddp_proxies(steps)
         projection, server_weights = proxies.projection, proxies.server_weights
         if settings.n_clusters == AUTO:
-            elbow = find_elbow(proxies.points, proxies.weights, settings.largest_k, run.server_seed)
+            elbow = find_elbow(proxies, settings.largest_k, run.server_seed)
         k = chosen_k or (elbow.picked if elbow else settings.fixed_k)
         first = feddp_init(steps, proxies, k, run.server_seed)
     else:

@@ -41,6 +41,12 @@ class Proxies:
     """The noisy weights w_q."""
     server_weights: FloatArray
     """Weight of each server point; empty if there are none."""
+    weight_noise: float = 0.0
+    """Standard deviation of the noise in a weight."""
+    place_noise: float = 0.0
+    """Standard deviation of the noise in a coordinate of a point, times its weight."""
+    variance: FloatArray | float = 0.0
+    """Variance along one direction of the client points around their proxy, as far as known."""
 
 
 @dataclass(frozen=True)

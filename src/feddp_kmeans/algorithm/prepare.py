@@ -15,7 +15,7 @@ from feddp_kmeans.algorithm.methods.refined import RefinedMethod
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
 from feddp_kmeans.algorithm.planner import choose
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
-from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, GRID, SERVERLESS
+from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, GRID, REFINED, SERVERLESS
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
@@ -120,9 +120,10 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
     facts = _facts(settings, ball.dimension, len(server_points), n_clients, ball.radius)
     if unit is PrivacyUnit.CLIENT:
         facts["client_size"] = settings.client_size
+    cell_steps = REFINED.chosen_cell_steps[unit] if settings.n_clusters == AUTO else 1
 
     def make(steps: int, split: str, *reasons: str) -> tuple[RefinedMethod, Plan]:
-        method = RefinedMethod(unit, ball, settings.largest_k, server_points, steps, settings.client_size, split)
+        method = RefinedMethod(unit, ball, settings.largest_k, server_points, steps, settings.client_size, split, cell_steps)
         return method, _plan(settings, method.requests(), facts | {"lloyd_steps": steps, "split": split}, reasons + refined.REASONS)
 
     if settings.lloyd_steps == AUTO:

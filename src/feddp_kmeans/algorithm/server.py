@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.spatial.distance import cdist
 
 from feddp_kmeans._typing import FloatArray, IntArray, Points
 from feddp_kmeans.algorithm.error_bars import blocks
@@ -161,6 +162,25 @@ def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArra
 
 def _restarts(k: int) -> int:
     return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, _MOST_RESTARTS))
+
+
+def variance_of(median_square: float, dimension: int) -> float:
+    """Return the variance along one direction of normal points whose median squared length is this (Wilson and Hilferty)."""
+    return median_square / (dimension * (1 - 2 / (9 * dimension)) ** 3)
+
+
+def variance_around(cells: FloatArray, points: FloatArray, weights: FloatArray) -> float:
+    """Return the variance along one direction of a new point around its cell: the median over points, each as if not in its cell."""
+    squares = cdist(points, cells, "sqeuclidean")
+    rows, members = np.arange(len(points)), squares.argmin(axis=1)
+    sizes = np.bincount(members, minlength=len(cells))[members]
+    own = np.where(sizes > 1, squares[rows, members] * np.square(sizes / np.maximum(sizes - 1, 1)), np.inf)
+    squares[rows, members] = np.inf
+    nearest = np.minimum(own, squares.min(axis=1))
+    order = np.argsort(nearest)
+    cumulated = np.cumsum(weights[order])
+    median = float(nearest[order][np.searchsorted(cumulated, cumulated[-1] / 2)])
+    return variance_of(median if np.isfinite(median) else 0.0, points.shape[1])
 
 
 def kmeans_cost(points: Points, centers: FloatArray) -> float:

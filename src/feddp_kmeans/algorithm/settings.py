@@ -101,7 +101,7 @@ class Settings:
     noise: NoiseName = NoiseName.AUTO
     sampling_rate: float = 1.0
     shares: tuple[float, float, float, float] | None = None
-    max_clusters: int = 20
+    max_clusters: int = 30
 
     def __post_init__(self) -> None:
         check_budget(self.epsilon, self.delta)

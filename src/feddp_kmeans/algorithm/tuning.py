@@ -46,6 +46,10 @@ class RefinedTuning:
     uneven: float = 0.9
     """... and these are at most this part of all directions. Without: a 20-d mixture at epsilon 1 has 1.4 % excess, not 0.7 %."""
     cheap_rank: float = 0.1  # ... and the noise of a cell's mean stays below this part of its own variance
+    points_per_cell: int = 3  # least mean number of server points of a cell: a cell of one point shows nothing of its spread
+    chosen_cell_steps: Mapping[PrivacyUnit, int] = field(default_factory=lambda: {PrivacyUnit.POINT: 3, PrivacyUnit.CLIENT: 2})
+    """Steps of the cells if k is to be chosen, out of those in the subspace: the mixture's uniform server points make cells of many
+    clusters. Planted k found in 0 of 9 mixtures with one step, 6 with two, 7 with three."""
     cell_iterations: int = 20  # Lloyd iterations on server points that make the cells: they need not converge
     rank_factor: int = 2
     """Largest dimension of the subspace, in multiples of k. Exactly k was worse on real tables: census-5 at 1 has 0.31 %
@@ -212,6 +216,26 @@ class GridTuning:
     credible: float = 3.0  # standard deviations above zero from which a blurred cell counts
 
 
+@dataclass(frozen=True)
+class ChoosingTuning:
+    """The numbers behind the choice of k: docs/choosing_k.md."""
+
+    apart: float = 1.8
+    """Distance of two clusters, in sums of their standard deviations, from which they are apart. Halves of a uniform interval have
+    sqrt(3) = 1.73, with some chance in a sample. 1.75, 1.85, 2.0 and 2.2 were right for 112, 110, 108 and 104 of 129 planted sets."""
+    nearly_apart: float = 1.4
+    much_closer: float = 0.8
+    """If no clusters are apart: those are picked that have the first separation, if those of all larger numbers are below the second times
+    theirs. It finds 5 more of 39 mixtures, and no clusters in any of 42 sets without them."""
+    cell_part: float = 0.06  # part of the budget that goes from the sums to the cells if k is to be chosen
+    credible: float = 2.0  # least weight of a cluster in standard deviations of its noise; single cells must stand out more
+    least_share: float = 0.004  # least part of the points that is a cluster; fewer are outliers
+    noise_mean: float = 0.25  # mean weight, in standard deviations, of an empty cell whose weight is dropped below one
+    restarts: int = 5  # starts of the largest number of clusters; the others start from it
+    lloyd_steps: int = 10
+    most_proxies: int = 2_000  # beyond (a fine grid) neighbours are not looked at
+
+
 REFINED = RefinedTuning()
 BOUNDS = BoundTuning()
 ERROR_BARS = ErrorBarTuning()
@@ -220,3 +244,4 @@ CELLS = CellTuning()
 SERVERLESS = ServerlessTuning()
 CLOSING = ClosingTuning()
 GRID = GridTuning()
+CHOOSING = ChoosingTuning()

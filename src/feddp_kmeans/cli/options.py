@@ -91,7 +91,7 @@ def _settings(
         int | None, typer.Option("--client-size", help="Public typical number of points per client (for --unit client).")
     ] = None,
     n_points: Annotated[int | None, typer.Option("--n-points", help="Public approximate number of points in total.")] = None,
-    max_clusters: Annotated[int, typer.Option("--max-clusters", help="Largest number of clusters tried with -k auto.")] = 20,
+    max_clusters: Annotated[int, typer.Option("--max-clusters", help="Largest number of clusters tried with -k auto.")] = 30,
 ) -> Settings:
     """Return the settings that these options state; wrong values are refused by name."""
     return Settings(

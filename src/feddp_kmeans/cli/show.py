@@ -41,12 +41,17 @@ def show_ledger(rows: list[dict[str, Any]], title: str) -> None:
 
 def show_elbow(elbow: dict[str, Any]) -> None:
     """Print the cost for each number of clusters as a bar; the chosen one is marked."""
-    table = new_table("Choosing k: cost of the weighted points that stand for the client data", "k", "cost, of k = 1", "")
+    table = new_table(
+        "Choosing k: cost and separation of the points that stand for the client data", "k", "separation", "cost, of k = 1", ""
+    )
     top = max(elbow["costs"][0], 1e-300)
-    for number, cost in zip(elbow["numbers"], elbow["costs"], strict=True):
-        mark = "  <- sharpest bend" if number == elbow["picked"] else ""
-        table.add_row(str(number), f"{cost / top:.3f}", "#" * round(30 * cost / top) + mark)
+    separations = elbow.get("separations") or [math.nan] * len(elbow["costs"])
+    for number, cost, separation in zip(elbow["numbers"], elbow["costs"], separations, strict=True):
+        mark = "  <- picked" if number == elbow["picked"] else ""
+        table.add_row(str(number), f"{separation:.2f}", f"{cost / top:.3f}", "#" * round(30 * cost / top) + mark)
     out.print(table)
+    if elbow.get("why"):
+        out.print(f"{elbow['picked']} clusters: {elbow['why']}.", highlight=False)
 
 
 def _show_clusters(result: dict[str, Any]) -> None:

@@ -47,7 +47,7 @@ def elbow_chart(elbow: dict[str, Any], *, alone: bool = False) -> str:
     ticks = "".join(f'<text class="tick" x="{x:.1f}" y="{_ELBOW_HEIGHT - 6}">{k}</text>' for k, (x, _) in zip(numbers, spots, strict=True))
     x, y = spots[numbers.index(picked)]
     space = ' xmlns="http://www.w3.org/2000/svg"' if alone else ""
-    said = f"Cost for {numbers[0]} to {numbers[-1]} clusters; the curve bends most at {picked}."
+    said = f"Cost for {numbers[0]} to {numbers[-1]} clusters; {picked} was picked."
     return (
         f'<svg{space} role="img" aria-labelledby="elbow-title elbow-desc" viewBox="0 0 {_WIDTH} {_ELBOW_HEIGHT}">'
         f"{f'<style>{_ALONE}</style>' if alone else ''}"

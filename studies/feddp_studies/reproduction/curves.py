@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans.algorithm.choose_k import Elbow, pick_elbow
-
 Row = dict[str, Any]
 
 
@@ -86,13 +84,27 @@ def at(rows: Iterable[Row], method: str, epsilon: float) -> CurvePoint | None:
     return next((point for point in best_points(rows, method) if point.epsilon == epsilon), None)
 
 
-def elbows(rows: Iterable[Row]) -> dict[tuple[str, str, int], Elbow]:
-    """Return for each method, data set and seed the costs of every number of clusters, and the number picked."""
+@dataclass(frozen=True)
+class Bend:
+    """The costs for every number of clusters, as the paper draws them."""
+
+    numbers: tuple[int, ...]
+    costs: tuple[float, ...]
+
+    @property
+    def picked(self) -> int:
+        """Return where the logarithm of the cost bends most: stands for the person who looks at the curve."""
+        logs = np.log(np.maximum(self.costs, 1e-12 * max(self.costs[0], 1e-300)))
+        return self.numbers[1 + int(np.argmax(np.diff(logs, 2)))]
+
+
+def elbows(rows: Iterable[Row]) -> dict[tuple[str, str, int], Bend]:
+    """Return for each method, data set and seed the costs of every number of clusters, and where they bend."""
     groups: dict[tuple[str, str, int], list[tuple[int, float]]] = defaultdict(list)
     for row in rows:
         groups[row["method"], row["dataset"], row["seed"]].append((row["n_clusters"], row["cost"]))
     found = {}
     for key, group in sorted(groups.items()):
         numbers, costs = zip(*sorted(group), strict=True)
-        found[key] = Elbow(numbers, costs, pick_elbow(numbers, np.array(costs)))
+        found[key] = Bend(numbers, costs)
     return found

@@ -69,7 +69,7 @@ class _WholeSpace(Subspace):
     region: Region
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Cells(Proxies):
     counts: FloatArray
     """Noisy counts of the cells as they were released; the weights of those that are not credible are zero."""
@@ -107,7 +107,18 @@ class GridRun:
         counts = self.run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
         weights = occupied(counts.reshape(cells.astype(np.int64)), release.stddev, k)
-        return _Cells(subspace.projection, low + places / cells * (high - low), weights, np.zeros(0), counts, subspace.region)
+        width = float(np.max((high - low) / cells))
+        middles = low + places / cells * (high - low)
+        return _Cells(
+            projection=subspace.projection,
+            points=middles,
+            weights=weights,
+            server_weights=np.zeros(0),
+            weight_noise=release.stddev,
+            variance=width**2 / 12,
+            counts=counts,
+            region=subspace.region,
+        )
 
     def initial_centers(self, proxies: _Cells, projected_centers: FloatArray) -> _GridCenters:
         """Return the centers as they are, and the noisy counts of their cells: no further release (step 3)."""

@@ -10,7 +10,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
-from feddp_kmeans.algorithm.server import centers_from_sums, credible_weights, symmetric_from_upper, top_subspace
+from feddp_kmeans.algorithm.server import centers_from_sums, credible_weights, symmetric_from_upper, top_subspace, variance_around
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.plan import epsilon_share_multiplier
@@ -138,7 +138,8 @@ class PaperRun:
         projected = project(method.ball.encode(method.server_points), projection)
         noisy = self._noisy_sum("weights", centers=projected, projection=projection)
         weights = credible_weights(noisy, self.run.plan["weights"].stddev, method.k)
-        return Proxies(projection, projected, weights, weights)
+        variance = variance_around(projected, projected, weights)
+        return Proxies(projection, projected, weights, weights, self.run.plan["weights"].stddev, variance=variance)
 
     def initial_centers(self, proxies: Proxies, projected_centers: FloatArray) -> NoisyCenters:
         """Return centers in full space, and the noisy counts, of the clusters around the projected centers (step 3)."""

@@ -22,9 +22,10 @@ from feddp_kmeans.algorithm.server import (
     shrunk_weights,
     steadied_directions,
     table_rank,
+    variance_around,
     weighted_kmeans,
 )
-from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, REFINED
+from feddp_kmeans.algorithm.tuning import CHOOSING, DEFAULT_SPLIT, REFINED
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -52,18 +53,23 @@ class RefinedMethod:
     lloyd_steps: int
     client_size: int | None = None
     split: str = DEFAULT_SPLIT
+    cell_steps: int = 1
+    """Releases around cells; those after the first are taken from the steps in the subspace."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
         d, k, steps = self.ball.dimension, self.k, self.lloyd_steps
         parts = dict(REFINED.splits[self.split])
-        for_sums = parts["sums"]
+        moved = parts["subspace steps"] * (self.cell_steps - 1) / REFINED.subspace_steps[self.unit]
+        more = CHOOSING.cell_part if self.cell_steps > 1 else 0.0
+        for_sums = parts["sums"] - more
+        parts |= {"cells": parts["cells"] + moved + more, "subspace steps": parts["subspace steps"] - moved}
         parts |= {"sums": for_sums / (1 + steps), "lloyd sums": for_sums * steps / (1 + steps)}
         rows = [
             ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None)),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
-            ("cells", BOUNDED_STEPS, self.n_cells * (self.largest_rank + 1), 1),
-            ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), REFINED.subspace_steps[self.unit]),
+            ("cells", BOUNDED_STEPS, self.n_cells * (self.largest_rank + 1), self.cell_steps),
+            ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), self.subspace_steps),
             ("sums", BOUNDED_STEPS, k * (d + 1), 1),
             ("lloyd sums", BOUNDED_STEPS, k * (d + 1), steps),
             *closing_rows(k),
@@ -76,10 +82,16 @@ class RefinedMethod:
         return min(max(REFINED.rank_factor * self.k, self._extra(REFINED.most_rank)), self.ball.dimension)
 
     @property
+    def subspace_steps(self) -> int:
+        """Return the number of Lloyd steps in the subspace once k is known."""
+        return REFINED.subspace_steps[self.unit] + 1 - self.cell_steps
+
+    @property
     def n_cells(self) -> int:
         """Return the largest number of cells that the server points are gathered into."""
-        most = min(self._extra(REFINED.most_cells) * self.k, len(self.server_points) // REFINED.least_cell)
-        return min(len(self.server_points), max(REFINED.cells_per_cluster * self.k, most))
+        n = len(self.server_points)
+        most = min(self._extra(REFINED.most_cells) * self.k, n // REFINED.least_cell)
+        return max(self.k, min(n // REFINED.points_per_cell, REFINED.cells_per_cluster * self.k), most)
 
     def _extra(self, most: int) -> int:
         """Return this limit at point level, and none at client level: what more cells and directions would do there was not measured."""
@@ -98,7 +110,7 @@ class _RefinedSubspace(Subspace):
     n_cells: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _RefinedProxies(Proxies):
     basis: FloatArray
     bounds: SimulatedBounds
@@ -142,6 +154,11 @@ class RefinedRun:
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
         sums = self._sums("cells", subspace.bounds, Frame.around(cells, projection), REFINED.cell_counts, beyond)
+        for _ in range(self._method.cell_steps - 1):
+            cells = np.rint(cells + _shrunk(sums, projected, self._method.k))
+            members = assign(projected, cells)
+            sizes = np.bincount(members, minlength=len(cells))
+            sums = self._sums("cells", subspace.bounds, Frame.around(cells, projection), REFINED.cell_counts)
         weights = shrunk_weights(sums.counts, sizes, sums.count_noise)
         server_weights = (weights / np.maximum(sizes, 1))[members]
         n_points = float(sums.counts.sum())
@@ -150,6 +167,9 @@ class RefinedRun:
             points=cells + _shrunk(sums, projected, self._method.k),
             weights=weights,
             server_weights=server_weights,
+            weight_noise=sums.count_noise,
+            place_noise=sums.noise,
+            variance=variance_around(cells, projected, server_weights),
             basis=subspace.basis,
             bounds=replace(subspace.bounds, weights=server_weights, n_points=n_points),
             is_noise=n_points < REFINED.least_signal * sums.count_noise,
@@ -165,7 +185,7 @@ class RefinedRun:
             server_centers = weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed)
             return self._full_step("sums", proxies, Frame.around(server_centers))
         projected = project(self._server, projection)
-        for _ in range(REFINED.subspace_steps[self._method.unit]):
+        for _ in range(self._method.subspace_steps):
             frame = Frame.around(projected_centers, projection)
             sums = self._sums("subspace steps", proxies.bounds, frame, REFINED.subspace_counts)
             projected_centers = np.rint(projected_centers) + _shrunk(sums, projected, k)

@@ -83,7 +83,7 @@ class _FoundSubspace(Subspace):
     """Releases that are left in the pool."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _MadeProxies(Proxies):
     found: _FoundSubspace
     cells: Cells
@@ -151,7 +151,7 @@ class ServerlessRun:
         cells = first_cells(
             self._rng, variances, bounds.n_points, SERVERLESS.first_cells * min(bounds.n_points / need, self._most(need, bounds))
         )
-        length = float(np.sqrt(variances.sum()))
+        length, count_noise = float(np.sqrt(variances.sum())), 0.0
         for turn, times in enumerate(sizes):
             if 0 < turn < len(sizes) - 1:
                 cells = split(self._rng, cells, largest(cells, need, self._most(need, bounds) - len(cells)), variances)
@@ -161,8 +161,19 @@ class ServerlessRun:
             length = bound.count_weight / SERVERLESS.cell_counts
             sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
             cells = credible(moved(cells, sums, None, variances, k).cells, sums.count_noise)
-        left = subspace.left - sum(sizes)
-        return _MadeProxies(projection, cells.places, np.maximum(cells.counts, SMALLEST), np.zeros(0), subspace, cells, left)
+            count_noise = sums.count_noise / float(np.sqrt(1 + CELLS.averaged))
+        return _MadeProxies(
+            projection=projection,
+            points=cells.places,
+            weights=np.maximum(cells.counts, SMALLEST),
+            server_weights=np.zeros(0),
+            weight_noise=count_noise,
+            place_noise=float(np.median(np.sqrt(cells.known.mean(axis=1)) * cells.counts)),
+            variance=cells.spreads / len(variances),
+            found=subspace,
+            cells=cells,
+            left=subspace.left - sum(sizes),
+        )
 
     def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _TrackedCenters:
         """Return centers in full space: residuals around the lifted centers (step 3)."""
