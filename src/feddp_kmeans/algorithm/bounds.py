@@ -74,7 +74,7 @@ class SimulatedBounds:
                 lambda b: clipping_bias(rows, self.weights, members, own, b) if frame.in_full else guessed_bias(lengths, b),
             )
         kept = np.mean(np.minimum(1.0, best.length / np.maximum(lengths, _LEAST_LENGTH)))
-        return Bound.at(best.length, weight, float(kept), release, best.bias)
+        return Bound.at(best.length, weight, float(kept), release, bias=best.bias)
 
     def _units(self, rng: np.random.Generator) -> tuple[IntArray, ClientBatch]:
         """Return the rows of server points that the simulated units hold, and the batch they form."""

@@ -68,7 +68,7 @@ class RefinedMethod:
         rows = [
             ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None)),
             ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
-            ("cells", BOUNDED_STEPS, self.n_cells * (self.largest_rank + 1), self.cell_steps),
+            ("cells", BOUNDED_STEPS, self.most_cells * (self.largest_rank + 1), self.cell_steps),
             ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), self.subspace_steps),
             ("sums", BOUNDED_STEPS, k * (d + 1), 1),
             ("lloyd sums", BOUNDED_STEPS, k * (d + 1), steps),
@@ -87,11 +87,14 @@ class RefinedMethod:
         return REFINED.subspace_steps[self.unit] + 1 - self.cell_steps
 
     @property
-    def n_cells(self) -> int:
+    def fewest_cells(self) -> int:
+        """Return the least number of cells that the server points are gathered into."""
+        return max(self.k, min(len(self.server_points) // REFINED.points_per_cell, REFINED.cells_per_cluster * self.k))
+
+    @property
+    def most_cells(self) -> int:
         """Return the largest number of cells that the server points are gathered into."""
-        n = len(self.server_points)
-        most = min(self._extra(REFINED.most_cells) * self.k, n // REFINED.least_cell)
-        return max(self.k, min(n // REFINED.points_per_cell, REFINED.cells_per_cluster * self.k), most)
+        return max(self.fewest_cells, min(self._extra(REFINED.most_cells) * self.k, len(self.server_points) // REFINED.least_cell))
 
     def _extra(self, most: int) -> int:
         """Return this limit at point level, and none at client level: what more cells and directions would do there was not measured."""
@@ -142,7 +145,7 @@ class RefinedRun:
         moment = self._looks.second_moment(method.ball, bounds.moment_length(self._rng))
         found = steadied_directions(moment, server, REFINED.prior_weight)
         noise = self._looks.plan["cells"].scale
-        cells = affordable_cells(found.n_points, noise, (min(len(server), REFINED.cells_per_cluster * method.k), method.n_cells))
+        cells = affordable_cells(found.n_points, noise, (method.fewest_cells, method.most_cells))
         rank = max(method.k, min(found.above_noise, REFINED.rank_factor * method.k), table_rank(found, noise, cells, method.largest_rank))
         return _RefinedSubspace(found.basis[:, :rank], found.basis, replace(bounds, n_points=found.n_points), cells)
 
