@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm.bounds import (
 )
 from feddp_kmeans.algorithm.looks import Bound, Frame, noise_per_length, roomy
 from feddp_kmeans.algorithm.proxies import Shape
-from feddp_kmeans.algorithm.tuning import BOUNDS
+from feddp_kmeans.algorithm.tuning import BOUNDS, SERVERLESS
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -117,8 +117,8 @@ class Seen:
         self.plan = {"bounds": QUIET}
         self.length = length
 
-    def residual_lengths(self, ball, frame, count_weight, edges):
-        del ball, frame, count_weight
+    def residual_lengths(self, ball, frame, count_weight, edges, square_weight=None):
+        del ball, frame, count_weight, square_weight
         return np.bincount([np.searchsorted(edges, self.length)], [1000.0], minlength=len(edges) + 1)
 
 
@@ -129,7 +129,7 @@ def test_a_histogram_bound_is_the_length_that_most_units_have():
     assert 2000 / 2**0.5 <= bound.count_weight / 0.3 <= 2000 * 2**0.5
     assert bound.length == pytest.approx(np.hypot(bound.count_weight / 0.3, bound.count_weight), rel=1e-3)
     beyond = HistogramBounds(Seen(1e9), Ball(np.zeros(3), 1.0), shape, 4000.0, 1e4, 2).of_sums(LOUD, ORIGIN, 0.3)
-    assert beyond.count_weight == pytest.approx(0.3 * 4000)
+    assert beyond.count_weight == pytest.approx(0.3 * SERVERLESS.full_reach * 4000)
 
 
 def test_where_nothing_stands_out_the_largest_edge_is_typical():

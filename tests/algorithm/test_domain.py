@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feddp_kmeans import InMemoryFederation
-from feddp_kmeans.algorithm.domain import find_domain
+from feddp_kmeans.algorithm.domain import find_domain, sharpened
 from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
@@ -24,12 +24,16 @@ def test_a_private_domain_is_found_at_any_scale_and_place(scale, offset):
     assert domain.n_points == pytest.approx(20_000, rel=0.3)
 
 
-def test_a_public_region_is_kept_and_needs_one_look():
+def test_a_public_region_is_kept_and_a_mean_in_it_is_sharpened():
     settings = Settings(3, 2.0, box=BOX)
     region, plan = settings.region(5), prepare(settings, None, 1, 5).plan
-    assert (plan["mean"].times, plan["distances"].times) == (1, 1)
+    assert (plan["mean"].times, plan["distances"].times) == (1, 3)
     points = np.clip(made_up(5000), *BOX)
-    domain = find_domain(Looks(InMemoryFederation([points]).open(plan, seed=0), PrivacyUnit.POINT), region, 5)
-    assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 0.3
+    looks = Looks(InMemoryFederation([points]).open(plan, seed=0), PrivacyUnit.POINT)
+    domain = find_domain(looks, region, 5)
+    assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 0.6
+    domain = sharpened(looks, domain, region, "looks", 20)
+    assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 0.1
+    assert domain.typical == pytest.approx(np.median(np.linalg.norm(points - points.mean(axis=0), axis=1)), rel=0.2)
     corners = np.array([region.low, region.high])
     assert (np.linalg.norm(corners - domain.ball.center, axis=1) <= domain.ball.radius).all()

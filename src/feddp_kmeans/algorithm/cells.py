@@ -87,9 +87,11 @@ def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, 
     """Return the cells after a look, moved to where it shows their points as far as noise does not explain it.
 
     ``basis`` turns the look's coordinates into those of the cells. Fresh cells may move anywhere; others are known to some error, and a
-    look is averaged with those before (see ``filtered``). Counts are averaged over the last few looks.
+    look is averaged with those before (see ``filtered``). Counts are averaged over a few looks, unless they change by more than noise.
     """
     seen = np.minimum(cells.looks, CELLS.averaged)
+    change = np.abs(sums.counts - cells.counts)
+    seen = np.where(change > CELLS.count_change * sums.count_noise * np.sqrt(1 + 1 / np.maximum(seen, 1.0)), 0.0, seen)
     counts = (cells.counts * seen + sums.counts) / (seen + 1)
     averaged = replace(sums, counts=counts)
     means, errors = averaged.means(CELLS.least_count / np.sqrt(seen + 1))
@@ -103,7 +105,7 @@ def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, 
     spreads = cells.spreads
     if sums.squares is not None:
         spreads = np.maximum(sums.squares / divisor - np.square(moves).sum(axis=1), CELLS.least_spread * caps.sum())
-    looks = np.minimum(cells.looks + 1, CELLS.averaged)
+    looks = np.minimum(seen + 1, CELLS.averaged)
     return Moved(Cells(cells.places + moves, known, counts, looks, spreads, np.zeros(len(cells), dtype=bool)), means, errors, divisor)
 
 

@@ -116,7 +116,8 @@ class CellTuning:
     """The numbers of cells that looks move, split and gather. Rows "b64 in 64" are 20,000 points in 64 blobs in 64 dimensions."""
 
     half: float = 0.8  # how far the halves of a cell are put from its center, in standard deviations along their direction
-    averaged: float = 3.0  # looks that a count is averaged over
+    averaged: float = 3.0  # looks that a count is averaged over ...
+    count_change: float = 2.0  # ... if it changes by at most this many standard deviations of noise
     least_count: float = 2.0  # least divisor of a mean, in standard deviations of the noise of a count
     largest_signal: float = 0.3  # largest squared error of a center that is believed, as a part of the variance of its direction
     least_spread: float = 0.02  # least spread of a cell, as a part of the whole variance
