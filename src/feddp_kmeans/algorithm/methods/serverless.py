@@ -169,7 +169,8 @@ class ServerlessRun:
             server_weights=np.zeros(0),
             weight_noise=count_noise,
             place_noise=float(np.median(np.sqrt(cells.known.mean(axis=1)) * cells.counts)),
-            variance=cells.spreads / len(variances),
+            # The places are noisy: their own spread already holds this much of the noise.
+            variance=np.maximum(cells.spreads / len(variances) - cells.known.mean(axis=1), 0.0),
             found=subspace,
             cells=cells,
             left=subspace.left - sum(sizes),
