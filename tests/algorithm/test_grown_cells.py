@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
 from feddp_kmeans.algorithm.looks import Sums
 
 VARIANCES = np.array([9.0, 4.0, 1.0])
