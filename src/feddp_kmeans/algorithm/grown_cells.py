@@ -140,13 +140,16 @@ def joined(cells: Cells, members: IntArray, k: int) -> Cells:
 def repaired(rng: np.random.Generator, cells: Cells, k: int, sums: Sums, divisor: FloatArray, variances: FloatArray) -> Cells:
     """Return the cells with those that hold far more spread than usual split, each time at the cost of the closest pair becoming one.
 
-    A cell that holds two clusters has a much larger spread than the others. How much a split gains is taken to be what its spread, less
-    its noise, is above the median. While there are fewer than k cells no pair is joined.
+    A cell that holds two clusters has a much larger spread than the others. How much a split gains is taken to be what its spread is above
+    the median, less the noise of squares and counts. While there are fewer than k cells no pair is joined.
     """
     if len(cells) < 2 or sums.squares is None:
         return cells
-    gains = (cells.spreads - np.median(cells.spreads) - CELLS.clear * sums.square_noise / divisor) * divisor
-    pairs = np.square(cells.places[:, None] - cells.places[None]).sum(axis=2) * (divisor[:, None] * divisor / (divisor[:, None] + divisor))
+    usual = np.median(cells.spreads)
+    errors = np.hypot(sums.square_noise, cells.spreads * sums.count_noise / np.sqrt(np.maximum(cells.looks, 1.0)))
+    gains = (cells.spreads - usual) * divisor - CELLS.clear * errors
+    held = np.maximum(cells.counts, TINY)
+    pairs = np.square(cells.places[:, None] - cells.places[None]).sum(axis=2) * (held[:, None] * held / (held[:, None] + held))
     np.fill_diagonal(pairs, np.inf)
     room, chosen, members = k - len(cells), [], np.arange(len(cells))
     for row in np.argsort(-gains, kind="stable"):

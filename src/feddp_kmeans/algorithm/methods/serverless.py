@@ -12,11 +12,11 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
 from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
 from feddp_kmeans.algorithm.error_bars import center_variances
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
 from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
