@@ -41,8 +41,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     method : {"refined", "paper"}, default="refined"
         Which releases are made: those of the paper, or fewer and better ones under the same guarantee.
     init : {"feddp"} or the name of an installed start, default="feddp"
-        Where the first centers come from. The starts added by feddp-studies ("server-kmeans++", "server-lloyds", "sphere-packing") touch
-        no client data and leave the whole budget to the paper's Lloyd steps.
+        Where the first centers come from. Those of feddp-studies touch no client data: the paper's Lloyd steps have the whole budget.
     lloyd_steps : int or "auto", default="auto"
         Noisy Lloyd steps after the initialization.
     radius : float, default=None

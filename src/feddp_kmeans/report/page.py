@@ -75,7 +75,7 @@ def quality(result: dict[str, Any]) -> dict[str, float] | None:
         "per_point": cost / points,
         "per_point_error": math.hypot(error / points, unsure * cost / points),
         "explained": between / total,
-        "explained_error": between * error / total**2,
+        "explained_error": between / total * min(error / total, 1.0),
     }
 
 
