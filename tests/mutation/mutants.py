@@ -195,7 +195,16 @@ MUTANTS = [
     *_in(
         "residual_sums.py",
         STATISTICS,
-        ("counts outside the bound", "lengths = np.sqrt(squares + count_weight**2)", "lengths = np.sqrt(squares)"),
+        (
+            "counts outside the bound",
+            "lengths = np.sqrt(squares + np.square(weighted_squares) + count_weight**2)",
+            "lengths = np.sqrt(squares + np.square(weighted_squares))",
+        ),
+        (
+            "squares outside the bound",
+            "lengths = np.sqrt(squares + np.square(weighted_squares) + count_weight**2)",
+            "lengths = np.sqrt(squares + count_weight**2)",
+        ),
         (
             "lengths of clients understated",
             "norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))",
@@ -414,8 +423,8 @@ MUTANTS = [
         ),
         (
             "weights that are negative",
-            "lengths = np.sqrt(squares + count_weight**2)",
-            "lengths = np.sqrt(np.maximum(squares + count_weight * abs(count_weight), 1))",
+            "lengths = np.sqrt(squares + np.square(weighted_squares) + count_weight**2)",
+            "lengths = np.sqrt(np.maximum(squares + np.square(weighted_squares) + count_weight * abs(count_weight), 1))",
         ),
     ),
     *_in(
