@@ -147,7 +147,7 @@ def repaired(rng: np.random.Generator, cells: Cells, k: int, sums: Sums, divisor
         return cells
     usual = np.median(cells.spreads)
     errors = np.hypot(sums.square_noise, cells.spreads * sums.count_noise / np.sqrt(np.maximum(cells.looks, 1.0)))
-    gains = (cells.spreads - usual) * divisor - CELLS.clear * errors
+    gains = (cells.spreads - usual) * divisor - (CELLS.clear if len(cells) >= k else CELLS.clear_with_room) * errors
     held = np.maximum(cells.counts, TINY)
     pairs = np.square(cells.places[:, None] - cells.places[None]).sum(axis=2) * (held[:, None] * held / (held[:, None] + held))
     np.fill_diagonal(pairs, np.inf)

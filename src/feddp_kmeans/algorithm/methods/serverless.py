@@ -254,9 +254,10 @@ class ServerlessRun:
         total = int(min(np.clip(wanted, 1, SERVERLESS.most_at_once) * rounds, most))
         if total < rounds:
             return [], max(float(need), TINY)
-        return [total * (turn + 1) // rounds - total * turn // rounds for turn in range(rounds)], max(
-            float(need / np.sqrt(total / rounds)), TINY
-        )
+        sizes = [total * (turn + 1) // rounds - total * turn // rounds for turn in range(rounds)]
+        level = need / np.sqrt(total / rounds)
+        wished = n / (SERVERLESS.wished_cells * self._method.k)
+        return sizes, max(float(np.clip(wished, SERVERLESS.least_level * level, level)), TINY)
 
     def _most(self, need: float, bounds: HistogramBounds) -> int:
         """Return how many cells there may be."""
