@@ -148,13 +148,12 @@ class ServerlessRun:
         projection, bounds, k = subspace.projection, subspace.bounds, self._method.k
         variances = bounds.shape.along[: projection.shape[1]]
         sizes, need = self._sizes(subspace, len(variances))
-        cells = first_cells(
-            self._rng, variances, bounds.n_points, SERVERLESS.first_cells * min(bounds.n_points / need, self._most(need, bounds))
-        )
+        most = int(np.clip(bounds.n_points / need, 1, SERVERLESS.most_cells))
+        cells = first_cells(self._rng, variances, bounds.n_points, SERVERLESS.first_cells * most)
         length, count_noise = float(np.sqrt(variances.sum())), 0.0
         for turn, times in enumerate(sizes):
             if 0 < turn < len(sizes) - 1:
-                cells = split(self._rng, cells, largest(cells, need, self._most(need, bounds) - len(cells)), variances)
+                cells = split(self._rng, cells, largest(cells, need, most - len(cells)), variances)
             cells = replace(cells, places=np.rint(cells.places))
             frame = Frame.around(cells.places, projection)
             bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.cell_counts, SERVERLESS.cell_squares, length)
@@ -181,8 +180,9 @@ class ServerlessRun:
         cells, k, found = proxies.cells, len(projected_centers), proxies.found
         if len(cells) > k:
             cells = joined(cells, np.square(cells.places[:, None] - projected_centers[None]).sum(axis=2).argmin(axis=1), k)
-        steps, length = 1 + self._method.lloyd_steps, found.bounds.within(cells.widened(self._method.dimension).places)
-        return self._step(_Track(found, k, cells.widened(self._method.dimension), found.mean_variance, proxies.left, steps, length))
+        cells = cells.widened(self._method.dimension)
+        steps, length = 1 + self._method.lloyd_steps, found.bounds.within(cells.places)
+        return self._step(_Track(found, k, cells, found.mean_variance, proxies.left, steps, length))
 
     def lloyd_centers(self, latest: _TrackedCenters) -> _TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
@@ -258,10 +258,6 @@ class ServerlessRun:
         level = need / np.sqrt(total / rounds)
         wished = n / (SERVERLESS.wished_cells * self._method.k)
         return sizes, max(float(np.clip(wished, SERVERLESS.least_level * level, level)), TINY)
-
-    def _most(self, need: float, bounds: HistogramBounds) -> int:
-        """Return how many cells there may be."""
-        return int(np.clip(bounds.n_points / need, 1, SERVERLESS.most_cells))
 
     def _per_unit(self, n_points: float) -> float:
         """Return about how many points a unit holds."""
