@@ -11,7 +11,7 @@ from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.fixed_point import Ball
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, SIZE_CLASSES
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, SIZE_CLASSES
 
 BALL = Ball(np.array([1.0, -1.0]), 4.0)
 CLIENTS = [
@@ -26,7 +26,7 @@ CENTERS = np.array([[-8000.0, 3000.0], [9000.0, -1000.0]])
 PARTS = {"sums": 0.5, "second moment": 0.3, "client sizes": 0.1, "closing": 0.1}
 ROWS = [
     ("sums", BOUNDED_STEPS, 6, 1),
-    ("second moment", MOMENT_SENSITIVITY, 4, 1),
+    ("second moment", BOUNDED_STEPS, 4, 1),
     ("client sizes", 1.0, SIZE_CLASSES, 1),
     ("closing", BOUNDED_STEPS, 5, 2),
 ]

@@ -212,8 +212,8 @@ MUTANTS = [
         ),
         (
             "second moments claim too little",
-            "MOMENT_SENSITIVITY = math.sqrt(2.0) * MOMENT_STEPS",
-            "MOMENT_SENSITIVITY = 1.0 * MOMENT_STEPS",
+            "MOMENT_STEPS = math.floor(BOUNDED_STEPS / math.sqrt(2.0))",
+            "MOMENT_STEPS = math.floor(BOUNDED_STEPS / 1.0)",
         ),
         ("trace in full", "- (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]", "- np.square(traces) / encoded.shape[1]"),
         (

@@ -32,9 +32,8 @@ REFINED_SUBSPACE = IN_SUBSPACE | {
 }
 REFINED_SQUARES = REFINED_FULL | {"square_weight": 1e-4}
 REFINED_LIFTED = IN_SUBSPACE | {"origins": CENTERS, "bound": 0.2 * RESOLUTION, "count_weight": 3000.0}
-MOMENT_SENSITIVITY = 2**0.5 * residual_sums.MOMENT_STEPS
 POINT_CASES += [
-    (residual_sums.POINT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
+    (residual_sums.POINT_SECOND_MOMENT, REFINED_MOMENT, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.POINT_RESIDUALS, REFINED_FULL, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.POINT_RESIDUALS, REFINED_SQUARES, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.POINT_RESIDUALS, REFINED_SUBSPACE, 2, residual_sums.BOUNDED_STEPS),
@@ -57,7 +56,7 @@ CLIENT_CASES = [
 ]
 CLIENT_CASES += [
     (residual_sums.CLIENT_SIZES, {}, 2, 1),
-    (residual_sums.CLIENT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
+    (residual_sums.CLIENT_SECOND_MOMENT, REFINED_MOMENT, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.CLIENT_RESIDUALS, REFINED_FULL, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.CLIENT_RESIDUALS, REFINED_SQUARES, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.CLIENT_RESIDUALS, REFINED_SUBSPACE, 2, residual_sums.BOUNDED_STEPS),

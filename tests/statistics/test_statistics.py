@@ -24,7 +24,6 @@ from tests.statistics.cases import (
     GRID,
     IN_FULL,
     IN_SUBSPACE,
-    MOMENT_SENSITIVITY,
     NORMS_FULL,
     POINT_CASES,
     PROJECTION,
@@ -325,7 +324,7 @@ def test_the_norm_of_a_large_client_ignores_others_of_its_size(rng):
 def test_refined_second_moment_is_traceless_part_and_trace(size, rng):
     rows = BALL.center + rng.standard_normal((size, DIMENSION)) * 0.4
     bound = 10.0 * size * RESOLUTION**2
-    values = residual_sums.CLIENT_SECOND_MOMENT(one_client(rows), **PUBLIC, bound=bound) / MOMENT_SENSITIVITY * bound
+    values = residual_sums.CLIENT_SECOND_MOMENT(one_client(rows), **PUBLIC, bound=bound) / residual_sums.BOUNDED_STEPS * bound
     encoded = BALL.encode(rows)
     moment = encoded.T @ encoded
     trace = np.trace(moment)

@@ -31,7 +31,7 @@ from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.arithmetic import assign, project
 from feddp_kmeans.statistics.fixed_point import Ball
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, SIZE_CLASSES
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, SIZE_CLASSES
 
 REASONS = (
     "bounds: the median of what units simulated from server points would send; the sensitivities are in units of these bounds",
@@ -67,7 +67,7 @@ class RefinedMethod:
         parts |= {"sums": for_sums / (1 + steps), "lloyd sums": for_sums * steps / (1 + steps)}
         rows = [
             ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None)),
-            ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
+            ("second moment", BOUNDED_STEPS, d * (d - 1) // 2 + d + 1, 1),
             ("cells", BOUNDED_STEPS, self.most_cells * (self.largest_rank + 1), self.cell_steps),
             ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), self.subspace_steps),
             ("sums", BOUNDED_STEPS, k * (d + 1), 1),

@@ -25,7 +25,7 @@ from feddp_kmeans.algorithm.tuning import CELLS, SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, TRACE_WEIGHT
 
 REASONS = (
     "no server data: center, scale, subspace and proxies come from noisy looks at the clients",
@@ -58,7 +58,7 @@ class ServerlessMethod:
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
-            ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
+            ("second moment", BOUNDED_STEPS, d * (d - 1) // 2 + d + 1, 1),
             ("looks", BOUNDED_STEPS, values, self.pool),
             *closing_rows(k),
         ]
