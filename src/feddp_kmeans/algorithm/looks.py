@@ -107,6 +107,13 @@ class Moment:
     noise: float
     bound: float
 
+    def averaged(self, other: "Moment") -> "Moment":
+        """Return the mean of this one and another of the same bound, each with the weight that makes noise least."""
+        both = self.noise**2 + other.noise**2
+        own = other.noise**2 / both if both else 0.5
+        matrix, trace = own * self.matrix + (1 - own) * other.matrix, own * self.trace + (1 - own) * other.trace
+        return Moment(matrix, trace, self.noise * np.sqrt(own), self.bound)
+
 
 def gaussian_releases(parts: Mapping[str, float], rows: Iterable[tuple[str, float, int, int]]) -> list[Release]:
     """Return a release for each row of name, integer steps of a bound, values and times, with noise for its part of the budget mu**2.
@@ -147,7 +154,7 @@ class Looks:
         """Return noisy residual sums and counts: the mean of this many releases."""
         statistic = residual_sums.CLIENT_RESIDUALS if self.is_client_level else residual_sums.POINT_RESIDUALS
         public = vars(frame) | {"bound": bound.length, "count_weight": bound.count_weight, "square_weight": bound.square_weight}
-        noisy = np.mean([self._look(statistic, name, ball, **public) for _ in range(times)], axis=0)
+        noisy = self._look(statistic, name, ball, times=times, **public)
         table = bound.length * noisy.reshape(len(frame.centers), -1)
         noise = bound.length * self.plan[name].scale / np.sqrt(times)
         found = Sums(
@@ -157,13 +164,17 @@ class Looks:
             return found
         return replace(found, squares=table[:, -2] / bound.square_weight, square_noise=noise / bound.square_weight)
 
-    def second_moment(self, ball: Ball, typical: float) -> Moment:
-        """Return the noisy second moment of all points around the ball's center; ``typical`` is its length for a typical unit."""
+    def second_moment(self, name: str, ball: Ball, typical: float, times: int = 1) -> Moment:
+        """Return the noisy second moment of all points around the ball's center: the mean of this many releases.
+
+        ``typical`` is its length for a typical unit.
+        """
         statistic = residual_sums.CLIENT_SECOND_MOMENT if self.is_client_level else residual_sums.POINT_SECOND_MOMENT
-        release = self.plan["second moment"]
+        release = self.plan[name]
         bound = roomy(typical, release)
-        matrix, trace = residual_sums.traceless(bound * self._look(statistic, release.name, ball, bound=bound), ball.dimension)
-        return Moment(matrix, trace, bound * release.scale, bound)
+        noisy = self._look(statistic, name, ball, times=times, bound=bound)
+        matrix, trace = residual_sums.traceless(bound * noisy, ball.dimension)
+        return Moment(matrix, trace, bound * release.scale / np.sqrt(times), bound)
 
     def distances(self, center: FloatArray, edges: FloatArray) -> FloatArray:
         """Return a noisy histogram of the points' distances from the center."""

@@ -54,55 +54,42 @@ class Directions:
 
     basis: FloatArray
     """Its eigenvectors as columns, largest first."""
-    variances: FloatArray
-    """Variance of the points along each of them, never below zero."""
     above_noise: int
-    """How many stand above the noise, and above the average variance."""
+    """How many stand above the noise, and above those of least variance."""
     n_points: float
+    edge: float
+    """Largest eigenvalue that noise only would give ..."""
+    signal: float
+    """... and a rough one of the directions that hold the clusters."""
 
-    def holding(self, part: float) -> int:
-        """Return how many of the first directions hold this part of the points' variance."""
-        held = np.cumsum(self.variances)
-        return int(np.searchsorted(held, part * held[-1])) + 1
 
-
-def steadied_directions(moment: Moment, server: FloatArray, prior_weight: float) -> Directions:
+def steadied_directions(moment: Moment, server: FloatArray, k: int) -> Directions:
     """Return the directions of a noisy second moment.
 
-    The trace shows how many points there are. The server's own covariance is added with a weight that grows with the noise: if noise
-    dominates, the directions are the server's.
+    The trace shows how many points there are. The server's own covariance is added with a weight that grows with the noise, that of its
+    clusters' centers once more: if noise dominates, the directions are the server's.
     """
     d = server.shape[1]
     covariance = server.T @ server / len(server)
     trace = max(moment.trace, moment.noise * np.sqrt(d) / TRACE_WEIGHT, _LEAST_TRACE * moment.bound)
     points = trace / max(np.trace(covariance), SMALLEST)
     edge = moment.noise * np.sqrt(2 * d) / points
-    prior = prior_weight * (edge / max(linalg.norm(covariance, 2), SMALLEST)) ** 2
-    steadied = moment.matrix / points + prior * (covariance - np.eye(d) * np.trace(covariance) / d)
+    top = linalg.eigvalsh(moment.matrix / points)[::-1][: max(min(k, d) - 1, 1)]
+    over = max(float(top.mean() + top.sum() / max(d - len(top), 1)), SMALLEST)
+    prior = REFINED.prior_weight * (edge / max(linalg.norm(covariance, 2), SMALLEST)) ** 2
+    expected = covariance + REFINED.between_weight * _between(server, k)
+    steadied = moment.matrix / points + prior * (expected - np.eye(d) * np.trace(expected) / d)
     eigenvalues, vectors = linalg.eigh(steadied)
-    variances = np.maximum(eigenvalues[::-1] + trace / points / d, SMALLEST)
-    return Directions(np.ascontiguousarray(vectors[:, ::-1]), variances, int(np.sum(eigenvalues > edge * (1 + prior))), float(points))
+    above = int(np.sum(eigenvalues > np.quantile(eigenvalues, REFINED.bulk) + edge * (1 + prior)))
+    return Directions(np.ascontiguousarray(vectors[:, ::-1]), above, float(points), edge, max(over - edge**2 / over, SMALLEST))
 
 
-def affordable_cells(n_points: float, noise: float, limits: tuple[int, int]) -> int:
-    """Return how many cells there may be, within the limits, so that each holds many times the noise of its count."""
-    return int(np.clip(n_points / (REFINED.cell_signal * max(noise, SMALLEST)), *limits))
-
-
-def table_rank(directions: Directions, noise: float, cells: int, largest: int) -> int:
-    """Return how many directions hold nearly all variance; 0 if that is more than ``largest``, or than noise leaves room for.
-
-    A cell's mean has noise of ``noise cells / n`` typical lengths in each direction. Where all directions together add little, those of
-    less than average variance are worth it: on tables they tell a good optimum from a bad one. Where variance is much the same in
-    many directions (points that scatter alike around their centers), cells in all of them would hold nothing but single points.
-    """
-    rank = directions.holding(REFINED.held_variance)
-    return (
-        rank
-        if rank <= min(largest, REFINED.uneven * len(directions.variances))
-        and rank * (noise * cells / directions.n_points) ** 2 <= REFINED.cheap_rank
-        else 0
-    )
+def _between(points: FloatArray, k: int) -> FloatArray:
+    """Return the second moment of the centers of the points' own clusters, each with its weight."""
+    centers = weighted_kmeans(points, np.ones(len(points)), min(k, len(points)), seed=0, restarts=REFINED.prior_restarts)
+    sizes = np.bincount(cdist(points, centers, "sqeuclidean").argmin(axis=1), minlength=len(centers))
+    moment: FloatArray = (centers * sizes[:, None]).T @ centers / len(points)
+    return moment
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:

@@ -7,60 +7,45 @@ of the optimal clusters' sums with the whole budget. A number without a measurem
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from feddp_kmeans.privacy.unit import PrivacyUnit
-
-DEFAULT_SPLIT = "balanced"
-
 
 @dataclass(frozen=True)
 class RefinedTuning:
-    """The numbers of method ``refined`` with server data, and of its planner."""
+    """The numbers of method ``refined`` with server data."""
 
-    splits: Mapping[str, Mapping[str, float]] = field(
-        default_factory=lambda: {
-            DEFAULT_SPLIT: {"client sizes": 0.02, "second moment": 0.16, "cells": 0.08, "subspace steps": 0.06, "sums": 0.68},
-            "more for sums": {"client sizes": 0.02, "second moment": 0.16, "cells": 0.08, "subspace steps": 0.05, "sums": 0.69},
-        }
-    )
-    """Parts of the budget mu**2. With 21 % for the second moment and 62 % for the sums the mixture at 0.5 has 1.78 x floor, not 1.64, and
-    mixture-d50 at 0.1 2.2 x, not 2.8 (4 and 6 runs): no fixed split is right."""
-    default_steps: int = 1  # Lloyd steps if the number of units is not public: best or nearly so in most measurements
-    candidate_steps: tuple[int, ...] = (0, 1, 2)
-    """Lloyd steps that the planner tries: which is best depends on the data (mixture-d50 two, mixture one, stackoverflow fewer)."""
-    simulated_units: int = 500  # size of the planner's simulation, which takes about a second for 1,000 clients
-    largest_planned_unit: int = 16
-    planner_margin: float = 0.005  # part of the simulated cost by which a candidate must beat the default
-    subspace_steps: Mapping[PrivacyUnit, int] = field(default_factory=lambda: {PrivacyUnit.POINT: 5, PrivacyUnit.CLIENT: 3})
-    """Lloyd steps inside the subspace. Points: three steps lost a cluster in 3 of 9 runs (mixture-d50 at 0.1), five in 1 of 17. Clients:
-    five steps lost one in 1 of 20 runs (clients-1000 at 1.24), three in 0 of 60."""
-    cell_counts: float = 1.0  # weight of counts relative to residuals in a typical unit's vector; twice as much made no difference
-    subspace_counts: float = 0.4  # the same for steps in the subspace
-    full_counts: float = 0.2  # the same for steps in full space
-    cells_per_cluster: int = 6
-    """15 per cluster lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none."""
-    most_cells: int = 40  # cells per cluster at point level, where noise is low
-    cell_signal: float = 15.0  # points of a cell, in standard deviations of the noise of its count, that allow more cells ...
-    least_cell: int = 6  # ... if there are this many server points per cell
-    most_rank: int = 32  # largest dimension of the subspace at point level, where noise is low ...
-    held_variance: float = 0.99  # ... if so many directions hold this part of the points' variance ...
-    uneven: float = 0.9
-    """... and these are at most this part of all directions. Without: a 20-d mixture at epsilon 1 has 1.4 % excess, not 0.7 %."""
-    cheap_rank: float = 0.1  # ... and the noise of a cell's mean stays below this part of its own variance
-    points_per_cell: int = 3  # least mean number of server points of a cell: a cell of one point shows nothing of its spread
-    chosen_cell_steps: Mapping[PrivacyUnit, int] = field(default_factory=lambda: {PrivacyUnit.POINT: 3, PrivacyUnit.CLIENT: 2})
-    """Steps of the cells if k is to be chosen, out of those in the subspace: the mixture's uniform server points make cells of many
-    clusters. Planted k found in 0 of 9 mixtures with one step, 6 with two, 7 with three."""
-    cell_iterations: int = 20  # Lloyd iterations on server points that make the cells: they need not converge
-    rank_factor: int = 2
-    """Largest dimension of the subspace, in multiples of k. Exactly k was worse on real tables: census-5 at 1 has 0.31 %
-    excess, not -0.16 %."""
-    largest_signal: float = 0.1
-    """Largest squared error of a center that is believed, as a part of the server data's variance. Without: stackoverflow at 0.59 has 8.9 %
-    excess, not 8.3 %."""
-    least_signal: float = 15.0
-    """Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""
+    shares: Mapping[str, float] = field(default_factory=lambda: {"client sizes": 0.02, "looks": 0.98})
+    """Parts of the budget mu**2."""
+    pool: int = 1_000
+    """Small releases that are made as looks, each of as many as it needs: a tenth of a per cent of the budget is the least."""
+    sampled_pool: int = 60  # the same if clients are sampled: there each is a look of its own clients
+    lloyd_steps: int = 8  # looks in full space after the first
+    moment: float = 0.03  # part of the pool for the second moment ...
+    most_moment: float = 0.15  # ... and what is added at most ...
+    hidden: float = 0.35  # ... until the noise is this part of the signal ...
+    worth_more: float = 0.2  # ... if that is more than this part of the first
     prior_weight: float = 2.0
     """Weight of the server's covariance in the second moment, in squared ratios of the noise's spectral edge to the covariance."""
+    between_weight: float = 0.7  # weight of the server clusters' centers in that covariance
+    prior_restarts: int = 5  # starts of the k-means that finds them
+    bulk: float = 0.25  # quantile of eigenvalues that a direction of signal exceeds by more than the noise
+    rank_factor: int = 6  # largest dimension of the subspace, in multiples of k
+    cells_per_cluster: int = 6
+    """15 per cluster lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none."""
+    points_per_cell: int = 4  # least mean number of server points of a cell: a cell of one point shows nothing of its spread
+    most_cells: int = 400  # cells after splitting
+    cell_iterations: int = 20  # steps of the k-means that makes cells
+    cell_lengths: tuple[float, float] = (0.8, 0.3)  # weights of counts and squared residuals, relative to a typical residual
+    first_look: tuple[float, float] = (2.0, 0.06)
+    """The first look at cells: noise of a cell's mean in parts of a residual is one over the first number, as far as the second, a part of
+    the pool, allows."""
+    round_look: tuple[float, float] = (1.0, 0.02)  # the same for looks after splitting
+    credible: float = 1.0  # count of a cell, in standard deviations of its noise, below which it is dropped before the next look
+    rounds: int = 3  # how many of these there are; after the last nothing is split
+    subspace_steps: int = 3  # looks around k centers in the subspace
+    subspace_lengths: tuple[float, float] = (0.4, 0.0)
+    subspace_look: tuple[float, float] = (8.0, 0.012)
+    largest_signal: float = 0.1  # largest squared error of a center that is believed, as a part of the variance of its direction
+    least_signal: float = 15.0
+    """Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""
     largest_simulated_size: int = 1024
     """Points of the largest simulated unit; a smaller bound only gives large clients less weight, which costs no accuracy."""
     simulated_points: int = 20_000  # simulated units for one bound: as many as these points allow, within the next two limits
@@ -133,6 +118,17 @@ class CellTuning:
 
 
 @dataclass(frozen=True)
+class TrackingTuning:
+    """The numbers of looks in full space."""
+
+    growth: float = 1.5
+    """Each look takes this many times as much of the pool as the one before: the centers still move in the first ones."""
+    lengths: tuple[float, float] = (0.25, 0.2)  # weights of counts and squared residuals, relative to a typical residual ...
+    last_lengths: tuple[float, float] = (0.2, 0.0)  # ... and in the last looks ...
+    unrepaired: int = 2  # ... after which nothing is split: so many
+
+
+@dataclass(frozen=True)
 class ServerlessTuning:
     """The numbers of method ``refined`` without server data. They were chosen on digits, letter, gas, blobs and the mixture."""
 
@@ -163,11 +159,7 @@ class ServerlessTuning:
     not 4.1, and in 128 11.6 times, not 8.3."""
     first_cells: float = 0.5  # cells at the start, as a part of those that the noise allows
     rank_factor: int = 2  # largest dimension of the subspace, in multiples of k, as with server data
-    cell_counts: float = 0.8  # weight of counts relative to a typical residual, in the subspace ...
-    full_counts: float = 0.25  # ... and in full space
-    cell_squares: float = 0.3  # the same of squared residuals, in the subspace ...
-    full_squares: float = 0.2  # ... and in full space
-    unrepaired: int = 2  # last looks after which nothing is split
+    cell_lengths: tuple[float, float] = (0.8, 0.3)  # weights of counts and squared residuals, relative to a typical residual
     least_variance: float = 0.3  # least variance of a direction that is believed, as a part of the mean one
     least_trace: float = 0.02  # least trace that is believed, as a part of the largest possible one
     full_reach: float = 8.0  # longest residual that a histogram of lengths distinguishes, in those of the look before ...
@@ -248,6 +240,7 @@ BOUNDS = BoundTuning()
 ERROR_BARS = ErrorBarTuning()
 DOMAIN = DomainTuning()
 CELLS = CellTuning()
+TRACKING = TrackingTuning()
 SERVERLESS = ServerlessTuning()
 CLOSING = ClosingTuning()
 GRID = GridTuning()
