@@ -210,7 +210,7 @@ def the_limit_is_not_kept(patch):
 
 @planted("refusals")
 def a_plan_may_be_exceeded(patch):
-    patch.setattr(ledger.Ledger, "book", lambda self, release: self._booked.__setitem__(release, self._booked.get(release, 0) + 1))
+    patch.setattr(ledger.Ledger, "book", lambda self, release, times=1: self._booked.update({release: times}))
 
 
 @planted("refusals")

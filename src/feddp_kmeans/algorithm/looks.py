@@ -144,10 +144,10 @@ class Looks:
         self._run = run
 
     def sums(self, name: str, ball: Ball, frame: Frame, bound: Bound, times: int = 1) -> Sums:
-        """Return noisy residual sums and counts: the mean of this many releases."""
+        """Return noisy residual sums and counts, with the noise of the mean of this many releases."""
         statistic = residual_sums.CLIENT_RESIDUALS if self.is_client_level else residual_sums.POINT_RESIDUALS
         public = vars(frame) | {"bound": bound.length, "count_weight": bound.count_weight, "square_weight": bound.square_weight}
-        noisy = np.mean([self._look(statistic, name, ball, **public) for _ in range(times)], axis=0)
+        noisy = self._look(statistic, name, ball, times=times, **public)
         table = bound.length * noisy.reshape(len(frame.centers), -1)
         noise = bound.length * self.plan[name].scale / np.sqrt(times)
         found = Sums(

@@ -91,13 +91,15 @@ def _promise(case: AuditCase, found: Clustering) -> Iterator[str]:
 
 def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> Iterator[str]:
     """Yield differences between what was seen and what is reported, and releases that were not planned."""
-    seen = Counter(one.release for one in watch.seen)
-    rows = [release.to_dict() | {"times": times} for release, times in seen.items()]
+    plan, seen = case.plan, Counter[str]()
+    for one in watch.seen:
+        seen[one.release.name] += one.times
+        if one.release.name not in plan or one.release != plan[one.release.name].as_one(one.times):
+            yield f"{one.release.name} was not planned"
+    rows = [plan[name].to_dict() | {"times": times} for name, times in seen.items() if name in plan]
     if rows != [dict(row) for row in found.privacy.ledger]:
         yield "the ledger states other releases"
-    for release, times in seen.items():
-        if release not in case.plan.releases or times > release.times:
-            yield f"{release.name} was not planned"
+    yield from (f"{row['release']} was made too often" for row in rows if row["times"] > plan[row["release"]].times)
 
 
 def _queries(case: AuditCase, watch: Watch) -> Iterator[str]:

@@ -58,7 +58,10 @@ class Seen:
 
     query: Query
     release: Release
+    """As it was made; it may stand for several of the plan's."""
     values: FloatArray
+    times: int = 1
+    """How many of the plan's releases it stands for."""
 
 
 class Watch:
@@ -97,7 +100,7 @@ class _WatchedAdder(Adder):
     def noisy_sum(self, asked: Asked) -> FloatArray:
         before = self._watch.answer(asked)
         values = self._inner.noisy_sum(asked) if before is None else before
-        self._watch.seen.append(Seen(asked.query, asked.release, values.copy()))
+        self._watch.seen.append(Seen(asked.query, asked.release, values.copy(), asked.times))
         return values
 
 
@@ -264,17 +267,17 @@ def judge(case: AuditCase, found: Trials, names: Sequence[str]) -> tuple[dict[st
 
 
 def _noise(found: Trials) -> list[AuditFinding]:
-    """Return the findings on the noise of each release; repetitions of a release are checked separately."""
-    by_name: dict[str, list[tuple[Release, FloatArray, FloatArray]]] = defaultdict(list)
+    """Return the findings on the noise of each release, checked separately by repetition and by what it was made with."""
+    by_name: dict[tuple[str, Release], list[tuple[Release, FloatArray, FloatArray]]] = defaultdict(list)
     for rows in found.noise:
         times: Counter[str] = Counter()
         for row in rows:
             times[row[0].name] += 1
-            by_name[f"{row[0].name} {times[row[0].name]}"].append(row)
+            by_name[f"{row[0].name} {times[row[0].name]}", row[0]].append(row)
     findings, columns = [], []
-    for name, rows in by_name.items():
+    for (name, release), rows in by_name.items():
         width = min(len(released) for _, released, _ in rows)
-        noise = Noise(rows[0][0], np.array([row[1][:width] for row in rows]), np.array([row[2][:width] for row in rows]))
+        noise = Noise(release, np.array([row[1][:width] for row in rows]), np.array([row[2][:width] for row in rows]))
         findings += noise_findings(noise, name)
         columns += [(name, noise.normal[:, :_COLUMNS])] if len(rows) == len(found.noise) else []
     return [*findings, independence_finding(columns, WHOLE)]

@@ -16,17 +16,25 @@ class Asked:
 
     query: Query
     release: Release
+    """What is made, once; it may stand for several of the plan's."""
     number: int
     """How often the run asked for this release before."""
     cohort: BoolArray | None
     """Which clients take part; None: all of them."""
     stream: RandomStream
     """The random bits of its noise, if this process adds it."""
+    times: int = 1
+    """How many of the plan's releases it stands for."""
 
     @property
     def label(self) -> str:
         """Return what identifies the release in its run."""
         return f"{self.release.name} {self.number}"
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of what is asked: the query, and how many releases it stands for."""
+        return self.query.digest + (f" x {self.times}" if self.times > 1 else "")
 
 
 class Adder(ABC):

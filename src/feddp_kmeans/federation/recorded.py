@@ -95,7 +95,7 @@ class RecordingAdder(Adder):
         record = read_record(self._folder)
         if not record:
             raise _without_record(self._folder)
-        label, digest = asked.label, asked.query.digest
+        label, digest = asked.label, asked.digest
         before, kept = _state(record), record["releases"].get(label)
         path = self._folder / f"{_digest(f'{label} {digest}'.encode())[:16]}.npy"
         if kept is not None and kept["query"] != digest:

@@ -83,19 +83,29 @@ class Run(AbstractContextManager["Run"]):
             self.books.book(self.plan, self.id, secure=self.secure, state=state)
         self._booked = True
 
-    def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
-        """Return the sum of the statistic over all clients, with the release's noise."""
+    def noisy_sum(self, statistic: Statistic, release: Release, *, times: int = 1, **public: Any) -> FloatArray:
+        """Return the sum of the statistic over all clients, with the noise of the mean of ``times`` releases; it counts as that many.
+
+        They are made as one, with a single exact sum and a single draw of noise, wherever that costs the same. With sampled clients or
+        Laplace noise it does not (``Plan.adds_up``): then they are made one by one, each with a cohort and noise of its own.
+        """
         if self._adder is None:
             raise BudgetError(f"a run must be open to release anything, got {release.name!r} for one that is closed.")
         query = Query(statistic, public, self.dimension)
-        self.ledger.book(release)
+        self.ledger.book(release, times)
         check_query(query, release, self.plan.unit)
         self.book()
+        parts = [times] if self.plan.adds_up(release) else [1] * times
+        values: FloatArray = np.mean([self._made_as_one(self._adder, query, release, part) for part in parts], axis=0)
+        return values
+
+    def _made_as_one(self, adder: Adder, query: Query, release: Release, times: int) -> FloatArray:
+        name = release.name
         if self.on_release is not None:
-            self.on_release(release.name)
-        number = self._made[release.name]
-        self._made[release.name] += 1
-        return self._adder.noisy_sum(Asked(query, release, number, self._cohort(release.name), self.streams.stream(release.name)))
+            self.on_release(name)
+        number = self._made[name]
+        self._made[name] += times
+        return adder.noisy_sum(Asked(query, release.as_one(times), number, self._cohort(name), self.streams.stream(name), times))
 
     def report(self) -> PrivacyReport:
         """Return the guarantee of the run, what was released under it, and what was planned and not made."""

@@ -135,7 +135,7 @@ class RemoteAdder(Adder):
     def noisy_sum(self, asked: Asked) -> FloatArray:
         """Return the noisy sum over the sites that answer."""
         query, release = asked.query, asked.release
-        question = {"release": release.name, "number": asked.number, "statistic": query.statistic.name}
+        question = {"release": release.name, "number": asked.number, "times": asked.times, "statistic": query.statistic.name}
         question |= {PUBLIC + name: value for name, value in query.public.items()}
         if (pending := self._journal.read(question)) is not None:
             values = release.from_steps(self._finished(pending, question))
@@ -253,6 +253,6 @@ class RemoteAdder(Adder):
         return Aggregator(session_terms(self._terms, session.key, rounds), ordered, shared)
 
     def _named(self, query: Mapping[str, Any]) -> str:
-        """Return the name of a release, with its number if it is made more than once."""
-        release = self._run.plan[query["release"]]
-        return release.name + (f" {query['number'] + 1}" if release.times > 1 else "")
+        """Return the name of a release, with its number if it is made more than once, or with two numbers if several are made as one."""
+        release, first, times = self._run.plan[query["release"]], query["number"] + 1, query["times"]
+        return release.name + (f" {first}" if release.times > 1 else "") + (f" to {first + times - 1}" if times > 1 else "")

@@ -203,6 +203,6 @@ class _Steps:
         return self.ball.clip(self.ball.center + means), noisy_counts
 
     def _noisy_sum(self, statistic: Statistic, name: str, **public: Any) -> FloatArray:
-        where = {"center": self.ball.center, "radius": self.ball.radius}
-        moves = {"anchors": self.translation.anchors, "shifts": self.translation.shifts}
+        where: dict[str, Any] = {"center": self.ball.center, "radius": self.ball.radius}
+        moves: dict[str, Any] = {"anchors": self.translation.anchors, "shifts": self.translation.shifts}
         return self._run.noisy_sum(statistic, self._plan[name], **where, **moves, **public)
