@@ -137,7 +137,7 @@ class Looks:
     """The private verbs of the methods on residuals; every release is in the plan."""
 
     def __init__(self, run: Run, unit: PrivacyUnit) -> None:
-        self.plan = run.plan
+        self.plan, self.made = run.plan, run.made
         self.n_clients = run.n_clients * run.plan.sampling_rate
         """How many clients take part in a release, about."""
         self.is_client_level = unit is PrivacyUnit.CLIENT
@@ -149,7 +149,7 @@ class Looks:
         public = vars(frame) | {"bound": bound.length, "count_weight": bound.count_weight, "square_weight": bound.square_weight}
         noisy = self._look(statistic, name, ball, times=times, **public)
         table = bound.length * noisy.reshape(len(frame.centers), -1)
-        noise = bound.length * self.plan[name].scale / np.sqrt(times)
+        noise = bound.length * self.made[name].scale
         found = Sums(
             table[:, : frame.origins.shape[1]], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept, bound.bias
         )
@@ -163,7 +163,7 @@ class Looks:
         release = self.plan["second moment"]
         bound = roomy(typical, release)
         matrix, trace = residual_sums.traceless(bound * self._look(statistic, release.name, ball, bound=bound), ball.dimension)
-        return Moment(matrix, trace, bound * release.scale, bound)
+        return Moment(matrix, trace, bound * self.made[release.name].scale, bound)
 
     def distances(self, center: FloatArray, edges: FloatArray) -> FloatArray:
         """Return a noisy histogram of the points' distances from the center."""
@@ -183,7 +183,7 @@ class Looks:
             public["bound"] = bound
             steps = residual_sums.BOUNDED_STEPS * SLACK / (11 * spreads.UNIT_STEPS * bound)
         noisy = self._look(statistic, release.name, ball, **public) / (release.grid * steps)
-        noise = release.stddev / (release.grid * steps)
+        noise = self.made[release.name].stddev / (release.grid * steps)
         square, all_squares = reach**2 / spreads.SQUARE_STEPS, reach**2 / spreads.TOTAL_STEPS
         squares, total = square * noisy[k:-1], all_squares * noisy[-1]
         each, whole = (square * noise) ** 2, (all_squares * noise) ** 2
@@ -198,13 +198,13 @@ class Looks:
 
     @property
     def total_price(self) -> float:
-        """Return the noise in the total of all squared distances, in squared reaches, where units are points."""
+        """Return the planned noise in the total of all squared distances, in squared reaches, where units are points."""
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.TOTAL_STEPS
 
     @property
     def size_price(self) -> float:
-        """Return the noise in the size of a cluster, in bounds on a unit."""
+        """Return the planned noise in the size of a cluster, in bounds on a unit."""
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.SIZE_STEPS
 

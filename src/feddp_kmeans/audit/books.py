@@ -91,15 +91,17 @@ def _promise(case: AuditCase, found: Clustering) -> Iterator[str]:
 
 def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> Iterator[str]:
     """Yield differences between what was seen and what is reported, and releases that were not planned."""
-    plan, seen = case.plan, Counter[str]()
+    planned, seen = {release.name: release for release in case.plan.releases}, Counter[str]()
     for one in watch.seen:
-        seen[one.release.name] += one.times
-        if one.release.name not in plan or one.release != plan[one.release.name].as_one(one.times):
-            yield f"{one.release.name} was not planned"
-    rows = [plan[name].to_dict() | {"times": times} for name, times in seen.items() if name in plan]
+        name, made, own = one.release.name, one.release, planned.get(one.release.name)
+        seen[name] += one.times
+        if own is None or own != replace(made, noise_multiplier=own.noise_multiplier, times=own.times) or seen[name] > own.times:
+            yield f"{name} was not planned"
+        elif made.noise_multiplier * math.sqrt(one.times) < own.noise_multiplier * (1 - _FLOATING):
+            yield f"{name} has less noise than was paid for"
+    rows = [planned[name].to_dict() | {"times": times} for name, times in seen.items() if name in planned]
     if rows != [dict(row) for row in found.privacy.ledger]:
         yield "the ledger states other releases"
-    yield from (f"{row['release']} was made too often" for row in rows if row["times"] > plan[row["release"]].times)
 
 
 def _queries(case: AuditCase, watch: Watch) -> Iterator[str]:

@@ -22,7 +22,7 @@ from feddp_kmeans.audit.finding import AuditFinding
 from feddp_kmeans.audit.noise_law import Noise, independence_finding, noise_findings
 from feddp_kmeans.audit.statistic_checks import single_points
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.federation.adder import Adder, Asked
+from feddp_kmeans.federation.adder import Adder, Asked, NoisySum
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Release
@@ -62,6 +62,7 @@ class Seen:
     values: FloatArray
     times: int = 1
     """How many of the plan's releases it stands for."""
+    noise_factor: float = 1.0
 
 
 class Watch:
@@ -81,7 +82,7 @@ class Watch:
         """Return the adder with its answers noted."""
         return _WatchedAdder(adder, self)
 
-    def answer(self, asked: Asked) -> FloatArray | None:
+    def answer(self, asked: Asked) -> NoisySum | None:
         """Return the earlier answer; None if the clients are to be asked."""
         self.before()
         if self._answers is None:
@@ -89,7 +90,7 @@ class Watch:
         before = self._answers.pop(0) if self._answers else None
         if before is None or before.release != asked.release or before.query.digest != asked.query.digest:
             raise InputError(f"release {asked.release.name!r} must be asked for with public numbers that follow from earlier releases.")
-        return before.values.copy()
+        return NoisySum(before.values.copy(), before.noise_factor)
 
 
 class _WatchedAdder(Adder):
@@ -97,11 +98,11 @@ class _WatchedAdder(Adder):
         self._inner, self._watch = inner, watch
         self.kept = inner.kept  # type: ignore[method-assign]
 
-    def noisy_sum(self, asked: Asked) -> FloatArray:
+    def noisy_sum(self, asked: Asked) -> NoisySum:
         before = self._watch.answer(asked)
-        values = self._inner.noisy_sum(asked) if before is None else before
-        self._watch.seen.append(Seen(asked.query, asked.release, values.copy(), asked.times))
-        return values
+        found = self._inner.noisy_sum(asked) if before is None else before
+        self._watch.seen.append(Seen(asked.query, asked.release, found.values.copy(), asked.times, found.noise_factor))
+        return found
 
 
 @dataclass(frozen=True)
