@@ -61,7 +61,8 @@ class Server:
         run.ledger.book(self.release)
         number = run.ledger.rows()[0]["times"] - 1
         try:
-            return np.rint(run._adder.noisy_sum(Asked(forged, self.release, number, None, run.streams.stream("x"))) / self.release.grid)
+            found = run._adder.noisy_sum(Asked(forged, self.release, number, None, run.streams.stream("x")))
+            return np.rint(found.values / self.release.grid)
         except FedDPError as error:
             assert "its data or its program failed" not in str(error), (forged, error)  # noqa: PT017
             return str(error)

@@ -114,7 +114,7 @@ class Seen:
     is_client_level = False
 
     def __init__(self, length):
-        self.plan = {"bounds": QUIET}
+        self.made = {"bounds": QUIET}
         self.length = length
 
     def residual_lengths(self, ball, frame, count_weight, edges, square_weight=None):

@@ -111,6 +111,16 @@ def test_stated_noise_is_that_of_the_release():
     assert np.std(counts) == pytest.approx(found.count_noise, rel=0.4)
 
 
+def test_a_look_of_several_releases_is_one_with_less_noise():
+    plan = plan_of(PrivacyUnit.POINT, 1.0)
+    bound, names = Bound.at(1e5, 2e4, 1.0, plan["closing"]), []
+    with InMemoryFederation([np.empty((0, 2))]).open(plan, 0, names.append) as run:
+        found = Looks(run, PrivacyUnit.POINT).sums("closing", BALL, Frame(CENTERS, CENTERS[:, :1], None, np.eye(2)[:, :1]), bound, times=2)
+    assert names == ["closing"]
+    assert run.ledger.not_made() == {"sums": 1, "second moment": 1, "client sizes": 1}
+    assert found.noise == pytest.approx(bound.length * plan["closing"].scale / math.sqrt(2))
+
+
 def test_no_count_is_believed_below_its_noise():
     means, variances = Sums(np.array([[6.0], [6.0]]), np.array([-3.0, 12.0]), 2.0, 4.0, 1.0).means()
     np.testing.assert_allclose(means[:, 0], [6 / 4, 6 / 12])

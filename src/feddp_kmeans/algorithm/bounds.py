@@ -227,7 +227,7 @@ def typical_sums(
 ) -> Typical:
     """Return the typical length of a unit's vector of residuals and counts; ``more`` as in ``typical_length``."""
     histogram = looks.residual_lengths(ball, frame, count_weight, edges, square_weight=square_weight)
-    return typical_length(histogram, looks.plan["bounds"].scale, edges, **more)
+    return typical_length(histogram, looks.made["bounds"].scale, edges, **more)
 
 
 @dataclass(frozen=True)

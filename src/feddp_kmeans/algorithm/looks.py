@@ -144,19 +144,19 @@ class Looks:
     """The private verbs of the methods on residuals; every release is in the plan."""
 
     def __init__(self, run: Run, unit: PrivacyUnit) -> None:
-        self.plan = run.plan
+        self.plan, self.made = run.plan, run.made
         self.n_clients = run.n_clients * run.plan.sampling_rate
         """How many clients take part in a release, about."""
         self.is_client_level = unit is PrivacyUnit.CLIENT
         self._run = run
 
     def sums(self, name: str, ball: Ball, frame: Frame, bound: Bound, times: int = 1) -> Sums:
-        """Return noisy residual sums and counts: the mean of this many releases."""
+        """Return noisy residual sums and counts, with the noise of the mean of this many releases."""
         statistic = residual_sums.CLIENT_RESIDUALS if self.is_client_level else residual_sums.POINT_RESIDUALS
         public = vars(frame) | {"bound": bound.length, "count_weight": bound.count_weight, "square_weight": bound.square_weight}
         noisy = self._look(statistic, name, ball, times=times, **public)
         table = bound.length * noisy.reshape(len(frame.centers), -1)
-        noise = bound.length * self.plan[name].scale / np.sqrt(times)
+        noise = bound.length * self.made[name].scale
         found = Sums(
             table[:, : frame.origins.shape[1]], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept, bound.bias
         )
@@ -172,9 +172,8 @@ class Looks:
         statistic = residual_sums.CLIENT_SECOND_MOMENT if self.is_client_level else residual_sums.POINT_SECOND_MOMENT
         release = self.plan[name]
         bound = roomy(typical, release)
-        noisy = self._look(statistic, name, ball, times=times, bound=bound)
-        matrix, trace = residual_sums.traceless(bound * noisy, ball.dimension)
-        return Moment(matrix, trace, bound * release.scale / np.sqrt(times), bound)
+        matrix, trace = residual_sums.traceless(bound * self._look(statistic, name, ball, times=times, bound=bound), ball.dimension)
+        return Moment(matrix, trace, bound * self.made[name].scale, bound)
 
     def distances(self, center: FloatArray, edges: FloatArray) -> FloatArray:
         """Return a noisy histogram of the points' distances from the center."""
@@ -194,7 +193,7 @@ class Looks:
             public["bound"] = bound
             steps = residual_sums.BOUNDED_STEPS * SLACK / (11 * spreads.UNIT_STEPS * bound)
         noisy = self._look(statistic, release.name, ball, **public) / (release.grid * steps)
-        noise = release.stddev / (release.grid * steps)
+        noise = self.made[release.name].stddev / (release.grid * steps)
         square, all_squares = reach**2 / spreads.SQUARE_STEPS, reach**2 / spreads.TOTAL_STEPS
         squares, total = square * noisy[k:-1], all_squares * noisy[-1]
         each, whole = (square * noise) ** 2, (all_squares * noise) ** 2
@@ -209,13 +208,13 @@ class Looks:
 
     @property
     def total_price(self) -> float:
-        """Return the noise in the total of all squared distances, in squared reaches, where units are points."""
+        """Return the planned noise in the total of all squared distances, in squared reaches, where units are points."""
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.TOTAL_STEPS
 
     @property
     def size_price(self) -> float:
-        """Return the noise in the size of a cluster, in bounds on a unit."""
+        """Return the planned noise in the size of a cluster, in bounds on a unit."""
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.SIZE_STEPS
 

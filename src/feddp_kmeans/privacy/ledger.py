@@ -18,14 +18,18 @@ class Ledger:
         self.plan = plan
         self._booked: Counter[Release] = Counter()
 
-    def book(self, release: Release) -> None:
-        """Write a release down; call this *before* anything is computed from data."""
+    def book(self, release: Release, times: int = 1) -> None:
+        """Write a release down, made this many times; call this *before* anything is computed from data.
+
+        Several that are made as one count as that many: their cost is the same (``Release.as_one``).
+        """
         if release not in self.plan.releases:
             raise BudgetError(f"release {release.name!r} is not in the plan.")
         made = self._booked[release]
-        if made >= release.times:
-            raise BudgetError(f"release {release.name!r} must be made at most {release.times} times, and was made {made} times already.")
-        self._booked[release] += 1
+        if not (isinstance(times, int) and 1 <= times <= release.times - made):
+            rule = f"must be made at most {release.times} times, and was made {made} times already"
+            raise BudgetError(f"release {release.name!r} {rule}, got {times}.")
+        self._booked[release] += times
 
     def not_made(self) -> dict[str, int]:
         """Return the releases of the plan that were not made, and how many times each was left out: they count as spent."""

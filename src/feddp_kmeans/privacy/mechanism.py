@@ -1,7 +1,7 @@
 """One noisy release: its noise and its privacy cost come from the same two numbers of one frozen object."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -95,6 +95,14 @@ class Release:
     def sampler_epsilon(self) -> float:
         """Return what the sampler's distance from its ideal law can add to epsilon; see ``privacy.noise``."""
         return 2.0 * SAMPLER_LOG_ERROR * self.values * self.times
+
+    def as_one(self, times: int = 1) -> "Release":
+        """Return the single release that stands for this many of these: it has the noise of their mean, and costs as much as they do.
+
+        A Gaussian release of multiplier z is (1/z)-Gaussian DP. Together, this many are (sqrt(times)/z)-Gaussian DP, and so is one of
+        multiplier ``z / sqrt(times)`` (docs/proofs.md). Holds for Gaussian noise without sampling: see ``Plan.adds_up``.
+        """
+        return replace(self, noise_multiplier=self.noise_multiplier / math.sqrt(times), times=1)
 
     def check_size(self, size: int) -> None:
         """Refuse a sum of more numbers than the release holds."""

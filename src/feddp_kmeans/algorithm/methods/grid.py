@@ -106,7 +106,8 @@ class GridRun:
         cells = grid_cells(high - low, n_points * math.sqrt(2.0) / max(release.stddev, _LEAST_NOISE), k)
         counts = self.run.noisy_sum(GRID_COUNTS, release, low=low, high=high, cells=cells)
         places = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
-        weights = occupied(counts.reshape(cells.astype(np.int64)), release.stddev, k)
+        noise = self.run.made["grid"].stddev
+        weights = occupied(counts.reshape(cells.astype(np.int64)), noise, k)
         width = float(np.max((high - low) / cells))
         middles = low + places / cells * (high - low)
         return _Cells(
@@ -114,7 +115,7 @@ class GridRun:
             points=middles,
             weights=weights,
             server_weights=np.zeros(0),
-            weight_noise=release.stddev,
+            weight_noise=noise,
             variance=width**2 / 12,
             counts=counts,
             region=subspace.region,
@@ -122,7 +123,7 @@ class GridRun:
 
     def initial_centers(self, proxies: _Cells, projected_centers: FloatArray) -> _GridCenters:
         """Return the centers as they are, and the noisy counts of their cells: no further release (step 3)."""
-        k, noise = len(projected_centers), self.run.plan["grid"].stddev
+        k, noise = len(projected_centers), self.run.made["grid"].stddev
         distances = np.square(proxies.points[:, None] - projected_centers[None]).sum(axis=2)
         members = distances.argmin(axis=1)
         counts: FloatArray = np.bincount(members, proxies.counts, minlength=k).astype(np.float64)

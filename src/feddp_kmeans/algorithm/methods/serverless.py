@@ -117,7 +117,7 @@ class ServerlessRun:
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
         edges = np.square(length_edges(looks, typical))
-        length = typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
+        length = typical_length(looks.moment_lengths(ball, edges), looks.made["bounds"].scale, edges).length
         moment = looks.second_moment("second moment", ball, length)
         largest_trace = typical**2
         if not looks.is_client_level:
