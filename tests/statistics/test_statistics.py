@@ -198,6 +198,7 @@ CHANGES = {
     "center": lambda center: center + 0.3,
     "radius": lambda radius: 1.5 * radius,
     "centers": lambda centers: 0.5 * centers[::-1],
+    "sets": lambda sets: 0.5 * sets[::-1],
     "projection": lambda _: OTHER_PROJECTION,
     "residual_projection": lambda old: old if old.shape[1] == 0 else OTHER_PROJECTION,
 }
