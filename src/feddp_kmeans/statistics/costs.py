@@ -15,7 +15,7 @@ from feddp_kmeans.statistics.query import Statistic, constant
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, residual_squares
 
 _LOW_BITS = 26
-"""Whole numbers are added in two halves, of which this is the lower: both stay within 64 bits for 2**36 numbers below 2**53."""
+"""Whole numbers are added in two halves, of which this is the lower: both stay within 64 bits for 2**36 numbers below 2**52."""
 
 
 def _cost_differences(batch: ClientBatch, *, sets: FloatArray, bound: float, **ball: Any) -> IntArray:
@@ -51,11 +51,11 @@ Sensitivity: one unit adds one vector of norm at most BOUNDED_STEPS, which stand
 bound reaches this. Proof, for all arguments that the gate accepts.
 
 *The vector depends only on the unit.* Points have norm at most 2**16. Centers have at most 2**24, and 2**9 more after rounding to whole
-steps. So D_j is a whole number below 2**49, exact, whichever of several nearest centers is taken; in fact below 2**48.1, so with at most
-16 sets ``c D_j`` and ``sum_i D_i`` are whole numbers below 2**53, exact, and so is their difference. A client's differences are added in
-64-bit integers, in two halves of 26 bits and more: exact, in any order, for 2**36 points. The halves are put together in float64: exact
-for sums below 2**53 (2**14 points with all centers within the ball, or more if the sets are alike), and within 2**-51 of the sizes of
-their parts beyond.
+steps. So D_j is a whole number below 2**48.02, exact, whichever of several nearest centers is taken. With at most 16 sets ``c D_j`` and
+``sum_i D_i`` are whole numbers below 2**53, exact, and so is their difference, which is at most 15 D_j or 15 D_i, below 2**52. A client's
+differences are added in 64-bit integers, in two halves: exact, in any order, for 2**36 points. The halves are put together in float64:
+exact for sums below 2**52 (2**14 points with all centers within the ball, or more if the sets are alike), and within 2**-51 of the sizes
+of the halves beyond.
 
 *It is bounded.* The norm is that of the very float64 numbers that are scaled. At most 16 squares, their sum, the root, the quotient and the
 product err by less than 2**-48 together, and the factor leaves 2**-24. Lengths are below 2**91 and bounds from 1 to 2**100, so no square
