@@ -109,6 +109,7 @@ PUBLIC = {
     "bound": lambda _: 3.0,
     "reach": lambda _: 1e4,
     "centers": lambda d: 1000.0 * np.arange(2 * d).reshape(2, d),
+    "sets": lambda d: 1000.0 * np.arange(6 * d).reshape(3, 2, d),
     "origins": lambda d: np.zeros((2, d)),
     "count_weight": lambda _: 100.0,
     "square_weight": lambda _: 1e-3,
@@ -141,9 +142,10 @@ def public_of(name, dimension):
         needed += ("centers", "origins", "count_weight") if "residual" in name else ()
         needed += ("centers",) if "cluster" in name or "presence" in name or "spreads" in name else ()
         needed += ("reach",) if "spreads" in name else ()
+        needed += ("sets",) if "costs" in name else ()
         needed += ("anchors", "shifts") if name.startswith(("moved", "clear")) else ()
         needed += ("projection", "margin") if name.startswith("clear") else ()
-        bounded = name in {"point-residuals", "point-second-moment"} or (name.startswith("client") and "norms" not in name)
+        bounded = name in {"point-residuals", "point-second-moment", "point-costs"} or (name.startswith("client") and "norms" not in name)
         needed += ("bound",) if bounded else ()
     return {key: PUBLIC[key](dimension) for key in needed}
 

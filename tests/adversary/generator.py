@@ -93,6 +93,8 @@ def honest(name, rng, where):
         "cells": np.rint(2.0 ** rng.uniform(0, 8 / d, d)),
         "bound": _bound(name, rng, ball),
     }
+    if "sets" in statistic.arguments:
+        about["sets"] = np.stack([_targets(rng, encoded, None, k) for _ in range(rng.choice([2, 3, 16]))])
     if name in {"point-distances", "client-distances"}:
         about["edges"] = np.nan_to_num(about["edges"] * ball.grid)
     given = {argument: about[argument] for argument in statistic.arguments}

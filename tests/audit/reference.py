@@ -144,6 +144,15 @@ def _bounded_spreads(points: FloatArray, public: Public) -> FloatArray:
     return np.asarray(vector * BOUNDED_STEPS / max(11 * public["bound"], float(np.sqrt((vector**2).sum()))))
 
 
+def _bounded_costs(points: FloatArray, public: Public) -> FloatArray:
+    """Return by how much each set costs more than the mean of all, times the number of sets."""
+    steps, vector = _steps(points, public), np.zeros(len(public["sets"]))
+    for row in steps:
+        costs = np.array([min(((row - center) ** 2).sum() for center in centers) for centers in public["sets"]])
+        vector += len(costs) * (costs - costs.mean())
+    return np.asarray(vector * BOUNDED_STEPS / max(public["bound"], float(np.sqrt((vector**2).sum()))))
+
+
 def _class(length: float, public: Public) -> FloatArray:
     edges = public["edges"]
     place = sum(bool(edge < length) for edge in edges)
@@ -184,6 +193,8 @@ CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "client-residuals": _bounded_residuals,
     "point-spreads": lambda points, public: BOUNDED_STEPS / 11 * _spreads(points, public),
     "client-spreads": _bounded_spreads,
+    "point-costs": _bounded_costs,
+    "client-costs": _bounded_costs,
     "point-distances": _shares,
     "client-distances": _shares,
     "point-residual-norms": lambda points, public: _class(float(np.sqrt((_residuals(points, public) ** 2).sum())), public),

@@ -243,6 +243,19 @@ MUTANTS = [
         ("spreads of points claim too little", "POINT_L1 = float(SIZE_STEPS + SQUARE_STEPS + TOTAL_STEPS)", "POINT_L1 = float(SIZE_STEPS)"),
     ),
     *_in(
+        "costs.py",
+        ("tests/statistics/test_costs.py", "tests/statistics/test_statistics.py", "tests/audit"),
+        ("differences without a bound", "/ np.maximum(bound, norms)", "/ np.full(len(norms), bound)"),
+        ("a norm of all sets but the last", "for column in vectors.T)", "for column in vectors.T[:-1])"),
+        ("differences from other points", "squares.sum(axis=1, keepdims=True)", "squares.sum(axis=0, keepdims=True)"),
+        (
+            "sums of clients that wrap around",
+            "2.0**_LOW_BITS * arithmetic.sums_of_runs(high, batch) + arithmetic.sums_of_runs(low, batch)",
+            "1.0 * arithmetic.sums_of_runs(whole, batch)",
+        ),
+        ("steps that are rounded up", "np.trunc(vectors * factors[:, None])", "np.rint(vectors * factors[:, None] * (1 + 2.0**-23))"),
+    ),
+    *_in(
         "closing.py",
         ("tests/algorithm/test_closing.py",),
         ("a look at other centers", "looks.spreads(own, (centers - own.center) / own.grid", "looks.spreads(own, centers / own.grid"),

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics import REGISTRY, arithmetic, norms, residual_sums, spreads
+from feddp_kmeans.statistics import REGISTRY, arithmetic, costs, norms, residual_sums, spreads
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.batch import ClientBatch
@@ -20,6 +20,7 @@ from tests.statistics.cases import (
     BALL,
     CENTERS,
     CLIENT_CASES,
+    COSTS,
     DIMENSION,
     GRID,
     IN_FULL,
@@ -64,6 +65,7 @@ def test_a_statistic_states_the_sensitivity_that_its_proof_gives(statistic, publ
 
 TINY = {"center": np.full(DIMENSION, 1e-141), "radius": 1e-140}
 FAR = np.array([[2.0**24, 0, 0, 0], [-(2.0**23), 2.0**23, 0, 0], [0, 0, 0, 2.0**24]])
+FAR_SETS = np.stack([FAR, -FAR, *[FAR / 2.0**step for step in range(14)]])
 ENDS = np.array([1.001, 1e3, 2.0**55.99])
 """Sensitivities of a client's bounded vector, in integer steps: from 1 to 2**56."""
 EXTREME_CASES = [
@@ -93,6 +95,8 @@ EXTREME_CASES = [
             (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 1.0, "square_weight": 1.0}, (0.5, 2.0**60)),
             (spreads.CLIENT_SPREADS, PUBLIC | {"centers": FAR, "reach": 1.0}, (0.5, 2.0**60)),
             (spreads.CLIENT_SPREADS, IN_FULL | {"reach": 2.0**25}, (0.5, 2.0**60)),
+            (costs.POINT_COSTS, PUBLIC | {"sets": FAR_SETS}, (1.0, 2.0**100)),
+            (costs.CLIENT_COSTS, TINY | {"sets": FAR_SETS}, (1.0, 2.0**100)),
         )
         for bound in map(float, bounds)
     ),
@@ -130,6 +134,11 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
         (spreads.POINT_SPREADS, SPREADS | {"reach": 0.0}, "reach must be from 1 to 3.35544e.07, got 0.0"),
         (spreads.POINT_SPREADS, SPREADS | {"centers": CENTERS[:, :2]}, r"centers must have shape \(k, 4\)"),
         (spreads.CLIENT_SPREADS, SPREADS | {"bound": 0.0}, "bound must be from 0.5 to"),
+        (costs.POINT_COSTS, COSTS | {"sets": COSTS["sets"][:1]}, r"sets must have shape \(c, k, 4\), c from 2 to 16, k from .*\(1, 3, 4\)"),
+        (costs.POINT_COSTS, COSTS | {"sets": np.zeros((17, 3, DIMENSION))}, r"c from 2 to 16, k from 1 to 1048576, got \(17, 3, 4\)"),
+        (costs.POINT_COSTS, COSTS | {"sets": CENTERS}, r"sets must have shape \(c, k, 4\)"),
+        (costs.CLIENT_COSTS, COSTS | {"sets": 2 * FAR_SETS}, "sets must have rows of norm at most 1.67772e.07, got 33554432.0"),
+        (costs.CLIENT_COSTS, COSTS | {"bound": 0.5}, "bound must be from 1 to 1.26765e.30, got 0.5"),
         (statistics.CLUSTER_COUNTS, PUBLIC | {"centers": 2 * FAR}, "centers must have rows of norm at most 1.67772e.07, got 33554432.0"),
         (statistics.CLUSTER_COUNTS, IN_SUBSPACE | {"projection": 2 * PROJECTION}, "projection must have columns of norm at most 1"),
         (norms.POINT_DISTANCES, {"center": BALL.center, "edges": np.array([1.0, 0.5])}, "edges must be in ascending order"),
@@ -197,6 +206,7 @@ CHANGES = {
     "center": lambda center: center + 0.3,
     "radius": lambda radius: 1.5 * radius,
     "centers": lambda centers: 0.5 * centers[::-1],
+    "sets": lambda sets: 0.5 * sets[::-1],
     "projection": lambda _: OTHER_PROJECTION,
     "residual_projection": lambda old: old if old.shape[1] == 0 else OTHER_PROJECTION,
 }
@@ -416,12 +426,12 @@ def test_client_sizes_are_told_in_powers_of_two():
 def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_else():
     made = {
         one.name: one
-        for module in (norms, statistics, residual_sums, spreads)
+        for module in (costs, norms, statistics, residual_sums, spreads)
         for one in vars(module).values()
         if isinstance(one, Statistic)
     }
     assert made == REGISTRY
-    assert len(REGISTRY) == 23
+    assert len(REGISTRY) == 25
 
 
 def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():

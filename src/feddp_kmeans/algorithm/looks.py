@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics import norms, residual_sums, spreads
+from feddp_kmeans.statistics import costs, norms, residual_sums, spreads
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Statistic
@@ -205,6 +205,19 @@ class Looks:
             square_noise=float(np.sqrt(each * (1 - gain))),
             total_noise=float(np.sqrt(k * gain * whole)),
         )
+
+    def cost_differences(self, name: str, ball: Ball, sets: FloatArray, bound: float, times: int = 1) -> tuple[FloatArray, float]:
+        """Return how much more than the mean of all sets each set of centers costs, in squared steps, and the noise of each.
+
+        ``sets`` are c sets of k centers in steps of the ball. ``bound`` is the norm that a unit's c numbers, each times c, are scaled down
+        to. The result is the mean of this many releases; noise is independent between sets.
+        """
+        release = self.plan[name]
+        statistic = costs.CLIENT_COSTS if self.is_client_level else costs.POINT_COSTS
+        length, places = roomy(bound, release), np.asarray(sets, dtype=np.float64)
+        noisy = np.mean([self._look(statistic, name, ball, sets=places, bound=length) for _ in range(times)], axis=0)
+        each = length / len(sets)
+        return each * noisy, float(each * release.scale / np.sqrt(times))
 
     @property
     def total_price(self) -> float:
