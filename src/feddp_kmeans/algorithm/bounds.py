@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, noise_per_length
@@ -76,19 +77,29 @@ class SimulatedBounds:
         weight = lengths[0] * residual / count
         square_weight = min(lengths[1] * residual / max(square, 1.0), 1.0) if lengths[1] else None
         whole = np.sqrt(parts[0] + (square_weight or 0.0) ** 2 * parts[1] + weight**2 * parts[2])
-        best = _Best(float(np.median(whole)), 0.0)
+        best, bias = float(np.median(whole)), 0.0
         if self.unit is PrivacyUnit.POINT and release.scale > 0:
             squares, shape = np.square(rows).sum(axis=1), frame.origins.shape
             own = np.sqrt(squares + np.square((square_weight or 0.0) * squares) + weight**2)
             noise = noise_per_length(release, self.n_points, shape[0], shape[1], release.times if frame.in_full else times)
-            # Cells hold too few server points to show a bias: theirs is guessed.
-            best = least_error_length(
-                np.maximum(whole, 1.0),
-                noise,
-                lambda b: clipping_bias(rows, self.weights, members, own, b) if frame.in_full else guessed_bias(whole, b),
-            )
-        kept = np.mean(np.minimum(1.0, best.length / np.maximum(whole, _LEAST_LENGTH)))
-        return Bound.at(best.length, weight, float(kept), release, square_weight, best.bias)
+
+            def bias_of(bound: float) -> float:
+                """Cells hold too few server points to show a bias: theirs is guessed."""
+                return clipping_bias(rows, self.weights, members, own, bound) if frame.in_full else guessed_bias(whole, bound)
+
+            part = BOUNDS.believed if frame.in_full else 1.0
+            best = least_error_length(np.maximum(whole, 1.0), noise, lambda bound: part * bias_of(bound)).length
+            bias = bias_of(best)
+        kept = np.mean(np.minimum(1.0, best / np.maximum(whole, _LEAST_LENGTH)))
+        return Bound.at(best, weight, float(kept), release, square_weight, bias)
+
+    def of_costs(self, sets: FloatArray) -> float:
+        """Return the bound for cost differences (see ``Looks.cost_differences``): a high quantile of what units would send."""
+        squares = np.column_stack([cdist(self.points, centers, "sqeuclidean").min(axis=1) for centers in sets])
+        chosen, batch = self._units()
+        rows = (len(sets) * squares - squares.sum(axis=1, keepdims=True))[chosen]
+        units = np.add.reduceat(rows, batch.starts[:-1], axis=0)
+        return float(np.quantile(np.linalg.norm(units, axis=1), BOUNDS.cost_quantile))
 
     def _units(self) -> tuple[IntArray, ClientBatch]:
         """Return the rows of server points that the simulated units hold, and the batch they form."""

@@ -215,9 +215,9 @@ class Looks:
         release = self.plan[name]
         statistic = costs.CLIENT_COSTS if self.is_client_level else costs.POINT_COSTS
         length, places = roomy(bound, release), np.asarray(sets, dtype=np.float64)
-        noisy = np.mean([self._look(statistic, name, ball, sets=places, bound=length) for _ in range(times)], axis=0)
+        noisy = self._look(statistic, name, ball, times=times, sets=places, bound=length)
         each = length / len(sets)
-        return each * noisy, float(each * release.scale / np.sqrt(times))
+        return each * noisy, float(each * self.made[name].scale)
 
     @property
     def total_price(self) -> float:

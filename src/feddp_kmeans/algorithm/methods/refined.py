@@ -15,9 +15,17 @@ from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_cl
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
-from feddp_kmeans.algorithm.server import SMALLEST, Directions, offsets_outside, shrunk_weights, steadied_directions, weighted_kmeans
+from feddp_kmeans.algorithm.server import (
+    SMALLEST,
+    Directions,
+    local_optima,
+    offsets_outside,
+    shrunk_weights,
+    steadied_directions,
+    weighted_kmeans,
+)
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
-from feddp_kmeans.algorithm.tuning import REFINED
+from feddp_kmeans.algorithm.tuning import CONTEST, REFINED
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -181,29 +189,86 @@ class RefinedRun:
         """
         method, k, basis = self._method, len(projected_centers), proxies.found.basis
         variances = np.square(self._server @ basis).mean(axis=0)
-        tracker = Tracker(self._looks, method.ball, proxies.bounds, basis, variances, k, self._rng, method.ball.clip, REFINED.largest_signal)
+        tracker = Tracker(
+            self._looks, method.ball, proxies.bounds, basis, variances, k, self._rng, method.ball.clip, REFINED.largest_signal
+        )
         if proxies.is_noise:
             centers = weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed) @ basis
             start = np.zeros(k)
             cells = Cells(centers, np.zeros_like(centers), start, start, start, start > 0)
             latest = replace(tracker, variances=0 * variances).step(Track(k, cells, 0.0, proxies.left, 1, 0.0, 1))
             return _refined(replace(latest, remarks=(_ONLY_NOISE,)), tracker, proxies)
-        projection, cells, left = proxies.projection, proxies.cells, proxies.left
-        projected = project(self._server, projection)
-        if len(cells) > k:
-            cells = joined(cells, assign(cells.places, projected_centers), k)
-        rank = projection.shape[1]
+        each = (self._noise(method.ball.dimension, proxies.bounds.n_points, (0.0, 0.0)) * k / CONTEST.noise) ** 2
+        starts, times = [projected_centers], self._times(each)
+        is_cheap = each < CONTEST.most_each
+        if is_cheap and len(proxies.cells) > k:
+            starts = self._rivals(proxies, projected_centers)[: int(CONTEST.most_all * method.pool / (CONTEST.steps * times))]
+        all_cells = [self._joined(proxies, start) for start in starts]
+        spent = 0
+        if not is_cheap:
+            all_cells[0], spent = self._stepped(proxies, all_cells[0], variances)
+        lifted = [self._lifted(proxies, cells) for cells in all_cells]
+        track = Track(k, lifted[0], 0.0, proxies.left - spent, 1 + method.lloyd_steps, 0.0, 1)
+        if len(lifted) > 1:
+            winner = self._winner(tracker, proxies.bounds, lifted, times)
+            left = proxies.left - len(lifted) * CONTEST.steps * times - self._times(CONTEST.share)
+            track = replace(winner, left=left, steps=1 + method.lloyd_steps)
+        if is_cheap:
+            track = self._settled(tracker, track, times)
+        return _refined(tracker.step(track), tracker, proxies)
+
+    def _settled(self, tracker: Tracker, track: Track, times: int) -> Track:
+        """Return the track after as many looks of this size as are cheap."""
+        looks = min(CONTEST.settling, int(CONTEST.most_all * self._method.pool / times))
+        now = replace(track, left=looks * times, steps=looks)
+        for _ in range(looks):
+            now = tracker.step(now).track
+        return replace(now, left=track.left - looks * times, steps=track.steps)
+
+    def _rivals(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> list[FloatArray]:
+        """Return centers in the subspace that cost the proxies little more than the best; perhaps the client points less."""
+        server = weighted_kmeans(self._server, np.ones(len(self._server)), len(projected_centers), self._seed)
+        within = float(np.average(proxies.cells.spreads, weights=proxies.weights))
+        starts = [projected_centers, project(server, proxies.projection)]
+        return local_optima(proxies.points, proxies.weights, within, starts, self._seed)
+
+    def _joined(self, proxies: _RefinedProxies, centers: FloatArray) -> Cells:
+        """Return the cells joined to these centers in the subspace."""
+        cells = proxies.cells
+        return joined(cells, assign(cells.places, centers), len(centers)) if len(cells) > len(centers) else cells
+
+    def _stepped(self, proxies: _RefinedProxies, cells: Cells, variances: FloatArray) -> tuple[Cells, int]:
+        """Return the cells after Lloyd steps in the subspace, and how many releases these took."""
+        rank = proxies.projection.shape[1]
         noise = self._noise(rank, proxies.bounds.n_points, REFINED.subspace_lengths)
         level, most = REFINED.subspace_look
-        times = self._times(np.clip((level * k * noise) ** 2, 0.0, most))
+        times = self._times(np.clip((level * len(cells) * noise) ** 2, 0.0, most))
         for _ in range(REFINED.subspace_steps):
             cells = replace(cells, known=0 * cells.known)
-            cells, _ = self._look_at(cells, proxies.bounds, projection, variances[:rank], times, 1.0, lengths=REFINED.subspace_lengths)
-            left -= times
-        offsets = offsets_outside(self._server, proxies.server_weights, assign(projected, cells.places), len(cells), projection)
-        cells = replace(cells, looks=0 * cells.looks).widened(method.ball.dimension)
-        cells = replace(cells, places=cells.places + offsets @ basis)
-        return _refined(tracker.step(Track(k, cells, 0.0, left, 1 + method.lloyd_steps, 0.0, 1)), tracker, proxies)
+            cells, _ = self._look_at(
+                cells, proxies.bounds, proxies.projection, variances[:rank], times, 1.0, lengths=REFINED.subspace_lengths
+            )
+        return cells, REFINED.subspace_steps * times
+
+    def _lifted(self, proxies: _RefinedProxies, cells: Cells) -> Cells:
+        """Return the cells in full space: outside the subspace at the mean of the server points that are nearest to them."""
+        projection, basis = proxies.projection, proxies.found.basis
+        members = assign(project(self._server, projection), cells.places)
+        offsets = offsets_outside(self._server, proxies.server_weights, members, len(cells), projection)
+        cells = replace(cells, looks=0 * cells.looks).widened(len(basis))
+        return replace(cells, places=cells.places + offsets @ basis)
+
+    def _winner(self, tracker: Tracker, bounds: SimulatedBounds, starts: list[Cells], times: int) -> Track:
+        """Return the start that costs least after a few steps; they are compared by one release."""
+        k, ends = len(starts[0]), []
+        for cells in starts:
+            track = Track(k, replace(cells, known=0 * cells.known), 0.0, CONTEST.steps * times, CONTEST.steps, 0.0, 1)
+            for _ in range(CONTEST.steps):
+                track = tracker.step(track).track
+            ends.append(track)
+        sets = np.stack([np.rint(track.cells.places @ tracker.basis.T) for track in ends])
+        costs, _ = self._looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), self._times(CONTEST.share))
+        return ends[int(costs.argmin())]
 
     def lloyd_centers(self, latest: _RefinedCenters) -> _RefinedCenters:
         """Return the centers after one noisy Lloyd step on residuals; if there is only noise the same ones, without a release."""
