@@ -18,6 +18,10 @@ NASTY = [
 """Values where another is expected."""
 
 
+TIMES = [0, -1, 10**9, 1 << 70, 1.0, 0.5, True]
+"""Numbers of releases to be made as one, none of which any plan holds."""
+
+
 @dataclass(frozen=True)
 class World:
     """Clients and the ball around them."""
