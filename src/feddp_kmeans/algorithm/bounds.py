@@ -93,6 +93,12 @@ class SimulatedBounds:
         kept = np.mean(np.minimum(1.0, best / np.maximum(whole, _LEAST_LENGTH)))
         return Bound.at(best, weight, float(kept), release, square_weight, bias)
 
+    def within(self, centers: FloatArray) -> float:
+        """Return a rough typical distance of a point from its center: that of server points."""
+        weights = self.weights if self.weights.sum() > 0 else None
+        residuals = self.points - centers[assign(self.points, centers)]
+        return float(np.sqrt(np.average(np.square(residuals).sum(axis=1), weights=weights)))
+
     def of_costs(self, sets: FloatArray) -> float:
         """Return the bound for cost differences (see ``Looks.cost_differences``): a high quantile of what units would send."""
         squares = np.column_stack([cdist(self.points, centers, "sqeuclidean").min(axis=1) for centers in sets])

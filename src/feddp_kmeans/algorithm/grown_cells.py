@@ -97,8 +97,9 @@ def moved(
     """Return the cells after a look, moved to where it shows their points as far as noise does not explain it.
 
     ``basis`` turns the look's coordinates into those of the cells. Fresh cells may move anywhere; others are known to some error, no larger
-    than ``reach`` times the variance of the points, and a look is averaged with those before (see ``filtered``). Counts are averaged over a few looks, unless they change by more than noise; this
-    one may be ``sharper`` than those before, by this factor of the squared noise.
+    than ``reach`` times the variance of the points, and a look is averaged with those before (see ``filtered``). Counts are averaged
+    over a few looks, unless they change by more than noise; this one may be ``sharper`` than those before, by this factor of the squared
+    noise.
     """
     seen = np.minimum(cells.looks / sharper, CELLS.averaged)
     change = np.abs(sums.counts - cells.counts)

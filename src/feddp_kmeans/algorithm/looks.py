@@ -115,13 +115,13 @@ class Moment:
         return Moment(matrix, trace, self.noise * np.sqrt(own), self.bound)
 
 
-def gaussian_releases(parts: Mapping[str, float], rows: Iterable[tuple[str, float, int, int]]) -> list[Release]:
+def gaussian_releases(parts: Mapping[str, float], rows: Iterable[tuple[str, float, int, int]], **sums: int) -> list[Release]:
     """Return a release for each row of name, integer steps of a bound, values and times, with noise for its part of the budget mu**2.
 
-    Every sensitivity is 1, in units of the bound.
+    Every sensitivity is 1, in units of the bound. ``sums`` says for some of the names how many sums they are made in, at most.
     """
     return [
-        Release(name, Mechanism.GAUSSIAN, 1.0, float(steps), float(np.sqrt(times / parts[name])), values, times)
+        Release(name, Mechanism.GAUSSIAN, 1.0, float(steps), float(np.sqrt(times / parts[name])), values, times, sums.get(name, 0))
         for name, steps, values, times in rows
     ]
 

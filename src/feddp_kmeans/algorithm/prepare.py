@@ -120,9 +120,10 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
     if unit is PrivacyUnit.CLIENT:
         facts["client_size"] = settings.client_size
     steps = REFINED.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    pool = max(REFINED.pool if settings.sampling_rate == 1 else REFINED.sampled_pool, 8 * (1 + steps))
     n_points = settings.n_points if unit is PrivacyUnit.POINT else None
-    method = RefinedMethod(unit, ball, settings.largest_k, server_points, steps, settings.client_size, n_points, pool)
+    method = RefinedMethod(
+        unit, ball, settings.largest_k, server_points, steps, settings.client_size, n_points, settings.sampling_rate == 1
+    )
     plan = _plan(settings, method.requests(), facts | {"lloyd_steps": steps}, refined.REASONS)
     return Prepared(settings, server_points, plan, method, steps)
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from feddp_kmeans._typing import FloatArray, IntArray, Points
 from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
-from feddp_kmeans.algorithm.tuning import CONTEST, REFINED
+from feddp_kmeans.algorithm.tuning import REFINED
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 
 RESTARTS = 30
@@ -22,10 +22,12 @@ _FEW = 600
 
 _MOST_RESTARTS = 300  # for many clusters: the more there are, the rarer is a start that meets each of them
 
+LEAST_WEIGHT = 1e-6
+"""Least weight of a point relative to the heaviest, so that a mean of light points is still a mean."""
+
 SMALLEST = 1e-300
 """Stands for zero in a divisor."""
 
-_LEAST_WEIGHT = 1e-6  # least weight of a point relative to the heaviest, so that a mean of light points is still a mean
 _LEAST_TRACE = 1e-9  # least trace of a second moment, as a part of the bound on one unit's
 _LEAST_TOTAL = 1e-9  # least weight of all cells together, and of one cell if all are too small to be believed
 _LIGHTEST = 1e-9  # least weight of a server point relative to the heaviest, for means outside a subspace ...
@@ -115,7 +117,7 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
     if len(distinct) <= k:
         padding = np.resize(distinct, (k - len(distinct), points.shape[1]))
         return np.vstack([distinct, padding])
-    relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
+    relative = np.maximum(weights / weights.max(), LEAST_WEIGHT)
     few = len(points) <= _FEW
     starts: list[dict[str, Any]] = [{"n_init": restarts or (RESTARTS if few else _restarts(k)), "random_state": seed}]
     starts += [{"n_init": 1, "init": merged_centers(points, relative, k)}] if few else []
@@ -124,34 +126,6 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
         models = [KMeans(k, **start).fit(points, sample_weight=relative) for start in starts]
     found: FloatArray = min(models, key=lambda model: float(model.inertia_)).cluster_centers_
     return found
-
-
-def local_optima(points: FloatArray, weights: FloatArray, within: float, starts: list[FloatArray], seed: int) -> list[FloatArray]:
-    """Return different local optima of weighted k-means, the best first, as many as cost little more than it.
-
-    They are looked for from these starts, the first of which is one of them already, and from random ones. ``within`` is the mean
-    squared distance of what a point stands for, which all of them cost.
-    """
-    from sklearn.cluster import KMeans
-
-    k = len(starts[0])
-    heavy = weights > 0
-    points, weights = points[heavy], weights[heavy]
-    if len(np.unique(points, axis=0)) <= k:
-        return starts[:1]
-    relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        models = [KMeans(k, init=start, n_init=1).fit(points, sample_weight=relative) for start in starts]
-        models += [KMeans(k, n_init=1, random_state=seed + turn).fit(points, sample_weight=relative) for turn in range(CONTEST.starts)]
-    models.sort(key=lambda model: float(model.inertia_))
-    least = float(models[0].inertia_)
-    whole = least + within * float(relative.sum())
-    found: list[Any] = []
-    for model in models:
-        if model.inertia_ - least <= CONTEST.near * whole and (not found or model.inertia_ > found[-1].inertia_ + CONTEST.apart * whole):
-            found.append(model)
-    return [model.cluster_centers_ for model in found[: CONTEST.most]]
 
 
 def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.closing import Closing, close
 from feddp_kmeans.algorithm.error_bars import center_variances
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters
 from feddp_kmeans.algorithm.grown_cells import Cells, moved, repaired
@@ -24,6 +25,9 @@ _HIDDEN = "the noise hides every direction of the data: all centers are the nois
 
 class Bounds(Protocol):
     """Says how long the vector of one unit may be."""
+
+    def within(self, centers: FloatArray) -> float:
+        """Return a rough typical distance of a point from its center; in the ball's integer coordinates."""
 
     def of_sums(self, release: Release, frame: Frame, lengths: tuple[float, float], *, times: int, before: float) -> Bound:
         """Return the bound for residual sums of which this many releases make one look.
@@ -54,6 +58,7 @@ class TrackedCenters(NoisyCenters):
     """Centers, and how to go on from them."""
 
     track: Track
+    tracker: "Tracker"
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,13 @@ class Tracker:
             count_stddev=float(count_noise / sums.kept),
             remarks=(hidden,) if weak else (),
             track=track,
+            tracker=self,
         )
+
+    def closing(self, centers: FloatArray) -> Closing:
+        """Return the sizes and spreads of the clusters around the released centers."""
+        typical = self.bounds.within((centers - self.ball.center) / self.ball.grid)
+        return close(self.looks, self.ball, centers, self.ball.grid * typical)
 
 
 def _first_part(left: int, steps: int) -> int:

@@ -14,8 +14,7 @@ class RefinedTuning:
 
     shares: Mapping[str, float] = field(default_factory=lambda: {"client sizes": 0.02, "looks": 0.98})
     """Parts of the budget mu**2."""
-    pool: int = 4_000
-    """Small releases that are made as looks, each of as many as it needs: a tenth of a per cent of the budget is the least."""
+    pool: int = 4_000  # small releases, of which each look takes as many as it needs
     sampled_pool: int = 60  # the same if clients are sampled: there each is a look of its own clients
     lloyd_steps: int = 8  # looks in full space after the first
     moment: float = 0.03  # part of the pool for the second moment ...
@@ -134,9 +133,7 @@ class ContestTuning:
     most_each: float = 0.003  # part of the pool beyond which such a look is too dear, and there is no contest
     most_all: float = 0.02  # part of the pool for all of them together; fewer take part if it is not enough
     share: float = 0.006  # part of the pool for their comparison
-    settling: int = (
-        12  # looks at the best before the first that counts, where they are as cheap as this: overlapping clusters settle slowly
-    )
+    settling: int = 6  # looks of the same size at the best of them: overlapping clusters settle slowly
 
 
 @dataclass(frozen=True)

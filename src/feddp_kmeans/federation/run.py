@@ -95,10 +95,10 @@ class Run(AbstractContextManager["Run"]):
         if self._adder is None:
             raise BudgetError(f"a run must be open to release anything, got {release.name!r} for one that is closed.")
         query = Query(statistic, public, self.dimension)
-        self.ledger.book(release, times)
+        parts = [times] if self.plan.adds_up(release) else [1] * times
+        self.ledger.book(release, times, len(parts))
         check_query(query, release, self.plan.unit)
         self.book()
-        parts = [times] if self.plan.adds_up(release) else [1] * times
         found = [self._made_as_one(self._adder, query, release, part) for part in parts]
         one, factor = release.as_one(times), float(np.sqrt(np.mean([np.square(answer.noise_factor) for answer in found])))
         self.made[release.name] = replace(one, noise_multiplier=factor * one.noise_multiplier)

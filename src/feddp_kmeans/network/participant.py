@@ -129,7 +129,7 @@ class Participant:
         reply: dict[str, Any] = {}
         if secure_sum:
             rounds = asked.get("rounds", int)
-            if not 1 <= rounds <= sum(release.times for release in terms.plan.releases):
+            if not 1 <= rounds <= sum(release.most_sums for release in terms.plan.releases):
                 raise BudgetError(f"rounds must be at most the releases of the plan, got {rounds}.")
             state.party = Party.new(self.name, session_terms(terms, session, rounds))
             reply = {"advert": state.party.advert(self._identity).to_dict(), "parties": state.parties}
@@ -232,6 +232,9 @@ class Participant:
         query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
         digest = query_bytes(asked.fields).hex()
+        sums = {kept for label, kept in state.queries.items() if label.rpartition(" ")[0] == release.name} | {digest}
+        if len(sums) > release.most_sums:
+            raise BudgetError(f"release {release.name!r} must be made in at most {release.most_sums} sums, as planned, got one more.")
         for label in (label_of({"release": release.name, "number": one}) for one in range(number, number + times)):
             if state.queries.setdefault(label, digest) != digest:
                 raise BudgetError(f"release {label!r} must stay the query that it was, got another.")

@@ -226,8 +226,7 @@ class RemoteAdder(Adder):
 
     def _open(self) -> Session:
         """Return a new session with the clients that agree to the terms."""
-        booked = sum(row["times"] for row in self._run.ledger.rows())
-        rounds = sum(release.times for release in self._run.ledger.plan.releases) - booked + 1
+        rounds = self._run.ledger.sums_left + 1
         session = Session(self._run.id, os.urandom(SESSION_BYTES))
         request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
         agreed = self._sites.ask(dict.fromkeys(self._sites.names, request), "agreed", None, lambda _, reply: reply)

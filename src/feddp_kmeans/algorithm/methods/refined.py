@@ -11,14 +11,14 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
-from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
-from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
+from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
+from feddp_kmeans.algorithm.contest import local_optima, settled, winner
+from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import (
     SMALLEST,
     Directions,
-    local_optima,
     offsets_outside,
     shrunk_weights,
     steadied_directions,
@@ -54,7 +54,8 @@ class RefinedMethod:
     lloyd_steps: int
     client_size: int | None = None
     n_points: int | None = None
-    pool: int = REFINED.pool
+    as_one: bool = True
+    """Whether several releases of the pool can be made as one: not if clients are sampled."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
@@ -62,7 +63,20 @@ class RefinedMethod:
         values = max(d * (d + 1) // 2 + 1, self.most_cells * (self.largest_rank + 2), k * (d + 2))
         sizes = ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None))
         rows = [sizes, (POOL, BOUNDED_STEPS, values, self.pool), *closing_rows(k)]
-        return gaussian_releases(with_closing(REFINED.shares), [row for row in rows if row[-1] > 0])
+        return gaussian_releases(
+            with_closing(REFINED.shares), [row for row in rows if row[-1] > 0], **({POOL: self.most_looks} if self.as_one else {})
+        )
+
+    @property
+    def pool(self) -> int:
+        """Return how many small releases there are: enough for every Lloyd step to have some."""
+        return max(REFINED.pool if self.as_one else REFINED.sampled_pool, 8 * (1 + self.lloyd_steps))
+
+    @property
+    def most_looks(self) -> int:
+        """Return how many looks are made from the pool, at most."""
+        around = max(REFINED.subspace_steps, CONTEST.most * CONTEST.steps + 1 + CONTEST.settling)
+        return 3 + REFINED.rounds + around + 1 + self.lloyd_steps
 
     @property
     def largest_rank(self) -> int:
@@ -101,13 +115,6 @@ class _RefinedProxies(Proxies):
     left: int
     is_noise: bool
     """Whether the weights are too small to distinguish client data from noise."""
-
-
-@dataclass(frozen=True)
-class _RefinedCenters(NoisyCenters):
-    latest: TrackedCenters
-    tracker: Tracker
-    proxies: _RefinedProxies
 
 
 class RefinedRun:
@@ -182,55 +189,49 @@ class RefinedRun:
             is_noise=is_noise,
         )
 
-    def initial_centers(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> _RefinedCenters:
-        """Return centers after Lloyd steps in the subspace and one step in full space, around the lifted centers (step 3).
+    def initial_centers(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> TrackedCenters:
+        """Return the centers of a first look in full space, around the lifted centers (step 3).
 
-        If there is only noise the centers are those of the server data, and the sums give their counts.
+        Where noise is high there are Lloyd steps in the subspace before it. Where it is low, other local optima compete: see contest.py. If
+        there is only noise the centers are those of the server data, and the sums give their counts.
         """
-        method, k, basis = self._method, len(projected_centers), proxies.found.basis
+        method, k, basis, ball = self._method, len(projected_centers), proxies.found.basis, self._method.ball
         variances = np.square(self._server @ basis).mean(axis=0)
-        tracker = Tracker(
-            self._looks, method.ball, proxies.bounds, basis, variances, k, self._rng, method.ball.clip, REFINED.largest_signal
-        )
+        tracker = Tracker(self._looks, ball, proxies.bounds, basis, variances, k, self._rng, ball.clip, REFINED.largest_signal)
         if proxies.is_noise:
-            centers = weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed) @ basis
-            start = np.zeros(k)
-            cells = Cells(centers, np.zeros_like(centers), start, start, start, start > 0)
-            latest = replace(tracker, variances=0 * variances).step(Track(k, cells, 0.0, proxies.left, 1, 0.0, 1))
-            return _refined(replace(latest, remarks=(_ONLY_NOISE,)), tracker, proxies)
-        each = (self._noise(method.ball.dimension, proxies.bounds.n_points, (0.0, 0.0)) * k / CONTEST.noise) ** 2
-        starts, times = [projected_centers], self._times(each)
-        is_cheap = each < CONTEST.most_each
-        if is_cheap and len(proxies.cells) > k:
-            starts = self._rivals(proxies, projected_centers)[: int(CONTEST.most_all * method.pool / (CONTEST.steps * times))]
-        all_cells = [self._joined(proxies, start) for start in starts]
-        spent = 0
-        if not is_cheap:
-            all_cells[0], spent = self._stepped(proxies, all_cells[0], variances)
-        lifted = [self._lifted(proxies, cells) for cells in all_cells]
-        track = Track(k, lifted[0], 0.0, proxies.left - spent, 1 + method.lloyd_steps, 0.0, 1)
-        if len(lifted) > 1:
-            winner = self._winner(tracker, proxies.bounds, lifted, times)
-            left = proxies.left - len(lifted) * CONTEST.steps * times - self._times(CONTEST.share)
-            track = replace(winner, left=left, steps=1 + method.lloyd_steps)
-        if is_cheap:
-            track = self._settled(tracker, track, times)
-        return _refined(tracker.step(track), tracker, proxies)
+            return self._of_server(replace(tracker, variances=0 * variances), k, proxies.left)
+        noise = self._noise(ball.dimension, proxies.bounds.n_points, (0.0, 0.0))
+        times, most = self._times((noise * k / CONTEST.noise) ** 2), CONTEST.most_each * method.pool
+        steps, start = 1 + method.lloyd_steps, self._joined(proxies, projected_centers)
+        if times > most:
+            cells, spent = self._stepped(proxies, start, variances)
+            return tracker.step(Track(k, self._lifted(proxies, cells), 0.0, proxies.left - spent, steps, 0.0, 1))
+        starts = [projected_centers]
+        if len(proxies.cells) > k:
+            within = float(np.average(proxies.cells.spreads, weights=proxies.weights))
+            server = project(self._server_centers(k), proxies.projection)
+            starts = local_optima(proxies.points, proxies.weights, within, [projected_centers, server], self._seed)
+        rivals = [self._lifted(proxies, self._joined(proxies, centers)) for centers in starts]
+        pool = Track(k, rivals[0], 0.0, proxies.left, steps, 0.0, 1)
+        return tracker.step(settled(tracker, winner(tracker, proxies.bounds, pool, rivals, times, method.pool), times, method.pool))
 
-    def _settled(self, tracker: Tracker, track: Track, times: int) -> Track:
-        """Return the track after as many looks of this size as are cheap."""
-        looks = min(CONTEST.settling, int(CONTEST.most_all * self._method.pool / times))
-        now = replace(track, left=looks * times, steps=looks)
-        for _ in range(looks):
-            now = tracker.step(now).track
-        return replace(now, left=track.left - looks * times, steps=track.steps)
+    def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
+        """Return the centers after one noisy Lloyd step on residuals; if there is only noise the same ones, without a release."""
+        return latest.tracker.step(latest.track) if latest.track.steps else latest
 
-    def _rivals(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> list[FloatArray]:
-        """Return centers in the subspace that cost the proxies little more than the best; perhaps the client points less."""
-        server = weighted_kmeans(self._server, np.ones(len(self._server)), len(projected_centers), self._seed)
-        within = float(np.average(proxies.cells.spreads, weights=proxies.weights))
-        starts = [projected_centers, project(server, proxies.projection)]
-        return local_optima(proxies.points, proxies.weights, within, starts, self._seed)
+    def closing(self, latest: TrackedCenters) -> Closing:
+        """Return the sizes and spreads of the clusters around the released centers."""
+        return latest.tracker.closing(latest.centers)
+
+    def _of_server(self, tracker: Tracker, k: int, left: int) -> TrackedCenters:
+        """Return the centers of the server data, which no look moves."""
+        centers = self._server_centers(k) @ tracker.basis
+        zeros = np.zeros(k)
+        cells = Cells(centers, np.zeros_like(centers), zeros, zeros, zeros, zeros > 0)
+        return replace(tracker.step(Track(k, cells, 0.0, left, 1, 0.0, 1)), remarks=(_ONLY_NOISE,))
+
+    def _server_centers(self, k: int) -> FloatArray:
+        return weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed)
 
     def _joined(self, proxies: _RefinedProxies, centers: FloatArray) -> Cells:
         """Return the cells joined to these centers in the subspace."""
@@ -239,15 +240,12 @@ class RefinedRun:
 
     def _stepped(self, proxies: _RefinedProxies, cells: Cells, variances: FloatArray) -> tuple[Cells, int]:
         """Return the cells after Lloyd steps in the subspace, and how many releases these took."""
-        rank = proxies.projection.shape[1]
-        noise = self._noise(rank, proxies.bounds.n_points, REFINED.subspace_lengths)
-        level, most = REFINED.subspace_look
+        rank, (level, most), lengths = proxies.projection.shape[1], REFINED.subspace_look, REFINED.subspace_lengths
+        noise = self._noise(rank, proxies.bounds.n_points, lengths)
         times = self._times(np.clip((level * len(cells) * noise) ** 2, 0.0, most))
         for _ in range(REFINED.subspace_steps):
             cells = replace(cells, known=0 * cells.known)
-            cells, _ = self._look_at(
-                cells, proxies.bounds, proxies.projection, variances[:rank], times, 1.0, lengths=REFINED.subspace_lengths
-            )
+            cells, _ = self._look_at(cells, proxies.bounds, proxies.projection, variances[:rank], times, 1.0, lengths=lengths)
         return cells, REFINED.subspace_steps * times
 
     def _lifted(self, proxies: _RefinedProxies, cells: Cells) -> Cells:
@@ -257,33 +255,6 @@ class RefinedRun:
         offsets = offsets_outside(self._server, proxies.server_weights, members, len(cells), projection)
         cells = replace(cells, looks=0 * cells.looks).widened(len(basis))
         return replace(cells, places=cells.places + offsets @ basis)
-
-    def _winner(self, tracker: Tracker, bounds: SimulatedBounds, starts: list[Cells], times: int) -> Track:
-        """Return the start that costs least after a few steps; they are compared by one release."""
-        k, ends = len(starts[0]), []
-        for cells in starts:
-            track = Track(k, replace(cells, known=0 * cells.known), 0.0, CONTEST.steps * times, CONTEST.steps, 0.0, 1)
-            for _ in range(CONTEST.steps):
-                track = tracker.step(track).track
-            ends.append(track)
-        sets = np.stack([np.rint(track.cells.places @ tracker.basis.T) for track in ends])
-        costs, _ = self._looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), self._times(CONTEST.share))
-        return ends[int(costs.argmin())]
-
-    def lloyd_centers(self, latest: _RefinedCenters) -> _RefinedCenters:
-        """Return the centers after one noisy Lloyd step on residuals; if there is only noise the same ones, without a release."""
-        if latest.proxies.is_noise:
-            return latest
-        return _refined(latest.tracker.step(latest.latest.track), latest.tracker, latest.proxies)
-
-    def closing(self, latest: _RefinedCenters) -> Closing:
-        """Return the sizes and spreads of the clusters around the released centers."""
-        ball, weights = self._method.ball, latest.proxies.server_weights
-        places = (latest.centers - ball.center) / ball.grid
-        residuals = self._server - places[assign(self._server, places)]
-        weights = weights if weights.sum() > 0 else np.ones(len(weights))
-        typical = np.sqrt(np.average(np.square(residuals).sum(axis=1), weights=weights))
-        return close(self._looks, ball, latest.centers, float(typical * ball.grid))
 
     def _look_at(
         self,
@@ -325,15 +296,8 @@ class RefinedRun:
         from sklearn.cluster import KMeans
 
         n, distinct = self._method.fewest_cells, np.unique(projected, axis=0)
-        if len(distinct) <= n:
-            centers = distinct
-        else:
-            centers = KMeans(n, n_init=1, max_iter=REFINED.cell_iterations, random_state=self._seed).fit(projected).cluster_centers_
-        centers = np.rint(centers)
+        if len(distinct) > n:
+            distinct = KMeans(n, n_init=1, max_iter=REFINED.cell_iterations, random_state=self._seed).fit(projected).cluster_centers_
+        centers = np.rint(distinct)
         members = assign(projected, centers)
         return centers, members, np.bincount(members, minlength=len(centers))
-
-
-def _refined(latest: TrackedCenters, tracker: Tracker, proxies: _RefinedProxies) -> _RefinedCenters:
-    fields = {name: value for name, value in vars(latest).items() if name != "track"}
-    return _RefinedCenters(**fields, latest=latest, tracker=tracker, proxies=proxies)

@@ -12,9 +12,9 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length
-from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
+from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
-from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
+from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
@@ -90,13 +90,6 @@ class _MadeProxies(Proxies):
     """Releases that the last look was made of."""
 
 
-@dataclass(frozen=True)
-class _ServerlessCenters(NoisyCenters):
-    latest: TrackedCenters
-    tracker: Tracker
-    bounds: HistogramBounds
-
-
 class ServerlessRun:
     """One run without server data, in integer coordinates around the noisy mean."""
 
@@ -164,7 +157,7 @@ class ServerlessRun:
             times=sizes[-1] if sizes else 1,
         )
 
-    def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _ServerlessCenters:
+    def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> TrackedCenters:
         """Return centers in full space: residuals around the lifted centers (step 3)."""
         cells, k, found = proxies.cells, len(projected_centers), proxies.found
         if len(cells) > k:
@@ -175,16 +168,15 @@ class ServerlessRun:
         tracker = Tracker(self._looks, bounds.ball, bounds, bounds.shape.basis, bounds.shape.along, self._method.k, self._rng, clip)
         length, times = bounds.within(cells.places), max(proxies.times, 1)
         track = Track(k, cells, found.mean_variance, proxies.left, 1 + self._method.lloyd_steps, length, times)
-        return _serverless(tracker.step(track), tracker, bounds)
+        return tracker.step(track)
 
-    def lloyd_centers(self, latest: _ServerlessCenters) -> _ServerlessCenters:
+    def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
-        return _serverless(latest.tracker.step(latest.latest.track), latest.tracker, latest.bounds)
+        return latest.tracker.step(latest.track)
 
-    def closing(self, latest: _ServerlessCenters) -> Closing:
+    def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""
-        ball = latest.bounds.ball
-        return close(self._looks, ball, latest.centers, ball.grid * latest.bounds.within((latest.centers - ball.center) / ball.grid))
+        return latest.tracker.closing(latest.centers)
 
     def _for_mean(self, domain: Domain) -> int:
         """Return how many releases of the pool are spent on the mean: until its error is small, as far as these last."""
@@ -214,8 +206,3 @@ class ServerlessRun:
     def _per_unit(self, n_points: float) -> float:
         """Return about how many points a unit holds."""
         return max(n_points / max(self._looks.n_clients, 1), 1.0) if self._looks.is_client_level else 1.0
-
-
-def _serverless(latest: TrackedCenters, tracker: Tracker, bounds: HistogramBounds) -> _ServerlessCenters:
-    fields = {name: value for name, value in vars(latest).items() if name != "track"}
-    return _ServerlessCenters(**fields, latest=latest, tracker=tracker, bounds=bounds)
