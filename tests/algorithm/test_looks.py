@@ -109,7 +109,7 @@ def test_cost_differences_state_their_noise(times):
 def test_second_moment_without_noise_is_exact(looks):
     steps = (POINTS - BALL.center) / BALL.grid
     outer = steps.T @ steps
-    found = looks.second_moment(BALL, np.linalg.norm(outer))
+    found = looks.second_moment("second moment", BALL, np.linalg.norm(outer))
     assert found.noise == 0.0
     assert found.trace == pytest.approx(np.trace(outer), rel=1e-3)
     np.testing.assert_allclose(found.matrix, outer - np.eye(2) * np.trace(outer) / 2, rtol=1e-3, atol=1e-3 * np.trace(outer))

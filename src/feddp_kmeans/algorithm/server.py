@@ -29,6 +29,7 @@ SMALLEST = 1e-300
 """Stands for zero in a divisor."""
 
 _LEAST_TRACE = 1e-9  # least trace of a second moment, as a part of the bound on one unit's
+_LEAST_SIGNAL = 1e-3  # least signal of a second moment, as a part of what noise alone shows
 _LEAST_TOTAL = 1e-9  # least weight of all cells together, and of one cell if all are too small to be believed
 _LIGHTEST = 1e-9  # least weight of a server point relative to the heaviest, for means outside a subspace ...
 _LEAST_SAMPLE = 0.5  # ... and least size of a sample, less one
@@ -77,13 +78,14 @@ def steadied_directions(moment: Moment, server: FloatArray, k: int) -> Direction
     points = trace / max(np.trace(covariance), SMALLEST)
     edge = moment.noise * np.sqrt(2 * d) / points
     top = linalg.eigvalsh(moment.matrix / points)[::-1][: max(min(k, d) - 1, 1)]
-    over = max(float(top.mean() + top.sum() / max(d - len(top), 1)), SMALLEST)
+    over = max(float(top.mean() + top.sum() / max(d - len(top), 1)), _LEAST_SIGNAL * edge, SMALLEST)
     prior = REFINED.prior_weight * (edge / max(linalg.norm(covariance, 2), SMALLEST)) ** 2
     expected = covariance + REFINED.between_weight * _between(server, k)
     steadied = moment.matrix / points + prior * (expected - np.eye(d) * np.trace(expected) / d)
     eigenvalues, vectors = linalg.eigh(steadied)
     above = int(np.sum(eigenvalues > np.quantile(eigenvalues, REFINED.bulk) + edge * (1 + prior)))
-    return Directions(np.ascontiguousarray(vectors[:, ::-1]), above, float(points), edge, max(over - edge**2 / over, SMALLEST))
+    signal = max(over - edge**2 / over, _LEAST_SIGNAL * edge, SMALLEST)
+    return Directions(np.ascontiguousarray(vectors[:, ::-1]), above, float(points), edge, signal)
 
 
 def _between(points: FloatArray, k: int) -> FloatArray:

@@ -245,7 +245,6 @@ class ChoosingTuning:
     much_closer: float = 0.8
     """If no clusters are apart: those are picked that have the first separation, if those of all larger numbers are below the second times
     theirs. It finds 5 more of 39 mixtures, and no clusters in any of 42 sets without them."""
-    cell_part: float = 0.06  # part of the budget that goes from the sums to the cells if k is to be chosen
     credible: float = 2.0  # least weight of a cluster in standard deviations of its noise; single cells must stand out more
     least_share: float = 0.004  # least part of the points that is a cluster; fewer are outliers
     noise_mean: float = 0.25  # mean weight, in standard deviations, of an empty cell whose weight is dropped below one

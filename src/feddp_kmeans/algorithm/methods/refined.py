@@ -151,10 +151,8 @@ class RefinedRun:
         projected = project(self._server, projection)
         variances = np.square(projected).mean(axis=0)
         centers, members, sizes = self._cells(projected)
-        noise = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths)
-        first, later = (
-            self._times(np.clip((level * len(centers) * noise) ** 2, 0.0, most)) for level, most in (REFINED.first_look, REFINED.round_look)
-        )
+        noise, levels = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths), (REFINED.first_look, REFINED.round_look)
+        first, later = (self._times(np.clip((level * len(centers) * noise) ** 2, 0.0, most)) for level, most in levels)
         need = noise * bounds.n_points * np.sqrt(self._method.pool / later)
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
@@ -234,7 +232,6 @@ class RefinedRun:
         return weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed)
 
     def _joined(self, proxies: _RefinedProxies, centers: FloatArray) -> Cells:
-        """Return the cells joined to these centers in the subspace."""
         cells = proxies.cells
         return joined(cells, assign(cells.places, centers), len(centers)) if len(cells) > len(centers) else cells
 
