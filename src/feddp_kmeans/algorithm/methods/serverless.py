@@ -25,6 +25,7 @@ from feddp_kmeans.algorithm.tuning import CELLS, SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
 
 REASONS = (
@@ -53,8 +54,8 @@ class ServerlessMethod:
         distances, mean = domain_rows(self.region, d, sharpened=2)
         values = max(SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
-        # The second moment and the looks have a bound each; at client level the means need bounds too.
-        bounds = ("bounds", 1, MOST_CLASSES, 2 + SERVERLESS.rounds + self.lloyd_steps + (2 + mean[-1] if is_client_level else 0))
+        # The looks have a bound each; at client level the second moment and the means need bounds too.
+        bounds = ("bounds", 1, MOST_CLASSES, 1 + SERVERLESS.rounds + self.lloyd_steps + (3 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
@@ -128,20 +129,25 @@ class ServerlessRun:
             domain = sharpened(looks, domain, method.region, "looks", times)
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
-        edges = np.square(length_edges(looks, typical))
-        length = typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
-        moment = looks.second_moment(ball, length)
-        largest_trace = typical**2
-        if not looks.is_client_level:
-            largest_trace = min(largest_trace, length / np.sqrt(1 - (1 - TRACE_WEIGHT**2) / d))
-        limits = SERVERLESS.least_trace * largest_trace, largest_trace
-        shape = Shape.of(moment.matrix / n, moment.trace / n, moment.noise / n, limits)
+        moment = looks.second_moment(ball, self._moment_length(ball, typical))
+        spread, noise = SERVERLESS.trace_spread * typical**2, moment.noise * np.sqrt(d) / TRACE_WEIGHT / n
+        believed = spread**2 / (spread**2 + noise**2)
+        limits = typical**2 * (1 - believed * (1 - SERVERLESS.least_trace)), typical**2
+        shape = Shape.of(moment.matrix / n, typical**2 + believed * (moment.trace / n - typical**2), moment.noise / n, limits)
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
             mean_variance=domain.center_variance / ball.grid**2,
             left=method.pool - for_mean,
         )
+
+    def _moment_length(self, ball: Ball, typical: float) -> float:
+        """Return the length of a typical unit's second moment; a point's follows from its distance, so nothing is released for it."""
+        looks = self._looks
+        if not looks.is_client_level:
+            return float(typical**2 * np.sqrt(1 - (1 - TRACE_WEIGHT**2) / ball.dimension))
+        edges = np.square(length_edges(looks, typical))
+        return typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
 
     def proxies(self, subspace: _FoundSubspace) -> _MadeProxies:
         """Return cells of the subspace, split and moved to the points they hold, and their weights (step 2)."""
@@ -181,7 +187,7 @@ class ServerlessRun:
         if len(cells) > k:
             cells = joined(cells, np.square(cells.places[:, None] - projected_centers[None]).sum(axis=2).argmin(axis=1), k)
         cells = cells.widened(self._method.dimension)
-        steps, length = 1 + self._method.lloyd_steps, found.bounds.within(cells.places)
+        steps, length = 1 + self._method.lloyd_steps, found.bounds.typical
         return self._step(_Track(found, k, cells, found.mean_variance, proxies.left, steps, length))
 
     def lloyd_centers(self, latest: _TrackedCenters) -> _TrackedCenters:
@@ -204,7 +210,8 @@ class ServerlessRun:
         times = max(1, track.left // track.steps)
         sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
         shift, variance = _common_move(sums, track.mean_variance)
-        around = replace(sums, residuals=sums.residuals - sums.counts[:, None] * shift)
+        apart = sums.residuals - sums.counts[:, None] * shift
+        around = replace(sums, residuals=apart if len(apart) > 1 else np.zeros_like(apart))  # one cell: the common move is its own
         after = moved(replace(track.cells, places=(origins + shift) @ basis), around, basis, variances, k)
         cells = after.cells
         axes = variance + center_variances(after.means, after.errors, cells.known, track.cells.known, basis, first=k, bias=sums.bias)
@@ -267,11 +274,12 @@ class ServerlessRun:
 def _common_move(sums: Sums, known: float) -> tuple[FloatArray, float]:
     """Return by how much all centers move together, filtered, and the variance of its error: far less noise than in single moves.
 
-    ``known`` is the variance of the error that the mean of all points has so far.
+    ``known`` is the variance of the error that the mean of all points has so far: it is believed, unless the move is clearly beyond it.
     """
     m = len(sums.counts)
     total = max(float(sums.counts.sum()), 2 * np.sqrt(m) * sums.count_noise, TINY)
     move, noise = sums.residuals.sum(axis=0) / total, m * (sums.noise / total) ** 2
-    signal = max(float(np.square(move).mean()) - noise, known)
+    own = float(np.square(move).mean()) - noise
+    signal = own if own > known + SERVERLESS.clear_move * (known + noise) * np.sqrt(2 / sums.residuals.shape[1]) else known
     gain = signal / max(signal + noise, SMALLEST) if noise > 0 else 1.0
     return gain * move, gain * noise
