@@ -173,7 +173,7 @@ class ServerlessTuning:
     trace_spread: float = 0.5
     """... and how uncertain it is before the look, in the same parts. The noisy trace taken as it is: digits at 0.25 costs 1.72 times the
     optimum, not 1.70 (40 runs, as in the next lines)."""
-    clear_move: float = 4.0
+    clear_move: float = 6.0
     """Standard deviations from which a common move of all centers is believed beyond the known error of the mean. Whatever it seems to be:
     digits at 0.25 costs 1.86 times the optimum, not 1.72, and at 0.5 1.41 times, not 1.37; with 3.0 they cost 1.70 and 1.36, not 1.69 and
     1.36, but 1 of 40 runs was above the best rival."""

@@ -209,7 +209,7 @@ class ServerlessRun:
         bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.full_counts, SERVERLESS.full_squares, track.length)
         times = max(1, track.left // track.steps)
         sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
-        shift, variance = _common_move(sums, track.mean_variance)
+        shift, variance = _common_move(sums, bounds.n_points * sums.kept, track.mean_variance)
         apart = sums.residuals - sums.counts[:, None] * shift
         around = replace(sums, residuals=apart if len(apart) > 1 else np.zeros_like(apart))  # one cell: the common move is its own
         after = moved(replace(track.cells, places=(origins + shift) @ basis), around, basis, variances, k)
@@ -271,13 +271,13 @@ class ServerlessRun:
         return max(n_points / max(self._looks.n_clients, 1), 1.0) if self._looks.is_client_level else 1.0
 
 
-def _common_move(sums: Sums, known: float) -> tuple[FloatArray, float]:
+def _common_move(sums: Sums, n_points: float, known: float) -> tuple[FloatArray, float]:
     """Return by how much all centers move together, filtered, and the variance of its error: far less noise than in single moves.
 
     ``known`` is the variance of the error that the mean of all points has so far: it is believed, unless the move is clearly beyond it.
     """
     m = len(sums.counts)
-    total = max(float(sums.counts.sum()), 2 * np.sqrt(m) * sums.count_noise, TINY)
+    total = max(n_points, TINY)
     move, noise = sums.residuals.sum(axis=0) / total, m * (sums.noise / total) ** 2
     own = float(np.square(move).mean()) - noise
     signal = own if own > known + SERVERLESS.clear_move * (known + noise) * np.sqrt(2 / sums.residuals.shape[1]) else known
