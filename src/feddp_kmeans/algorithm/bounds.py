@@ -193,15 +193,16 @@ def typical_length(
     least_classes: int = 0,
     otherwise: float | None = None,
     per_length: float | None = None,
+    most: float = np.inf,
 ) -> Typical:
     """Return the quantile of a noisy histogram of lengths, over the run of classes that stands out from noise.
 
     If nothing stands out it is the length given for this case; the largest edge if there is none, since then nothing is scaled down; with
     ``least_classes`` it is the fullest class. If ``per_length`` is given, the noise that sums of vectors of length 1 would have, the length
     may be that of longer classes too: the one whose noise and bias are least together. The bias is guessed from the mean length that is cut
-    off.
+    off. If there are at most ``most`` points, nothing is believed where these would not stand out either.
     """
-    run = _standing_out(histogram, noise)
+    run = _standing_out(histogram, noise, most)
     if run is None and least_classes:
         run = slice(int(histogram.argmax()), int(histogram.argmax()) + 1)
     if run is None:
@@ -227,14 +228,15 @@ def typical_length(
     return Typical(best.length, kept(best.length), best.bias)
 
 
-def _standing_out(histogram: FloatArray, noise: float) -> slice | None:
-    """Return the run of classes whose count exceeds its noise by most; None if none exceeds it clearly.
+def _standing_out(histogram: FloatArray, noise: float, most: float = np.inf) -> slice | None:
+    """Return the run of classes whose count exceeds its noise by most; None if none exceeds it clearly, or all points would not do so.
 
     Lengths lie close together, so neighbouring classes hold them all, each perhaps with fewer than its noise.
     """
     sums = np.concatenate([[0.0], np.cumsum(histogram)])
     start, stop = np.triu_indices(len(sums), 1)
-    excess = sums[stop] - sums[start] - BOUNDS.stands_out * noise * np.sqrt(stop - start)
+    level = BOUNDS.stands_out * noise * np.sqrt(stop - start)
+    excess = np.where(level < most, sums[stop] - sums[start] - level, -1.0)
     best = int(excess.argmax())
     return slice(int(start[best]), int(stop[best])) if excess[best] > 0 else None
 
@@ -285,7 +287,7 @@ class HistogramBounds:
         noise = noise_per_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else None
         before = before or self.typical
         edges = geometric_edges(SERVERLESS.full_reach * before, SERVERLESS.length_classes)
-        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, per_length=noise, otherwise=before)
+        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, per_length=noise, otherwise=before, most=self.n_points)
         length = max(found.length, 1.0)
         whole = length * np.sqrt(1 + count_length**2 + square_length**2)
         square_weight = min(square_length / length, 1.0) or None

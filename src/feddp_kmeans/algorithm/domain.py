@@ -92,4 +92,5 @@ def _moved(looks: Looks, ball: Ball, typical: Typical, region: Region | None, na
     center = ball.decode(believed * move)
     if region is not None:
         center = region.clip(center)
-    return Domain(Ball(center, ball.radius), typical.length, divisor / sums.kept, believed * variance * ball.grid**2)
+    uncertain = min(1.0, np.sqrt(2 / ball.dimension))  # how well so few coordinates show what part of the move is noise
+    return Domain(Ball(center, ball.radius), typical.length, divisor / sums.kept, max(believed, uncertain) * variance * ball.grid**2)

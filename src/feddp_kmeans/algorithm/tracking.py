@@ -26,6 +26,10 @@ _HIDDEN = "the noise hides every direction of the data: all centers are the nois
 class Bounds(Protocol):
     """Says how long the vector of one unit may be."""
 
+    @property
+    def n_points(self) -> float:
+        """Return the noisy number of all points."""
+
     def within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center; in the ball's integer coordinates."""
 
@@ -90,8 +94,10 @@ class Tracker:
         lengths = TRACKING.lengths if mends else TRACKING.last_lengths
         bound = self.bounds.of_sums(self.looks.plan[POOL], frame, lengths, times=times, before=track.length)
         sums = self.looks.sums(POOL, self.ball, frame, bound, times)
-        shift, variance = _common_move(sums, track.mean_variance)
-        around = replace(sums, residuals=sums.residuals - sums.counts[:, None] * shift)
+        shift, variance = _common_move(sums, self.bounds.n_points * sums.kept, track.mean_variance)
+        apart = sums.residuals - sums.counts[:, None] * shift
+        alone = len(apart) == 1 and track.mean_variance > 0  # the common move is that of the only cell
+        around = replace(sums, residuals=0 * apart if alone else apart)
         here = replace(track.cells, places=(origins + shift) @ self.basis)
         after = moved(here, around, self.variances, self.block, self.basis, reach=self.reach, sharper=times / max(track.times, 1))
         cells = after.cells
@@ -138,16 +144,18 @@ def _first_part(left: int, steps: int) -> int:
     return int(np.clip(round(part), 1, max(1, left - steps + 1)))
 
 
-def _common_move(sums: Sums, known: float) -> tuple[FloatArray, float]:
+def _common_move(sums: Sums, n_points: float, known: float) -> tuple[FloatArray, float]:
     """Return by how much all centers move together, filtered, and the variance of its error: far less noise than in single moves.
 
-    ``known`` is the variance of the error that the mean of all points has so far.
+    ``known`` is the variance of the error that the mean of all points has so far: it is believed, unless the move is clearly beyond it.
+    If it is zero, nothing is known of the mean, and each center moves by itself.
     """
-    m = len(sums.counts)
     if known == 0:
         return np.zeros(sums.residuals.shape[1]), 0.0
-    total = max(float(sums.counts.sum()), 2 * np.sqrt(m) * sums.count_noise, TINY)
+    m = len(sums.counts)
+    total = max(n_points, TINY)
     move, noise = sums.residuals.sum(axis=0) / total, m * (sums.noise / total) ** 2
-    signal = max(float(np.square(move).mean()) - noise, known)
+    own = float(np.square(move).mean()) - noise
+    signal = own if own > known + TRACKING.clear_move * (known + noise) * np.sqrt(2 / sums.residuals.shape[1]) else known
     gain = signal / max(signal + noise, SMALLEST) if noise > 0 else 1.0
     return gain * move, gain * noise

@@ -25,6 +25,7 @@ from feddp_kmeans.algorithm.tuning import CELLS, SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, TRACE_WEIGHT
 
 REASONS = (
@@ -51,8 +52,8 @@ class ServerlessMethod:
         distances, mean = domain_rows(self.region, d, sharpened=2)
         values = max(SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
-        # The second moment and the looks have a bound each; at client level the means need bounds too.
-        bounds = ("bounds", 1, MOST_CLASSES, 2 + SERVERLESS.rounds + self.lloyd_steps + (2 + mean[-1] if is_client_level else 0))
+        # The looks have a bound each; at client level the second moment and the means need bounds too.
+        bounds = ("bounds", 1, MOST_CLASSES, 1 + SERVERLESS.rounds + self.lloyd_steps + (3 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
@@ -109,20 +110,25 @@ class ServerlessRun:
             domain = sharpened(looks, domain, method.region, POOL, times)
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
-        edges = np.square(length_edges(looks, typical))
-        length = typical_length(looks.moment_lengths(ball, edges), looks.made["bounds"].scale, edges).length
-        moment = looks.second_moment("second moment", ball, length)
-        largest_trace = typical**2
-        if not looks.is_client_level:
-            largest_trace = min(largest_trace, length / np.sqrt(1 - (1 - TRACE_WEIGHT**2) / d))
-        limits = SERVERLESS.least_trace * largest_trace, largest_trace
-        shape = Shape.of(moment.matrix / n, moment.trace / n, moment.noise / n, limits)
+        moment = looks.second_moment("second moment", ball, self._moment_length(ball, typical))
+        spread, noise = SERVERLESS.trace_spread * typical**2, moment.noise * np.sqrt(d) / TRACE_WEIGHT / n
+        believed = spread**2 / (spread**2 + noise**2)
+        limits = typical**2 * (1 - believed * (1 - SERVERLESS.least_trace)), typical**2
+        shape = Shape.of(moment.matrix / n, typical**2 + believed * (moment.trace / n - typical**2), moment.noise / n, limits)
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
             mean_variance=domain.center_variance / ball.grid**2,
             left=method.pool - for_mean,
         )
+
+    def _moment_length(self, ball: Ball, typical: float) -> float:
+        """Return the length of a typical unit's second moment; a point's follows from its distance, so nothing is released for it."""
+        looks = self._looks
+        if not looks.is_client_level:
+            return float(typical**2 * np.sqrt(1 - (1 - TRACE_WEIGHT**2) / ball.dimension))
+        edges = np.square(length_edges(looks, typical))
+        return typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
 
     def proxies(self, subspace: _FoundSubspace) -> _MadeProxies:
         """Return cells of the subspace, split and moved to the points they hold, and their weights (step 2)."""
@@ -166,7 +172,7 @@ class ServerlessRun:
         bounds, region = found.bounds, self._method.region
         clip = (region or bounds.ball).clip
         tracker = Tracker(self._looks, bounds.ball, bounds, bounds.shape.basis, bounds.shape.along, self._method.k, self._rng, clip)
-        length, times = bounds.within(cells.places), max(proxies.times, 1)
+        length, times = bounds.typical, max(proxies.times, 1)
         track = Track(k, cells, found.mean_variance, proxies.left, 1 + self._method.lloyd_steps, length, times)
         return tracker.step(track)
 
