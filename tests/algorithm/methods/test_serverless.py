@@ -109,5 +109,5 @@ def test_a_common_move_is_believed_as_far_as_the_error_of_the_mean_is_known_unle
     shift, variance = move_by(0.1, noise)
     assert shift == pytest.approx(np.full(8, 0.05))
     assert variance == pytest.approx(noise / 2)
-    assert move_by(0.1, 0.0)[0] == pytest.approx(np.zeros(8))  # 0.1 squared is one standard deviation of noise above it
+    assert move_by(0.1, 0.0)[0] == pytest.approx(np.zeros(8))  # what is seen is two standard deviations above noise
     assert move_by(1.0, 0.0)[0] == pytest.approx(np.full(8, 1 - noise), rel=1e-6)
