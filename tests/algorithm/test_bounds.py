@@ -164,4 +164,7 @@ def test_typical_lengths_ignore_noise_and_reach_the_tail_where_that_is_cheap():
     assert typical_length(quiet, 1.0, edges, per_length=1e6).length == pytest.approx(4 / 2**0.25)
     assert typical_length(quiet, 1.0, edges, per_length=1e6).bias > 0.01
     assert typical_length(quiet, 1e6, edges).length == 8.0
+    # The largest run stands out by 3 * 200 * sqrt(1) = 600: believed of 1,000 points, a false alarm of 500.
+    assert typical_length(quiet, 200.0, edges, otherwise=7.0, most=1_000).length == pytest.approx(4 / 2**0.25, rel=0.2)
+    assert typical_length(quiet, 200.0, edges, otherwise=7.0, most=500) == Typical(7.0, 1.0)
     assert typical_length(quiet, 1e6, edges, least_classes=1).length == pytest.approx(4 / 2**0.25)

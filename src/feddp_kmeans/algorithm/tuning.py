@@ -147,8 +147,8 @@ class TrackingTuning:
     unrepaired: int = 2  # ... after which nothing is split: so many
     clear_move: float = 6.0
     """Standard deviations from which a common move of all centers is believed beyond the known error of the mean. Whatever it seems to be:
-    digits at 0.25 costs 1.86 times the optimum, not 1.72, and at 0.5 1.41 times, not 1.37; with 3.0 they cost 1.70 and 1.36, not 1.69 and
-    1.36, but 1 of 40 runs was above the best rival."""
+    digits at 0.25 costs 1.86 times the optimum, not 1.72, and at 0.5 1.41 times, not 1.37. With 3.0 and 4.0 a false alarm put 1 of 80 runs
+    above the best rival each."""
 
 
 @dataclass(frozen=True)
