@@ -222,13 +222,14 @@ class GridTuning:
     least_cells: int = 6  # in multiples of k
     usual_cells: int = 1 << 13  # most cells if the first look shows nothing
     first_cells: int = 1 << 14  # most cells of the first look
-    most_cells: int = 1 << 16
-    """Most cells of the last look. A tree has no more than 2**16 of them (docs/proofs.md); 100 clusters along a curve take about 50,000."""
+    most_cells: int = 1 << 17
+    """Most cells of the last look. All usual cells can be halved twice; 100 clusters along a curve take 50,000 to 130,000."""
     first_signal: float = (
         0.3  # so that three standard deviations of the noise in a sum of squares hide points in more than a quarter of cells
     )
     first_doubt: float = 3.0  # added to the logarithm of the number of cells before a single one of the first look is believed ...
     first_margin: float = 2.0  # ... and scales of noise taken off it: believed cells are high by chance
+    dense_growth: float = 1.5  # least power with which the cells that hold points are taken to grow where single cells are believed
     first_rest: float = 0.1  # least part of the points in uncertain cells from which these are made finer at all
     first_caution: float = 1.5  # standard deviations taken off a sum of squares; with 3 the curve at 0.25 costs 2.6 times optimal, not 1.1
     most_halvings: float = 4.0  # of uncertain cells

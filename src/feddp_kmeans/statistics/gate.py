@@ -19,7 +19,7 @@ from feddp_kmeans.statistics.fixed_point import LEAST_RADIUS, MAX_DIMENSION
 LARGEST = sys.float_info.max
 """The largest finite number."""
 
-_SIZES = {"d": (1, MAX_DIMENSION), "k": (1, 1 << 20), "p": (1, 1 << 16), "q": (0, 1 << 16), "e": (1, 1 << 16), "a": (1, 1 << 20)}
+_SIZES = {"d": (1, MAX_DIMENSION), "k": (1, 1 << 20), "p": (1, 1 << 16), "q": (0, 1 << 16), "e": (1, 1 << 20), "a": (1, 1 << 20)}
 """Range of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges, anchors.
 With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
 

@@ -15,7 +15,7 @@ from feddp_kmeans.algorithm.closing import Closing, close, closing_requests
 from feddp_kmeans.algorithm.domain import domain_rows, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Looks
-from feddp_kmeans.algorithm.methods.fineness import FirstLook, first_cells, occupied_cells, usual_cells
+from feddp_kmeans.algorithm.methods.fineness import FirstLook, allowed_cells, first_cells, usual_cells
 from feddp_kmeans.algorithm.methods.levels import Pieces, pieces
 from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tuning import GRID
@@ -101,14 +101,14 @@ class GridRun:
     def proxies(self, subspace: _WholeSpace) -> _Cells:
         """Return the middles of the cells and their credible counts (step 2)."""
         low, high = subspace.region.low, subspace.region.high
-        k, dimension = self.method.k, self.method.dimension
+        k = self.method.k
         first, last = (max(self.run.plan[name].stddev / math.sqrt(2.0), _LEAST_NOISE) for name in ("first look", "grid"))
         n_points = max(float(self.run.noisy_sum(POINT_COUNT, self.run.plan["count"])[0]), first)
         coarse = first_cells(low, high, n_points / first)
         seen = self.run.noisy_sum(GRID_COUNTS, self.run.plan["first look"], low=low, high=high, cells=coarse)
-        occupied = occupied_cells(n_points, last, k, dimension)
+        allowed = allowed_cells(n_points, last, self.method.dimension)
         look = FirstLook(seen.reshape(coarse.astype(np.int64)), first, n_points)
-        leaves = look.finer(usual_cells(low, high, occupied, k), occupied)
+        leaves = look.finer(usual_cells(low, high, allowed, k), min(allowed, GRID.cells_per_cluster * k))
         where = {"low": low, "high": high, "cells": leaves.cells, "depth": float(leaves.depth), "edges": leaves.edges}
         counts = self.run.noisy_sum(TREE_COUNTS, self.run.plan["grid"], **where)[: len(leaves.starts)]
         found = pieces(leaves, counts, last * math.sqrt(2.0))

@@ -6,8 +6,11 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 
+MOST_ROOTS = 1 << 15
+"""Most cells of the grid."""
+
 _MOST_HALVINGS, _MOST_BITS = 20, 37
-"""Halvings of a cell, along one side and added up over the sides: with 2**15 cells of the grid, numbers stay within 2**52."""
+"""Halvings of a cell, along one side and added up over the sides: with that many cells of the grid, numbers stay within 2**52."""
 
 
 @dataclass(frozen=True)
