@@ -45,7 +45,7 @@ def test_a_private_domain_takes_its_part_of_the_budget_and_the_histogram_nearly_
 
 
 def test_tight_clusters_along_a_curve_are_told_apart_although_the_region_is_wide():
-    """20 clusters of 200 points, a tenth as wide as apart: with one uniform grid the farthest center is off by 1.7 to 2.0, here by 0.06 to 0.08 (ten seeds)."""
+    """The farthest of 20 centers is off by 0.06 to 0.08 (ten seeds); with one uniform grid by 1.7 to 2.0."""
     steps = np.arange(20.0)
     middles = np.stack([steps, 4 * np.sin(steps / 2)], axis=1)
     points = np.repeat(middles, 200, axis=0) + np.random.default_rng(0).normal(0, 0.1, (4000, 2))
