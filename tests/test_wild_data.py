@@ -117,6 +117,7 @@ PUBLIC = {
     "low": lambda d: -np.ones(d),
     "high": np.ones,
     "cells": lambda d: np.full(d, 2.0),
+    "depth": lambda _: 1.0,
     "anchors": lambda d: np.arange(2.0 * d).reshape(2, d),
     "shifts": lambda d: np.ones((2, d)),
     "projection": np.eye,
@@ -124,6 +125,7 @@ PUBLIC = {
 }
 NEEDS = {
     "grid-counts": ("low", "high", "cells"),
+    "tree-counts": ("low", "high", "cells", "depth", "edges"),
     "anchor-counts": ("anchors",),
     "point-count": (),
     "client-sizes": (),

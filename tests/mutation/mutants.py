@@ -456,6 +456,11 @@ MUTANTS = [
             "return np.bincount(np.concatenate([flat, flat]), minlength=int(np.prod(cells))).astype(np.int64)",
         ),
         (
+            "a point in two leaves",
+            "return np.bincount(classes, minlength=len(edges) + 1).astype(np.int64)",
+            "return np.bincount(np.concatenate([classes, classes]), minlength=len(edges) + 1).astype(np.int64)",
+        ),
+        (
             "a grid that depends on the points",
             "(batch.dense - low) / (high - low) * cells",
             "(batch.dense - low) / np.maximum(high - low, np.ptp(batch.dense, axis=0)) * cells",

@@ -78,12 +78,14 @@ COUNTS_ALONE = IN_SUBSPACE | {
 }
 MOMENT_EDGES = PUBLIC | {"edges": RESOLUTION**2 * np.array([0.01, 0.2, 0.5])}
 GRID = {"low": np.full(DIMENSION, -1.0), "high": np.array([1.0, 2, 1, 1]), "cells": np.array([2.0, 3, 1, 2])}
+TREE = GRID | {"depth": 2.0, "edges": 256.0 * np.array([1.0, 1.5, 1.75, 2.0, 7.0])}
 POINT_CASES += [
     (norms.POINT_DISTANCES, {"center": BALL.center} | EDGES, 2, norms.SHARE_STEPS),
     (norms.POINT_RESIDUAL_NORMS, NORMS_FULL, 2, 1),
     (norms.POINT_RESIDUAL_NORMS, NORMS_SUBSPACE, 2, 1),
     (norms.POINT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
     (norms.GRID_COUNTS, GRID, 1, 1),
+    (norms.TREE_COUNTS, TREE, 1, 1),
     (norms.POINT_COUNT, {}, 1, 1),
     (residual_sums.POINT_RESIDUALS, COUNTS_ALONE, 2, residual_sums.BOUNDED_STEPS),
 ]

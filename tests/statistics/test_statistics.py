@@ -32,6 +32,7 @@ from tests.statistics.cases import (
     RADIUS,
     REFINED_FULL,
     SPREADS,
+    TREE,
     K,
     assert_within_what_is_stated,
     exact_norm,
@@ -148,6 +149,9 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
         (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3, 0, 2])}, "cells must be from 1 to"),
         (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3.5, 1, 2])}, "cells must hold whole numbers, got 3.5"),
         (norms.GRID_COUNTS, GRID | {"cells": np.full(DIMENSION, 2.0**20)}, "cells must be at most 67108864 together"),
+        (norms.TREE_COUNTS, TREE | {"depth": 13.0}, "cells must be at most 4503599627370496 together when they are halved 13 times"),
+        (norms.TREE_COUNTS, TREE | {"depth": 0.5}, "depth must hold whole numbers, got 0.5"),
+        (norms.TREE_COUNTS, TREE | {"high": TREE["low"]}, "low must be below high by a finite width"),
         (norms.POINT_COUNT, PUBLIC, "public arguments must be none, got 'center'"),
         (residual_sums.CLIENT_SIZES, {"bound": 1.0}, "public arguments must be none, got 'bound'"),
     ],
@@ -431,7 +435,7 @@ def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_else():
         if isinstance(one, Statistic)
     }
     assert made == REGISTRY
-    assert len(REGISTRY) == 25
+    assert len(REGISTRY) == 26
 
 
 def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():
@@ -445,6 +449,20 @@ def test_cells_of_a_grid_by_hand():
     batch = one_client([[0.1, 0.1], [0.9, 0.1], [0.9, 2.9], [5.0, -7.0], [1e300, -1e300]])
     counts = norms.GRID_COUNTS(batch, low=np.zeros(2), high=np.array([1.0, 3.0]), cells=np.array([2.0, 3.0]))
     assert counts.reshape(2, 3).tolist() == [[1, 0, 0], [3, 0, 1]]
+
+
+def test_leaves_of_a_tree_by_hand():
+    """Two cells of width 1, each halved twice: numbers 0 to 15 in the first, 16 to 31 in the second."""
+    batch = one_client([[0.1, 0.1], [0.1, 0.3], [0.3, 0.1], [0.6, 0.1], [1.9, 0.9], [9.0, 9.0], [-1e300, 0.0]])
+    public = {"low": np.zeros(2), "high": np.array([2.0, 1.0]), "cells": np.array([2.0, 1.0]), "depth": 2.0}
+    assert norms.TREE_COUNTS(batch, **public, edges=np.arange(1.0, 32)).tolist() == [2, 1, 1, *[0] * 5, 1, *[0] * 22, 2]
+    assert norms.TREE_COUNTS(batch, **public, edges=np.array([4.0, 16.0])).tolist() == [4, 1, 2]
+
+
+def test_a_tree_without_halvings_is_a_grid(rng):
+    batch = one_client(rng.uniform(-2, 2, (200, DIMENSION)))
+    edges = np.arange(1.0, np.prod(GRID["cells"]))
+    assert norms.TREE_COUNTS(batch, **GRID, depth=0.0, edges=edges).tolist() == norms.GRID_COUNTS(batch, **GRID).tolist()
 
 
 def test_lengths_fall_into_the_classes_that_their_vectors_have(rng):

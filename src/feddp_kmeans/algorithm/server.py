@@ -9,6 +9,7 @@ from scipy import linalg, sparse
 from scipy.spatial.distance import cdist
 
 from feddp_kmeans._typing import FloatArray, IntArray, Points
+from feddp_kmeans.algorithm.breathing import breathe
 from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
 from feddp_kmeans.algorithm.tuning import REFINED
@@ -20,7 +21,8 @@ RESTARTS = 30
 _FEW = 600
 """Most points whose pairs are merged, which costs the square of their number; a start from merging then replaces many random ones."""
 
-_MOST_RESTARTS = 300  # for many clusters: the more there are, the rarer is a start that meets each of them
+_FEW_CLUSTERS, _FEW_RESTARTS = 10, 5
+"""With more points and more clusters a start that meets each of them is rare: a few starts, and centers are moved from the best of them."""
 
 LEAST_WEIGHT = 1e-6
 """Least weight of a point relative to the heaviest, so that a mean of light points is still a mean."""
@@ -110,7 +112,7 @@ def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatA
 
 
 def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, restarts: int | None = None) -> FloatArray:
-    """Return k centers of the weighted points, the best of many restarts; a point of weight zero has no say."""
+    """Return k centers of the weighted points, the best of many restarts or moved from a few; a point of weight zero has no say."""
     from sklearn.cluster import KMeans
 
     heavy = weights > 0
@@ -121,13 +123,14 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
         return np.vstack([distinct, padding])
     relative = np.maximum(weights / weights.max(), LEAST_WEIGHT)
     few = len(points) <= _FEW
-    starts: list[dict[str, Any]] = [{"n_init": restarts or (RESTARTS if few else _restarts(k)), "random_state": seed}]
+    moves = restarts is None and k > _FEW_CLUSTERS and not few
+    starts: list[dict[str, Any]] = [{"n_init": restarts or (_FEW_RESTARTS if moves else RESTARTS), "random_state": seed}]
     starts += [{"n_init": 1, "init": merged_centers(points, relative, k)}] if few else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         models = [KMeans(k, **start).fit(points, sample_weight=relative) for start in starts]
     found: FloatArray = min(models, key=lambda model: float(model.inertia_)).cluster_centers_
-    return found
+    return breathe(points, relative, found, seed) if moves else found
 
 
 def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArray:
@@ -149,10 +152,6 @@ def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArra
         prices[other] = prices[:, other] = np.inf
         prices[one] = prices[:, one] = np.where(left & (np.arange(len(points)) != one), price(int(one)), np.inf)
     return points[left]
-
-
-def _restarts(k: int) -> int:
-    return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, _MOST_RESTARTS))
 
 
 def variance_of(median_square: float, dimension: int) -> float:

@@ -82,6 +82,8 @@ class Tracker:
     """Draws directions along which cells are split."""
     clip: Callable[[FloatArray], FloatArray]
     """Moves centers into the region that holds all points."""
+    growth: float
+    """How much more of the pool each look takes than the one before."""
     reach: float = CELLS.largest_signal
     """Largest squared error of a center that is believed, as a part of the variance of its direction."""
 
@@ -89,7 +91,7 @@ class Tracker:
         """Return the cells after one look, and the centers that they are."""
         origins = np.rint(track.cells.places @ self.basis.T)
         frame = Frame.around(origins)
-        times = _first_part(track.left, track.steps)
+        times = _first_part(track.left, track.steps, self.growth)
         mends = track.steps > TRACKING.unrepaired
         lengths = TRACKING.lengths if mends else TRACKING.last_lengths
         bound = self.bounds.of_sums(self.looks.plan[POOL], frame, lengths, times=times, before=track.length)
@@ -136,11 +138,11 @@ class Tracker:
         return close(self.looks, self.ball, centers, self.ball.grid * typical)
 
 
-def _first_part(left: int, steps: int) -> int:
+def _first_part(left: int, steps: int, growth: float) -> int:
     """Return how much of what is left the next look takes, if each of them takes more than the one before by the same factor."""
     if steps <= 1:
         return max(1, left)
-    part = left * (TRACKING.growth - 1) / (TRACKING.growth**steps - 1) if TRACKING.growth > 1 else left / steps
+    part = left * (growth - 1) / (growth**steps - 1)
     return int(np.clip(round(part), 1, max(1, left - steps + 1)))
 
 

@@ -105,12 +105,13 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
         "low": np.full(d, -1.5),
         "high": np.full(d, 1.7),
         "cells": np.array([4.0, 3.0, *[1.0] * (d - 2)]),
+        "depth": 2.0,
     }
     if "projection" not in statistic.arguments:  # centers in full space, not in a subspace
         made["centers"] = np.rint(rng.uniform(-inside, inside, (k, d)))
     made["origins"][0] = made["centers"][0][:p]
     made["sets"] = np.rint(rng.uniform(-inside, inside, (3, k, d)))
-    lengths = {"distances": _RADIUS, "residual-norms": RESOLUTION, "moment-norms": RESOLUTION**2}
+    lengths = {"distances": _RADIUS, "residual-norms": RESOLUTION, "moment-norms": RESOLUTION**2, "tree-counts": 4.0**d}
     made["edges"] = next((float(x) for end, x in lengths.items() if statistic.name.endswith(end)), 1.0) * np.geomspace(0.05, 30.0, 9)
     bounds = {"outer": _RADIUS**2, "counts": 4.0, "sums": _RADIUS, "means": _RADIUS, "residuals": RESOLUTION, "moment": RESOLUTION**2}
     bounds |= {"spreads": 4.0, "costs": RESOLUTION**2}

@@ -34,6 +34,7 @@ _PRODUCTION: tuple[Statistic, ...] = (
     norms.POINT_MOMENT_NORMS,
     norms.CLIENT_MOMENT_NORMS,
     norms.GRID_COUNTS,
+    norms.TREE_COUNTS,
     norms.POINT_COUNT,
 )
 

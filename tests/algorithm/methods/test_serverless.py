@@ -89,7 +89,7 @@ def test_outliers_beyond_any_scale_do_no_harm():
 def test_a_plan_without_data_says_what_it_will_do():
     low = prepare(Settings(3, 1.0, box=BOX), None, 10, 2)
     assert isinstance(low.method, GridMethod)
-    assert [r.name for r in low.plan.releases] == ["count", "grid", "closing bounds", "closing"]
+    assert [r.name for r in low.plan.releases] == ["count", "first look", "grid", "closing bounds", "closing"]
     high = prepare(Settings(3, 1.0, box=BOX, lloyd_steps=2), None, 10, 2)
     assert isinstance(high.method, ServerlessMethod)
     assert high.plan["looks"].times == SERVERLESS.pool

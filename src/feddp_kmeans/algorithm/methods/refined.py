@@ -195,7 +195,8 @@ class RefinedRun:
         """
         method, k, basis, ball = self._method, len(projected_centers), proxies.found.basis, self._method.ball
         variances = np.square(self._server @ basis).mean(axis=0)
-        tracker = Tracker(self._looks, ball, proxies.bounds, basis, variances, k, self._rng, ball.clip, REFINED.largest_signal)
+        how = REFINED.growth, REFINED.largest_signal
+        tracker = Tracker(self._looks, ball, proxies.bounds, basis, variances, k, self._rng, ball.clip, *how)
         if proxies.is_noise:
             return self._of_server(replace(tracker, variances=0 * variances), k, proxies.left)
         noise = self._noise(ball.dimension, proxies.bounds.n_points, (0.0, 0.0))
@@ -223,8 +224,7 @@ class RefinedRun:
 
     def _of_server(self, tracker: Tracker, k: int, left: int) -> TrackedCenters:
         """Return the centers of the server data, which no look moves."""
-        centers = self._server_centers(k) @ tracker.basis
-        zeros = np.zeros(k)
+        centers, zeros = self._server_centers(k) @ tracker.basis, np.zeros(k)
         cells = Cells(centers, np.zeros_like(centers), zeros, zeros, zeros, zeros > 0)
         return replace(tracker.step(Track(k, cells, 0.0, left, 1, 0.0, 1)), remarks=(_ONLY_NOISE,))
 

@@ -171,7 +171,8 @@ class ServerlessRun:
         cells = cells.widened(self._method.dimension)
         bounds, region = found.bounds, self._method.region
         clip = (region or bounds.ball).clip
-        tracker = Tracker(self._looks, bounds.ball, bounds, bounds.shape.basis, bounds.shape.along, self._method.k, self._rng, clip)
+        shape, k_most = bounds.shape, self._method.k
+        tracker = Tracker(self._looks, bounds.ball, bounds, shape.basis, shape.along, k_most, self._rng, clip, SERVERLESS.growth)
         length, times = bounds.typical, max(proxies.times, 1)
         track = Track(k, cells, found.mean_variance, proxies.left, 1 + self._method.lloyd_steps, length, times)
         return tracker.step(track)
