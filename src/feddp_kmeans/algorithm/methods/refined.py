@@ -166,11 +166,12 @@ class RefinedRun:
         cells = replace(cells, counts=weights).of(weights > 0)
         most = int(np.clip(n_points / (2 * need), len(centers), self._method.most_cells))
         sharper = later / first
-        for turn in range(0 if is_noise else REFINED.rounds):
-            if turn < REFINED.rounds - 1:
+        rounds = 0 if is_noise else 1 if (len(centers) * noise) ** 2 > REFINED.too_noisy else REFINED.rounds
+        for turn in range(rounds):
+            if turn < rounds - 1:
                 cells = split(self._rng, cells, largest(cells, 2 * need, most - len(cells)), variances)
             cells, sums = self._look_at(cells, bounds, projection, variances, later, sharper)
-            cells, sharper = credible(cells, sums.count_noise, REFINED.credible if turn < REFINED.rounds - 1 else 0.0), 1.0
+            cells, sharper = credible(cells, sums.count_noise, REFINED.credible if turn < rounds - 1 else 0.0), 1.0
         return _RefinedProxies(
             projection=projection,
             points=cells.places,
@@ -183,7 +184,7 @@ class RefinedRun:
             found=subspace.found,
             bounds=bounds,
             cells=cells,
-            left=subspace.left - first - (0 if is_noise else REFINED.rounds * later),
+            left=subspace.left - first - rounds * later,
             is_noise=is_noise,
         )
 
