@@ -95,9 +95,8 @@ class SimulatedBounds:
 
     def within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: that of server points."""
-        weights = self.weights if self.weights.sum() > 0 else None
-        residuals = self.points - centers[assign(self.points, centers)]
-        return float(np.sqrt(np.average(np.square(residuals).sum(axis=1), weights=weights)))
+        squares = np.square(self.points - centers[assign(self.points, centers)]).sum(axis=1)
+        return float(np.sqrt(np.average(squares, weights=self.weights if self.weights.sum() > 0 else None)))
 
     def of_costs(self, sets: FloatArray) -> float:
         """Return the bound for cost differences (see ``Looks.cost_differences``): a high quantile of what units would send."""

@@ -152,8 +152,7 @@ def plan_findings(plan: Plan, about: str) -> list[AuditFinding]:
     once, twice = spent_by(plan), spent_by(plan, 2)
     ledger = Ledger(plan)
     for release in plan.releases:
-        for _ in range(release.times):
-            ledger.book(release)
+        ledger.book(release, release.times, release.most_sums)
     entry = Entry.from_dict(Entry.of(plan, "audit", secure=True, run="").to_dict())
     shown = Terms.from_dict(
         Terms("audit", replace(plan, epsilon=math.inf), Trust.AGGREGATOR, secure=True, threshold=1, colluders=0).to_dict()

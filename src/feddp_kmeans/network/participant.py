@@ -232,12 +232,12 @@ class Participant:
         query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
         digest = query_bytes(asked.fields).hex()
-        sums = {kept for label, kept in state.queries.items() if label.rpartition(" ")[0] == release.name} | {digest}
-        if len(sums) > release.most_sums:
-            raise BudgetError(f"release {release.name!r} must be made in at most {release.most_sums} sums, as planned, got one more.")
         for label in (label_of({"release": release.name, "number": one}) for one in range(number, number + times)):
             if state.queries.setdefault(label, digest) != digest:
                 raise BudgetError(f"release {label!r} must stay the query that it was, got another.")
+        sums = {kept for label, kept in state.queries.items() if label.rpartition(" ")[0] == release.name}
+        if len(sums) > release.most_sums:
+            raise BudgetError(f"release {release.name!r} must be made in at most {release.most_sums} sums, as planned, got one more.")
         return release.as_one(times), query
 
     def _own_total(self, query: Query, release: Release) -> IntArray:

@@ -285,9 +285,8 @@ class RefinedRun:
 
     def _typical_size(self) -> int:
         """Return the number of points of a typical unit: 1, the public hint, or the noisy median of the clients' sizes."""
-        if self._method.unit is PrivacyUnit.POINT:
-            return 1
-        return min(self._method.client_size or self._looks.typical_size(), REFINED.largest_simulated_size)
+        size = 1 if self._method.unit is PrivacyUnit.POINT else self._method.client_size or self._looks.typical_size()
+        return min(size, REFINED.largest_simulated_size)
 
     def _cells(self, projected: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
         """Return the cells' centers, the cell of each projected server point, and the cells' sizes."""
