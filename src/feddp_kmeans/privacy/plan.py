@@ -38,7 +38,7 @@ class Plan:
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The public facts and settings that the plan was made from."""
     reasons: tuple[str, ...] = ()
-    """Reasons for the planner's choices, one sentence each."""
+    """Why the plan is what it is, one sentence each."""
 
     def __post_init__(self) -> None:
         check_sampling(self.unit, self.sampling_rate)
