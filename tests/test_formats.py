@@ -113,10 +113,10 @@ def test_a_plan_is_read_as_it_was_stated(settings):
         ({"mechanism": "laplace"}, "l1_sensitivity of release 'r' must be a number, got None"),
         ({"noise_multiplier": "5"}, "noise_multiplier of release 'r' must be a number, got '5'"),
         ({"noise_multiplier": -1.0}, "noise_multiplier of 'r' must be at least 0"),
-        ({"noise_multiplier": math.nan}, "values, times and noise_multiplier of release 'r' must be within bounds"),
+        ({"noise_multiplier": math.nan}, "values, times, sums and noise_multiplier of release 'r' must be within bounds"),
         ({"times": 1.0}, "times of release 'r' must be a whole number, got 1.0"),
         ({"times": True}, "times of release 'r' must be a whole number, got True"),
-        ({"values": 0}, "must be within bounds, got 0, 1 and 5"),
+        ({"values": 0}, "must be within bounds, got 0, 1, 0 and 5"),
         ({"l2_sensitivity": 10**400}, "l2_sensitivity of release 'r' must be a number that a computer can hold, got one of 401 digits"),
     ],
 )

@@ -21,7 +21,7 @@ ALLOWED = {
 FEDERATION = {"books", "columns", "dimension", "n_clients", "open", "trust", "with_books"}
 """What the algorithm may ask of a federation: a run, where it is booked, and public facts."""
 
-RUN = {"dimension", "ledger", "n_clients", "noisy_sum", "plan", "report", "server_seed"}
+RUN = {"dimension", "ledger", "made", "n_clients", "noisy_sum", "plan", "report", "server_seed"}
 """What it may ask of a run: the one verb, and public facts."""
 
 INSIDE = ("audit/", "federation/", "network/deployment/serve.py")
@@ -90,6 +90,6 @@ def test_an_exact_sum_is_handed_to_what_adds_the_noise(path):
 def test_a_sum_leaves_with_the_noise_of_its_release_and_bits_of_its_own():
     (adder,) = (n for n in ast.walk(tree(SOURCE / "federation/adder.py")) if isinstance(n, ast.ClassDef) and n.name == "ExactAdder")
     (made,) = (node for node in adder.body if isinstance(node, ast.FunctionDef) and node.name == "noisy_sum")
-    assert returned(made) == ["asked.release.noisy(self._total(asked.query, asked.cohort), asked.stream)"]
-    (run,) = (n for n in ast.walk(tree(SOURCE / "federation/run.py")) if isinstance(n, ast.FunctionDef) and n.name == "noisy_sum")
-    assert "self.streams.stream(release.name)" in returned(run)[0]
+    assert returned(made) == ["NoisySum(asked.release.noisy(self._total(asked.query, asked.cohort), asked.stream))"]
+    (run,) = (n for n in ast.walk(tree(SOURCE / "federation/run.py")) if isinstance(n, ast.FunctionDef) and n.name == "_made_as_one")
+    assert "self.streams.stream(name)" in returned(run)[0]

@@ -109,6 +109,7 @@ PUBLIC = {
     "bound": lambda _: 3.0,
     "reach": lambda _: 1e4,
     "centers": lambda d: 1000.0 * np.arange(2 * d).reshape(2, d),
+    "sets": lambda d: 1000.0 * np.arange(6 * d).reshape(3, 2, d),
     "origins": lambda d: np.zeros((2, d)),
     "count_weight": lambda _: 100.0,
     "square_weight": lambda _: 1e-3,
@@ -116,6 +117,7 @@ PUBLIC = {
     "low": lambda d: -np.ones(d),
     "high": np.ones,
     "cells": lambda d: np.full(d, 2.0),
+    "depth": lambda _: 1.0,
     "anchors": lambda d: np.arange(2.0 * d).reshape(2, d),
     "shifts": lambda d: np.ones((2, d)),
     "projection": np.eye,
@@ -123,6 +125,7 @@ PUBLIC = {
 }
 NEEDS = {
     "grid-counts": ("low", "high", "cells"),
+    "tree-counts": ("low", "high", "cells", "depth", "edges"),
     "anchor-counts": ("anchors",),
     "point-count": (),
     "client-sizes": (),
@@ -141,9 +144,10 @@ def public_of(name, dimension):
         needed += ("centers", "origins", "count_weight") if "residual" in name else ()
         needed += ("centers",) if "cluster" in name or "presence" in name or "spreads" in name else ()
         needed += ("reach",) if "spreads" in name else ()
+        needed += ("sets",) if "costs" in name else ()
         needed += ("anchors", "shifts") if name.startswith(("moved", "clear")) else ()
         needed += ("projection", "margin") if name.startswith("clear") else ()
-        bounded = name in {"point-residuals", "point-second-moment"} or (name.startswith("client") and "norms" not in name)
+        bounded = name in {"point-residuals", "point-second-moment", "point-costs"} or (name.startswith("client") and "norms" not in name)
         needed += ("bound",) if bounded else ()
     return {key: PUBLIC[key](dimension) for key in needed}
 

@@ -51,7 +51,7 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     client_size : int, default=None
         Public typical number of points of a client; used only at client level.
     n_points : int, default=None
-        Public rough number of points in total; helps the planner.
+        Public rough number of points in total; used with server data, where a point is protected.
     bounds : ClientBounds, default=None
         Public bounds on a client's statistics; used only by method "paper" at client level.
     composition : {"tight", "paper-naive"}, default="tight"

@@ -18,6 +18,10 @@ NASTY = [
 """Values where another is expected."""
 
 
+TIMES = [0, -1, 10**9, 1 << 70, 1.0, 0.5, True]
+"""Numbers of releases to be made as one, none of which any plan holds."""
+
+
 @dataclass(frozen=True)
 class World:
     """Clients and the ball around them."""
@@ -91,10 +95,16 @@ def honest(name, rng, where):
         "low": ball.center - ball.radius,
         "high": ball.center + ball.radius,
         "cells": np.rint(2.0 ** rng.uniform(0, 8 / d, d)),
+        "depth": float(rng.integers(0, max(1, 40 // d))),
         "bound": _bound(name, rng, ball),
     }
+    if "sets" in statistic.arguments:
+        about["sets"] = np.stack([_targets(rng, encoded, None, k) for _ in range(rng.choice([2, 3, 16]))])
     if name in {"point-distances", "client-distances"}:
         about["edges"] = np.nan_to_num(about["edges"] * ball.grid)
+    if name == "tree-counts":
+        codes = np.prod(about["cells"]) * 2.0 ** (d * about["depth"])
+        about["edges"] = np.sort(np.rint(rng.random(about["edges"].shape) * codes))
     given = {argument: about[argument] for argument in statistic.arguments}
     return {argument: value for argument, value in given.items() if value is not None or rng.random() < 0.5}
 

@@ -50,18 +50,19 @@ class Server:
             made, _ = loopback.federation([first, *self.clients[1:]], folder / label, trust=trust, site={"unit": unit})
             self.runs.append(made.open(plan))
 
-    def ask(self, name, public):
+    def ask(self, name, public, times=1):
         """The two answers: arrays of whole numbers, or why there are none."""
         query = parsed(name, public, self.clients[0].shape[1])
         size = 1 if query is None else query.size
         forged = Forged(REGISTRY[name], public, size, None if query is None else query.sensitivity)
-        return query, [self._answer(run, forged) for run in self.runs]
+        return query, [self._answer(run, forged, times) for run in self.runs]
 
-    def _answer(self, run, forged):
+    def _answer(self, run, forged, times):
         run.ledger.book(self.release)
         number = run.ledger.rows()[0]["times"] - 1
         try:
-            return np.rint(run._adder.noisy_sum(Asked(forged, self.release, number, None, run.streams.stream("x"))) / self.release.grid)
+            found = run._adder.noisy_sum(Asked(forged, self.release, number, None, run.streams.stream("x"), times))
+            return np.rint(found.values / self.release.grid)
         except FedDPError as error:
             assert "its data or its program failed" not in str(error), (forged, error)  # noqa: PT017
             return str(error)

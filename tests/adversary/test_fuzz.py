@@ -13,7 +13,7 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.engine import Engine, using
 from tests.adversary.exactness import assert_bounded, assert_one_unit_moves_what_is_stated
-from tests.adversary.generator import NAMES, hostile, world
+from tests.adversary.generator import NAMES, TIMES, hostile, world
 from tests.adversary.server import Server, parsed
 
 LEAST_ACCEPTED = 0.2
@@ -59,8 +59,9 @@ def fuzz_federations(folder, seeds, trust, parties, questions):
         for _ in range(questions):
             name = str(rng.choice(names))
             public = arrived(hostile(name, rng, where))
-            query, (everyone, without) = server.ask(name, public)
-            if query is None:
+            times = 1 if rng.random() < 0.9 else TIMES[rng.integers(len(TIMES))]
+            query, (everyone, without) = server.ask(name, public, times)
+            if query is None or type(times) is not int or times != 1:
                 assert isinstance(everyone, str), (name, public)
                 assert everyone == without
             else:

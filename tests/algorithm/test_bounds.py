@@ -26,11 +26,11 @@ ORIGIN = Frame.around(np.zeros((1, 3)))
 
 
 def simulated(points, unit=PrivacyUnit.POINT, size=1, n_points=1e5):
-    return SimulatedBounds(points, np.ones(len(points)), unit, size, n_points)
+    return SimulatedBounds(points, np.ones(len(points)), unit, size, np.random.default_rng(0), n_points)
 
 
-def of_sums(source, *arguments):
-    return source.of_sums(np.random.default_rng(0), *arguments)
+def of_sums(source, release, frame, count_length, square_length=0.0):
+    return source.of_sums(release, frame, (count_length, square_length), times=1)
 
 
 def at(lengths):
@@ -85,12 +85,30 @@ def test_units_of_many_points_send_longer_vectors():
     points = at(np.random.default_rng(1).normal(0, 1000.0, 200))
     one, many = (simulated(points, PrivacyUnit.CLIENT, size) for size in (1, 25))
     assert of_sums(many, LOUD, ORIGIN, 0.5).length > 3 * of_sums(one, LOUD, ORIGIN, 0.5).length
-    assert many.moment_length(np.random.default_rng(0)) > 10 * one.moment_length(np.random.default_rng(0))
+    assert many.moment_length() > 10 * one.moment_length()
+
+
+def test_squares_weigh_as_much_as_asked_for():
+    bound = of_sums(simulated(at(np.full(50, 3000.0))), LOUD, ORIGIN, 0.5, 0.2)
+    assert bound.square_weight == pytest.approx(0.2 / 3000)
+    assert bound.length == pytest.approx(3000 * (1 + 0.5**2 + 0.2**2) ** 0.5, rel=1e-3)
+
+
+def test_the_bound_of_cost_differences_is_what_nearly_all_units_send():
+    """Two sets of one center each: a point at x costs ``x**2`` and ``(x - 10)**2``."""
+    source = simulated(at(np.full(50, 3.0)))
+    assert source.of_costs(np.array([[[0.0, 0, 0]], [[10.0, 0, 0]]])) == pytest.approx(np.hypot(9 - 49, 49 - 9))
+
+
+def test_the_typical_distance_is_that_of_server_points_by_weight():
+    points = at(np.array([1000.0, 5000.0]))
+    source = SimulatedBounds(points, np.array([1.0, 0.0]), PrivacyUnit.POINT, 1, np.random.default_rng(0))
+    assert source.within(np.zeros((1, 3))) == pytest.approx(1000.0)
 
 
 def test_points_without_weight_are_not_drawn():
     points = at(np.array([1000.0, 5000.0]))
-    source = SimulatedBounds(points, np.array([1.0, 0.0]), PrivacyUnit.POINT, 1)
+    source = SimulatedBounds(points, np.array([1.0, 0.0]), PrivacyUnit.POINT, 1, np.random.default_rng(0))
     assert of_sums(source, LOUD, ORIGIN, 1.0).count_weight == pytest.approx(1000.0)
 
 
@@ -114,7 +132,7 @@ class Seen:
     is_client_level = False
 
     def __init__(self, length):
-        self.plan = {"bounds": QUIET}
+        self.made = {"bounds": QUIET}
         self.length = length
 
     def residual_lengths(self, ball, frame, count_weight, edges, square_weight=None):
@@ -125,10 +143,10 @@ class Seen:
 def test_a_histogram_bound_is_the_length_that_most_units_have():
     shape = Shape(np.eye(3), np.ones(3), 3.0, 0.1)
     source = HistogramBounds(Seen(2000.0), Ball(np.zeros(3), 1.0), shape, 4000.0, 1e4, 2)
-    bound = source.of_sums(LOUD, ORIGIN, 0.3)
+    bound = source.of_sums(LOUD, ORIGIN, (0.3, 0.0), times=1)
     assert 2000 / 2**0.5 <= bound.count_weight / 0.3 <= 2000 * 2**0.5
     assert bound.length == pytest.approx(np.hypot(bound.count_weight / 0.3, bound.count_weight), rel=1e-3)
-    beyond = HistogramBounds(Seen(1e9), Ball(np.zeros(3), 1.0), shape, 4000.0, 1e4, 2).of_sums(LOUD, ORIGIN, 0.3)
+    beyond = HistogramBounds(Seen(1e9), Ball(np.zeros(3), 1.0), shape, 4000.0, 1e4, 2).of_sums(LOUD, ORIGIN, (0.3, 0.0), times=1)
     assert beyond.count_weight == pytest.approx(0.3 * SERVERLESS.full_reach * 4000)
 
 
@@ -146,4 +164,7 @@ def test_typical_lengths_ignore_noise_and_reach_the_tail_where_that_is_cheap():
     assert typical_length(quiet, 1.0, edges, per_length=1e6).length == pytest.approx(4 / 2**0.25)
     assert typical_length(quiet, 1.0, edges, per_length=1e6).bias > 0.01
     assert typical_length(quiet, 1e6, edges).length == 8.0
+    # The largest run stands out by 3 * 200 * sqrt(1) = 600: believed of 1,000 points, a false alarm of 500.
+    assert typical_length(quiet, 200.0, edges, otherwise=7.0, most=1_000).length == pytest.approx(4 / 2**0.25, rel=0.2)
+    assert typical_length(quiet, 200.0, edges, otherwise=7.0, most=500) == Typical(7.0, 1.0)
     assert typical_length(quiet, 1e6, edges, least_classes=1).length == pytest.approx(4 / 2**0.25)

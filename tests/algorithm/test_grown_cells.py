@@ -55,7 +55,7 @@ def test_a_split_keeps_the_middle_and_the_points_and_forgets_what_was_known(rng)
 
 def test_without_noise_cells_move_to_the_means_and_know_the_spread():
     cells = cells_at([[0.0, 0, 0], [10, 0, 0]])
-    found = moved(cells, look([[0.1, 0, 0], [0, 0.2, 0]], [50, 150], squares=np.array([100.0, 300.0])), None, VARIANCES, 2).cells
+    found = moved(cells, look([[0.1, 0, 0], [0, 0.2, 0]], [50, 150], squares=np.array([100.0, 300.0])), VARIANCES, 2).cells
     assert found.places == pytest.approx(np.array([[0.1, 0, 0], [10, 0.2, 0]]))
     assert found.counts == pytest.approx([50, 150])
     assert found.spreads == pytest.approx([100 / 50 - 0.01, 300 / 150 - 0.04])
@@ -65,7 +65,7 @@ def test_without_noise_cells_move_to_the_means_and_know_the_spread():
 def test_noise_moves_cells_less_than_it_would_by_itself(rng):
     places = rng.standard_normal((60, 3))
     noise = rng.standard_normal((60, 3)) * 50 / 100
-    found = moved(cells_at(places), look(noise, [100.0] * 60, noise=50.0), None, VARIANCES, 3).cells
+    found = moved(cells_at(places), look(noise, [100.0] * 60, noise=50.0), VARIANCES, 3).cells
     assert np.square(found.places - places).sum() < 0.2 * np.square(noise).sum()
 
 

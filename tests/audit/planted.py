@@ -345,7 +345,7 @@ def a_release_that_is_not_booked(patch):
         return honest(self, name, **public)
 
     patch.setattr(paper.PaperRun, "_noisy_sum", twice)
-    patch.setattr(ledger.Ledger, "book", lambda self, release: self._booked.__setitem__(release, release.times))
+    patch.setattr(ledger.Ledger, "book", lambda self, release, times=1: self._booked.__setitem__(release, release.times))
 
 
 @planted("books: paper, points", "ledger, plan and what was seen agree")
@@ -353,7 +353,9 @@ def a_release_beside_the_ledger(patch):
     def around(self, name, **public):
         aggregate, ball, run = self.method.aggregates[name], self.method.ball, self.run
         query = Query(aggregate.statistic, {"center": ball.center, "radius": ball.radius} | public, run.dimension)
-        return run._adder.noisy_sum(adder.Asked(query, run.plan[name], 0, None, run.streams.stream(name)))
+        found = run._adder.noisy_sum(adder.Asked(query, run.plan[name], 0, None, run.streams.stream(name)))
+        run.made[name] = run.plan[name]
+        return found.values
 
     patch.setattr(paper.PaperRun, "_noisy_sum", around)
 

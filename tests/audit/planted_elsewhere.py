@@ -210,7 +210,13 @@ def the_limit_is_not_kept(patch):
 
 @planted("refusals")
 def a_plan_may_be_exceeded(patch):
-    patch.setattr(ledger.Ledger, "book", lambda self, release: self._booked.__setitem__(release, self._booked.get(release, 0) + 1))
+    patch.setattr(ledger.Ledger, "book", lambda self, release, times=1: self._booked.update({release: times}))
+
+
+@planted("books: no server data, points", "ledger, plan and what was seen agree")
+def releases_made_as_one_have_too_little_noise(patch):
+    honest = Release.as_one
+    patch.setattr(Release, "as_one", lambda self, times=1: replace(honest(self, times), noise_multiplier=self.noise_multiplier / times))
 
 
 @planted("refusals")

@@ -144,6 +144,15 @@ def _bounded_spreads(points: FloatArray, public: Public) -> FloatArray:
     return np.asarray(vector * BOUNDED_STEPS / max(11 * public["bound"], float(np.sqrt((vector**2).sum()))))
 
 
+def _bounded_costs(points: FloatArray, public: Public) -> FloatArray:
+    """Return by how much each set costs more than the mean of all, times the number of sets."""
+    steps, vector = _steps(points, public), np.zeros(len(public["sets"]))
+    for row in steps:
+        costs = np.array([min(((row - center) ** 2).sum() for center in centers) for centers in public["sets"]])
+        vector += len(costs) * (costs - costs.mean())
+    return np.asarray(vector * BOUNDED_STEPS / max(public["bound"], float(np.sqrt((vector**2).sum()))))
+
+
 def _class(length: float, public: Public) -> FloatArray:
     edges = public["edges"]
     place = sum(bool(edge < length) for edge in edges)
@@ -166,6 +175,21 @@ def _cell(points: FloatArray, public: Public) -> FloatArray:
     return table
 
 
+def _leaf(points: FloatArray, public: Public) -> FloatArray:
+    """Return the class of the point's number in Z order: the number of its cell, then one digit per halving."""
+    cells, number = public["cells"].astype(int), 0
+    parts = (points[0] - public["low"]) / (public["high"] - public["low"]) * cells
+    whole = [int(min(max(math.floor(part), 0), count - 1)) for part, count in zip(parts, cells, strict=True)]
+    inside = [min(max(float(part) - own, 0.0), 1 - 2.0**-52) for part, own in zip(parts, whole, strict=True)]
+    for own, count in zip(whole, cells, strict=True):
+        number = number * int(count) + own
+    for _ in range(int(public["depth"])):
+        for column, rest in enumerate(inside):
+            number = 2 * number + (rest >= 0.5)
+            inside[column] = (2 * rest) % 1.0
+    return np.asarray(np.eye(len(public["edges"]) + 1)[sum(bool(edge <= number) for edge in public["edges"])])
+
+
 CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "outer-product": lambda points, public: _upper(_outer(points, public)),
     "cluster-counts": lambda points, public: _clusters(points, public)[0],
@@ -184,6 +208,8 @@ CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "client-residuals": _bounded_residuals,
     "point-spreads": lambda points, public: BOUNDED_STEPS / 11 * _spreads(points, public),
     "client-spreads": _bounded_spreads,
+    "point-costs": _bounded_costs,
+    "client-costs": _bounded_costs,
     "point-distances": _shares,
     "client-distances": _shares,
     "point-residual-norms": lambda points, public: _class(float(np.sqrt((_residuals(points, public) ** 2).sum())), public),
@@ -191,6 +217,7 @@ CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "point-moment-norms": lambda points, public: _class(_moment(points, public)[1], public),
     "client-moment-norms": lambda points, public: _class(_moment(points, public)[1], public),
     "grid-counts": _cell,
+    "tree-counts": _leaf,
     "point-count": lambda _points, _public: 1.0,
 }
 """What one unit adds, by the name of the statistic."""

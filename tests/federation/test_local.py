@@ -52,7 +52,8 @@ def test_a_cohort_leaves_the_others_out():
     public = {"center": np.zeros(1), "radius": 9.0, "centers": np.zeros((1, 1)), "bound": 9.0}
     cohort = np.array([True, False, False, True])
     with federation.open(plan) as opened:
-        sums = opened._adder.noisy_sum(Asked(Query(CLIENT_CLUSTER_SUMS, public, 1), plan["sums"], 0, cohort, opened.streams.stream("x")))
+        asked = Asked(Query(CLIENT_CLUSTER_SUMS, public, 1), plan["sums"], 0, cohort, opened.streams.stream("x"))
+        sums = opened._adder.noisy_sum(asked).values
     assert sums * (plan["sums"].grid ** -1) / (MEAN_STEPS * RESOLUTION / 9.0) == pytest.approx(3, rel=1e-3)
 
 

@@ -9,6 +9,10 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
+from feddp_kmeans.privacy.plan import Plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
 from tests.federation.counting import CLIENTS, SERVER, Counting
 
 
@@ -94,6 +98,27 @@ def test_another_plan_seed_or_query_is_refused(tmp_path):
     assert twin.plan.to_dict() == prepared.plan.to_dict()
     with pytest.raises(BudgetError, match="must answer the same query"):
         run(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), twin, seed=1)
+
+
+POOL = Plan(PrivacyUnit.CLIENT, 9.0, 1e-6, (Release("sizes", Mechanism.GAUSSIAN, 1.0, 1.0, 9.0, 99, 5),))
+
+
+def pooled(federation, parts, seed=None):
+    with federation.open(POOL, seed) as opened:
+        return [opened.noisy_sum(CLIENT_SIZES, POOL["sizes"], times=times) for times in parts], opened.report()
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_releases_made_as_one_are_kept_as_one_and_stay_that_many(tmp_path, seed):
+    (first,), _ = pooled(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), [3], seed)
+    rest = Counting(CLIENTS)
+    again, report = pooled(RecordedFederation(rest, tmp_path), [3, 2], seed)
+    assert rest.asked == 1
+    assert np.array_equal(first, again[0])
+    assert report.ledger == tuple(POOL.ledger_rows())
+    for other in ([2], [5], [1]):
+        with pytest.raises(BudgetError, match="release 'sizes 0' must answer the same query"):
+            pooled(RecordedFederation(InMemoryFederation(CLIENTS), tmp_path), other, seed)
 
 
 def test_a_damaged_record_is_one_clear_error(tmp_path):

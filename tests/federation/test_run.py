@@ -16,6 +16,7 @@ from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
+from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
 
 PLAN = Plan(PrivacyUnit.POINT, 1.0, 1e-6, tuple(Release(name, Mechanism.GAUSSIAN, 1.0, RESOLUTION, 9.0, 2, 2) for name in ("a", "b")))
 PUBLIC = {"center": np.zeros(2), "radius": 1.0, "centers": np.zeros((1, 2))}
@@ -28,6 +29,23 @@ def ask(run, name="a"):
 @pytest.fixture
 def federation():
     return InMemoryFederation([np.full((3, 2), 0.1)])
+
+
+class Spy(list):
+    """All that a run asks its adder for."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def spy(self, run):
+        whole = run._adder.noisy_sum
+        run._adder.noisy_sum = lambda one: (self.append(one), whole(one))[1]
+
+
+@pytest.fixture
+def asked():
+    return Spy()
 
 
 @pytest.fixture
@@ -64,6 +82,46 @@ def test_what_was_planned_and_not_made_is_reported(federation):
             ask(whole, name)
     assert whole.report().not_made == {}
     assert "not made" not in repr(whole.report())
+
+
+def test_releases_made_as_one_are_one_sum_with_the_noise_of_their_mean(federation, asked):
+    """One exact sum and one draw, which counts as four."""
+    plan = Plan(PrivacyUnit.POINT, 1.0, 1e-6, (Release("a", Mechanism.GAUSSIAN, 1.0, RESOLUTION, 9.0, 2, 5),))
+    with federation.open(plan, 0, asked.names.append) as run:
+        asked.spy(run)
+        run.noisy_sum(CLUSTER_SUMS, plan["a"], times=4, **PUBLIC)
+        run.noisy_sum(CLUSTER_SUMS, plan["a"], **PUBLIC)
+        with pytest.raises(BudgetError, match="'a' must be made at most 5 times, and was made 5 times already, got 1"):
+            run.noisy_sum(CLUSTER_SUMS, plan["a"], **PUBLIC)
+    assert asked.names == ["a", "a"]
+    assert [(one.label, one.times, one.release.noise_multiplier) for one in asked] == [("a 0", 4, 4.5), ("a 4", 1, 9.0)]
+    assert run.report().ledger == tuple(plan.ledger_rows())
+    assert run.report().not_made == {}
+
+
+@pytest.mark.parametrize("changed", [{"sampling_rate": 0.5}, {"mechanism": Mechanism.LAPLACE}])
+def test_releases_whose_costs_do_not_add_up_are_made_one_by_one(federation, asked, changed):
+    law, rate = changed.get("mechanism", Mechanism.GAUSSIAN), changed.get("sampling_rate", 1.0)
+    plan = Plan(PrivacyUnit.CLIENT, 1.0, 1e-6, (Release("a", law, 1.0, 1.0, 9.0, 99, 4),), sampling_rate=rate)
+    with federation.open(plan, 0) as run:
+        asked.spy(run)
+        mean = run.noisy_sum(CLIENT_SIZES, plan["a"], times=3)
+        with pytest.raises(BudgetError, match="was made 3 times already, got 2"):
+            run.noisy_sum(CLIENT_SIZES, plan["a"], times=2)
+    with federation.open(plan, 0) as other:
+        assert np.allclose(mean, np.mean([other.noisy_sum(CLIENT_SIZES, plan["a"]) for _ in range(3)], axis=0))
+    assert [(one.label, one.times, one.release) for one in asked] == [(f"a {number}", 1, plan["a"].as_one()) for number in range(3)]
+    assert run.report().not_made == {"a": 1}
+
+
+@pytest.mark.parametrize("times", [0, -1, 3, float("nan"), 1.5])
+def test_nobody_is_asked_for_a_number_of_releases_that_is_not_planned(federation, asked, odometer, times):
+    federation.books = Books(odometer)
+    with federation.open(PLAN, 0) as run:
+        asked.spy(run)
+        with pytest.raises(BudgetError, match="'a' must be made at most 2 times"):
+            run.noisy_sum(CLUSTER_SUMS, PLAN["a"], times=times, **PUBLIC)
+    assert asked == odometer.entries() == run.ledger.rows() == []
 
 
 def test_a_closed_run_releases_nothing_and_lets_the_batches_go(federation):

@@ -135,11 +135,13 @@ MUTANTS = [
     *_in(
         "ledger.py",
         ("tests/privacy/test_plan.py", "tests/privacy/test_mechanism.py", *PRIVACY),
-        ("one release too many", "if made >= release.times:", "if made > release.times:"),
+        ("one release too many", "1 <= times <= release.times - made", "1 <= times <= release.times - made + 1"),
+        ("no release at all, or fewer", "1 <= times <= release.times - made", "times <= release.times - made"),
         ("releases outside the plan", "if release not in self.plan.releases:", "if False:"),
         ("a simulation called private", "if not self.secure:", "if False:"),
         ("no noise called private", 'if self.epsilon == float("inf"):', "if False:"),
-        ("what was booked is forgotten", "self._booked[release] += 1", "self._booked[release] = 1"),
+        ("several made as one count once", "self._booked[release] += times", "self._booked[release] += 1"),
+        ("what was booked is forgotten", "self._booked[release] += times", "self._booked[release] = times"),
     ),
     *_in(
         "fixed_point.py",
@@ -212,8 +214,8 @@ MUTANTS = [
         ),
         (
             "second moments claim too little",
-            "MOMENT_SENSITIVITY = math.sqrt(2.0) * MOMENT_STEPS",
-            "MOMENT_SENSITIVITY = 1.0 * MOMENT_STEPS",
+            "MOMENT_STEPS = math.floor(BOUNDED_STEPS / math.sqrt(2.0))",
+            "MOMENT_STEPS = math.floor(BOUNDED_STEPS / 1.0)",
         ),
         ("trace in full", "- (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]", "- np.square(traces) / encoded.shape[1]"),
         (
@@ -239,6 +241,19 @@ MUTANTS = [
         ("squares beyond the reach", "np.minimum(squares / reach**2, 1.0)", "np.minimum(squares / reach**2, 1.5)"),
         ("a total outside the bound", "+ np.square(totals))", ")"),
         ("spreads of points claim too little", "POINT_L1 = float(SIZE_STEPS + SQUARE_STEPS + TOTAL_STEPS)", "POINT_L1 = float(SIZE_STEPS)"),
+    ),
+    *_in(
+        "costs.py",
+        ("tests/statistics/test_costs.py", "tests/statistics/test_statistics.py", "tests/audit"),
+        ("differences without a bound", "/ np.maximum(bound, norms)", "/ np.full(len(norms), bound)"),
+        ("a norm of all sets but the last", "for column in vectors.T)", "for column in vectors.T[:-1])"),
+        ("differences from other points", "squares.sum(axis=1, keepdims=True)", "squares.sum(axis=0, keepdims=True)"),
+        (
+            "sums of clients that wrap around",
+            "2.0**_LOW_BITS * arithmetic.sums_of_runs(high, batch) + arithmetic.sums_of_runs(low, batch)",
+            "1.0 * arithmetic.sums_of_runs(whole, batch)",
+        ),
+        ("steps that are rounded up", "np.trunc(vectors * factors[:, None])", "np.rint(vectors * factors[:, None] * (1 + 2.0**-23))"),
     ),
     *_in(
         "closing.py",
@@ -272,13 +287,13 @@ MUTANTS = [
         FEDERATION,
         (
             "one stream for all releases",
-            "self._cohort(release.name), self.streams.stream(release.name)",
-            'self._cohort(release.name), self.streams.__class__(1 if self.seed is not None else None).stream("noise")',
+            "self._cohort(name), self.streams.stream(name)",
+            'self._cohort(name), self.streams.__class__(1 if self.seed is not None else None).stream("noise")',
         ),
         (
             "no noise",
-            "return asked.release.noisy(self._total(asked.query, asked.cohort), asked.stream)",
-            "return asked.release.from_steps(self._total(asked.query, asked.cohort))",
+            "return NoisySum(asked.release.noisy(self._total(asked.query, asked.cohort), asked.stream))",
+            "return NoisySum(asked.release.from_steps(self._total(asked.query, asked.cohort)))",
         ),
     ),
     *_in(
@@ -300,7 +315,7 @@ MUTANTS = [
         ("terms that change", "elif not hmac.compare_digest(state.digest, terms.digest):", "elif False:"),
         ("a request answered twice", "if session.hex() != state.session or turn <= state.turn:", "if session.hex() != state.session:"),
         ("a seed for everyone", "if terms.secure:\n            return SystemStream()", "if False:\n            return SystemStream()"),
-        ("a release asked for once more", 'if not 0 <= asked.get("number", int) < release.times:', "if False:"),
+        ("a release asked for once more", "if not 0 <= number < number + times <= release.times:", "if False:"),
         ("exact sums for a server that is not trusted", "if terms.trust is not trust:", "if False:"),
         ("an old session", "if session.hex() in state.sessions or", "if"),
     ),
@@ -441,6 +456,11 @@ MUTANTS = [
             "return np.bincount(np.concatenate([flat, flat]), minlength=int(np.prod(cells))).astype(np.int64)",
         ),
         (
+            "a point in two leaves",
+            "return np.bincount(classes, minlength=len(edges) + 1).astype(np.int64)",
+            "return np.bincount(np.concatenate([classes, classes]), minlength=len(edges) + 1).astype(np.int64)",
+        ),
+        (
             "a grid that depends on the points",
             "(batch.dense - low) / (high - low) * cells",
             "(batch.dense - low) / np.maximum(high - low, np.ptp(batch.dense, axis=0)) * cells",
@@ -563,10 +583,10 @@ MUTANTS = [
         ),
         (
             "exact sums in the server's log",
-            "values = release.noisy(self._plain_sum(self._session, asked, question), asked.stream)",
+            "found = NoisySum(release.noisy(self._plain_sum(self._session, asked, question), asked.stream))",
             (
                 "total = self._plain_sum(self._session, asked, question)\n                "
-                'values = release.noisy(total, asked.stream)\n                logger.info("sum %s", total.sum())'
+                'found = NoisySum(release.noisy(total, asked.stream))\n                logger.info("sum %s", total.sum())'
             ),
         ),
     ),
@@ -895,13 +915,13 @@ MUTANTS = [
         ("tests/federation", "tests/statistics/test_gate.py", "tests/network/test_identity.py", "tests/test_booking.py"),
         (
             "a release that is not booked",
-            "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release)",
+            "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release, times)",
             "query = Query(statistic, public, self.dimension)",
         ),
         (
             "a fit that is not booked",
-            "        self.book()\n        if self.on_release",
-            "        if self._made:\n            self.book()\n        if self.on_release",
+            "        self.book()\n        parts =",
+            "        if self.made:\n            self.book()\n        parts =",
         ),
         ("a fit without its limit", "self.odometer.book(entry, limit=self.limit)", "self.odometer.book(entry)"),
         (
@@ -958,9 +978,11 @@ MUTANTS = [
         ("tests/network/test_participant.py", "tests/network/test_noise_shares.py"),
         (
             "a query that changes",
-            "if state.queries.setdefault(label_of(asked.fields), query.digest) != query.digest:",
+            "if state.queries.setdefault(label, digest) != digest:",
             "if False:",
         ),
+        ("several made as one take one number", "for one in range(number, number + times)", "for one in range(number, number + 1)"),
+        ("any noise is made as one", "if times > 1 and not terms.plan.adds_up(release):", "if False:"),
         (
             "masked without noise",
             "part = release.with_noise(self._own_total(query, release), stream, terms.shares)",
@@ -977,6 +999,25 @@ MUTANTS = [
             "sources are clients of their own",
             "total = self._data().as_one_client().exact_sum(query)",
             "total = self._data().exact_sum(query)",
+        ),
+    ),
+    *_in(
+        "run.py",
+        ("tests/federation", "tests/privacy/test_ledger.py", "tests/privacy/test_mechanism.py", "tests/network/test_noise_shares.py"),
+        ("sampled clients are asked as one", "release.mechanism is Mechanism.GAUSSIAN and self.sampling_rate == 1", "True"),
+        ("one for many has too little noise", "self.noise_multiplier / math.sqrt(times)", "self.noise_multiplier / times"),
+        ("numbers of releases overlap", "self._asked[name] += times", "self._asked[name] += 1"),
+        (
+            "records of another number",
+            'return self.query.digest + (f" x {self.times}" if self.times > 1 else "")',
+            "return self.query.digest",
+        ),
+        ("stated noise is as planned", "noise_multiplier=factor * one.noise_multiplier", "noise_multiplier=one.noise_multiplier"),
+        ("real noise is forgotten in a record", "return NoisySum(values, float(factor))", "return NoisySum(values)"),
+        (
+            "noise of those who did not answer",
+            "math.sqrt(len(survivors) / self._terms.shares)",
+            "math.sqrt(len(self._sites.names) / self._terms.shares)",
         ),
     ),
     *_in(
@@ -1110,8 +1151,8 @@ MUTANTS = [
         ("more values than a release has", "release.check_size(query.size)", "pass"),
         (
             "arguments are looked at after the booking",
-            "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release)",
-            "self.ledger.book(release)\n        query = Query(statistic, public, self.dimension)",
+            "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release, times)",
+            "self.ledger.book(release, times)\n        query = Query(statistic, public, self.dimension)",
         ),
     ),
     *_in(
@@ -1289,7 +1330,8 @@ MUTANTS = [
         ("tests/network/test_whole_run.py",),
         ("sessions of any plan", "terms.confirmed, terms.digest)", "terms.confirmed)"),
         ("queries without their arguments", " or name.startswith(PUBLIC)}", "}"),
-        ("queries without their numbers", '("release", "number", "statistic")', '("release", "statistic")'),
+        ("queries without their numbers", '("release", "number", "times", "statistic")', '("release", "times", "statistic")'),
+        ("queries without their times", '("release", "number", "times", "statistic")', '("release", "number", "statistic")'),
     ),
     *_in(
         "terms.py",
@@ -1338,8 +1380,8 @@ MUTANTS = [
         ("tests/network/test_journal.py",),
         (
             "sites are asked before it is written",
-            "self._journal.write(query, pending)\n        return self._finished(pending, query)",
-            "total = self._finished(pending, query)\n        self._journal.write(query, pending)\n        return total",
+            "self._journal.write(query, pending)\n        return self._finished(pending, asked, query)",
+            "total = self._finished(pending, asked, query)\n        self._journal.write(query, pending)\n        return total",
         ),
     ),
     *_in(

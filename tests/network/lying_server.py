@@ -36,6 +36,8 @@ def release(name, multiplier=2.0, times=1):
 PLAN = Plan(PrivacyUnit.POINT, 50.0, 1e-6, (release("loud", 64.0), release("low", 0.5), release("often", times=2)))
 SWAPPED = Plan(PrivacyUnit.POINT, 50.0, 1e-6, (release("loud", 0.5), release("low", 64.0), release("often", times=2)))
 LABELS = ("loud 0", "low 0", "often 0", "often 1")
+TOGETHER = "often 0 x 2"
+"""Two releases that are made as one."""
 
 
 @cache
@@ -48,8 +50,9 @@ def terms(plan=PLAN, *, run="r1", threshold=4, colluders=1, confirmed=True):
 
 
 def query_of(label, public=POINT):
+    label, _, times = label.partition(" x ")
     name, _, number = label.rpartition(" ")
-    return {"release": name, "number": int(number), "statistic": "cluster-sums"} | public
+    return {"release": name, "number": int(number), "times": int(times or 1), "statistic": "cluster-sums"} | public
 
 
 class Liar:
@@ -72,6 +75,8 @@ class Liar:
         """By run and site: the terms."""
         self.asked = {}
         """By run, session, round and site: the query under the site's masks."""
+        self.numbers = {}
+        """By query: the releases of the plan that it takes, each a name and a number."""
         self.given = defaultdict(dict)
         """By run, session and round: each site that helped to open it, with the terms, the query and the survivors that it helped for."""
 
@@ -84,6 +89,7 @@ class Liar:
             self.agreed[asked["terms"]["run"], name] = Terms.from_dict(asked["terms"])
         if reply.kind == "masked":
             self.asked[*place, name] = query_bytes(asked)
+            self.numbers[query_bytes(asked)] = {(asked["release"], asked["number"] + more) for more in range(asked["times"])}
         if reply.kind == "unmasked":
             self.given[place][name] = self.agreed[place[0], name], self.asked.get((*place, name)), tuple(asked["survivors"])
         return reply

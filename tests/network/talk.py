@@ -41,7 +41,7 @@ class Talk:
 
     def say(self, kind, **fields):
         self.turn += 1
-        return self.ask(kind, **{"run": self.terms.run, "session": self.session, "turn": self.turn} | fields)
+        return self.ask(kind, **{"run": self.terms.run, "session": self.session, "turn": self.turn, "times": 1} | fields)
 
     def query(self, **changed):
         return self.say("sum", **{"release": "outer product", "number": 0, "statistic": "outer-product"} | BALL | changed)

@@ -198,7 +198,8 @@ def test_a_server_cannot_keep_a_client_busy_with_a_plan(tmp_path):
 def test_a_replayed_request_is_answered_once(tmp_path):
     talk = Talk(tmp_path)
     talk.agree()
-    fields = {"run": "r1", "session": talk.session, "turn": 1, "release": "sums", "number": 0, "statistic": "cluster-sums"} | SUMS
+    fields = {"run": "r1", "session": talk.session, "turn": 1} | SUMS
+    fields |= {"release": "sums", "number": 0, "times": 1, "statistic": "cluster-sums"}
     request = pack("sum", **fields)
     assert unpack(talk.client.handle(request)).kind == "summed"
     assert "old or repeated" in unpack(talk.client.handle(request)).fields["reason"]

@@ -206,12 +206,15 @@ def test_a_pending_sum_is_of_its_run_and_of_its_query(tmp_path):
     sites.killed()
     kept = journal_module.Journal(sites.journal, "r1")
     asked = Query(CLUSTER_SUMS, PUBLIC, len(PUBLIC["center"])).public
-    query = {"release": "loud", "number": 0, "statistic": "cluster-sums"} | {f"public.{name}": value for name, value in asked.items()}
+    query = {f"public.{name}": value for name, value in asked.items()}
+    query |= {"release": "loud", "number": 0, "times": 1, "statistic": "cluster-sums"}
     assert kept.read(query) is not None
     assert kept.read(query | {"number": 1}) is None
     assert journal_module.Journal(sites.journal, "r2").read(query) is None
     with pytest.raises(BudgetError, match="release 'loud 0' must stay the query that sites were asked to open"):
         kept.read(query | {"public.radius": 8.0})
+    with pytest.raises(BudgetError, match="release 'loud 0' must stay the query that sites were asked to open"):
+        kept.read(query | {"times": 2})
     assert sites.journal.stat().st_mode & 0o077 == 0
     sites.journal.write_bytes(b"something else")
     with pytest.raises(FedDPError, match="pending must hold the sum that a server was about to open"):

@@ -2,11 +2,16 @@
 
 import math
 import os
+import tempfile
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
@@ -18,7 +23,9 @@ from feddp_kmeans.network.run_state import RunStates
 from feddp_kmeans.network.secure_sum.identity import new_identity
 from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.wire import pack, unpack
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.odometer import Odometer
+from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
@@ -94,7 +101,7 @@ def test_the_terms_of_a_run_cannot_be_changed_once_agreed(tmp_path):
     ("changed", "match"),
     [
         ({"release": "age"}, "the plan holds no release named 'age'"),
-        ({"number": 1}, "release 'outer product' must be asked for at most 1 times, as planned, got one more"),
+        ({"number": 1}, "release 'outer product' must be asked for at most 1 times, as planned, got other numbers"),
         ({"number": -1}, "at most 1 times, as planned"),
         ({"statistic": "rows"}, "statistic must be one of the registry, got 'rows'"),
         (
@@ -180,6 +187,76 @@ def test_queries_are_told_apart_by_statistic_names_shapes_and_bits():
     assert query_digest(*queries[-1]) == query_digest(CLUSTER_SUMS, {"radius": np.float64(1), "centers": np.ones((2, 3), order="F")})
 
 
+TOGETHER = Plan(
+    PrivacyUnit.POINT,
+    1.0,
+    1e-6,
+    tuple(Release(name, law, 1.0, 1.0, 40.0, 9, 6) for name, law in (("often", Mechanism.GAUSSIAN), ("laplace", Mechanism.LAPLACE))),
+)
+TIMES = [10**9, 7, 0, -1, 2**70, 2.0, True, None, "2", [2], {"times": 2}, b"2", np.array([2])]
+
+
+def together(talk, number=0, times=2, release="often", **changed):
+    asked = {"release": release, "number": number, "times": times, "statistic": "cluster-counts"}
+    return talk.say("sum", **asked | SUMS | changed)
+
+
+def opened_talk(folder, **changed):
+    talk = Talk(folder, plan=replace(TOGETHER, **changed), unit=changed.get("unit", PrivacyUnit.POINT))
+    assert talk.agree().kind == "agreed"
+    return talk
+
+
+@pytest.mark.parametrize("times", TIMES, ids=repr)
+def test_releases_made_as_one_must_be_a_planned_number_of_them(tmp_path, times):
+    """Refused before the points are read, and nothing is spent: all six releases can still be asked for."""
+    talk = opened_talk(tmp_path)
+    data, read = talk.client._data, []
+    talk.client._data = lambda: read.append(1) or data()
+    reply = together(talk, times=times)
+    assert reply.kind == "refused"
+    assert "times" in reply.fields["reason"]
+    assert read == []
+    assert RunStates(tmp_path / "ward", Odometer(tmp_path / "ward.jsonl")).load("r1").queries == {}
+    assert together(talk, times=6).kind == "summed"
+
+
+def test_releases_made_as_one_are_not_nan_in_number(tmp_path):
+    talk = opened_talk(tmp_path)
+    handle = talk.client.handle
+    talk.client.handle = lambda request: handle(request.replace(b'"times": 2.5', b'"times": NaN'))
+    assert unpack(pack("sum", times=2.5).replace(b'"times": 2.5', b'"times": NaN')).fields["times"] is not None
+    refused(together(talk, times=2.5), "field 'times' of a 'sum' message must be int, got float")
+
+
+def test_only_gaussian_noise_on_all_clients_is_made_as_one(tmp_path):
+    talk = opened_talk(tmp_path)
+    refused(together(talk, release="laplace"), "release 'laplace' must be made one by one")
+    assert together(talk, release="laplace", times=1).kind == "summed"
+    (tmp_path / "sampled").mkdir()
+    sampled = opened_talk(tmp_path / "sampled", unit=PrivacyUnit.CLIENT, sampling_rate=0.5, releases=TOGETHER.releases[:1])
+    asked = {"release": "often", "number": 0, "statistic": "client-sizes"}
+    refused(sampled.say("sum", **asked, times=2), "release 'often' must be made one by one")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(-1, 7), st.integers(-1, 8), st.booleans()), max_size=12))
+def test_no_number_of_a_release_is_given_twice(requests):
+    """Whatever is asked in whatever order, also after restarts, what was answered never takes a number twice or one beyond the plan."""
+    with tempfile.TemporaryDirectory() as folder:
+        talk, taken = opened_talk(Path(folder)), {}
+        for number, times, restart in requests:
+            if restart:
+                talk.start()
+                talk.agree()
+            if together(talk, number, times).kind == "summed":
+                for one in range(number, number + times):
+                    assert 0 <= one < 6
+                    assert taken.setdefault(one, (number, times)) == (number, times)
+            elif 0 <= number < number + times <= 6:
+                assert any(taken.get(one, (number, times)) != (number, times) for one in range(number, number + times))
+
+
 def test_a_message_that_is_repeated_is_refused_also_after_a_restart(tmp_path):
     talk = Talk(tmp_path)
     talk.agree()
@@ -208,7 +285,7 @@ def test_two_requests_at_once_are_answered_one_after_the_other(tmp_path):
     data, replies = talk.client._data, []
     talk.client._data = lambda: (time.sleep(0.2), data())[1]
     place = {"run": talk.terms.run, "session": talk.session, "turn": 1}
-    same = {"kind": "sum", "release": "outer product", "number": 0, "statistic": "outer-product"} | place | BALL
+    same = {"kind": "sum", "release": "outer product", "number": 0, "times": 1, "statistic": "outer-product"} | place | BALL
     threads = [threading.Thread(target=lambda: replies.append(talk.ask(**same).kind)) for _ in range(2)]
     for thread in threads:
         thread.start()

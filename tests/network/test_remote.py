@@ -156,7 +156,7 @@ def test_a_server_that_starts_again_goes_on_without_paying_again(tmp_path, trust
         if number == turn and kind in {"share", "mask", "sum"}:
             raise KeyboardInterrupt
 
-    prepared = prepare(Settings(2, 8.0, method="refined", lloyd_steps=0), SERVER, len(CLIENTS))
+    prepared = prepare(Settings(2, 8.0, method="paper", noise="gaussian", lloyd_steps=2), SERVER, len(CLIENTS))
     federation, transport = loopback.federation(CLIENTS, tmp_path, trust=trust, fault=stop, run="r1")
     try:
         run(RecordedFederation(federation, tmp_path / "record"), prepared)
@@ -181,11 +181,11 @@ def test_a_sum_that_was_opened_and_lost_without_a_journal_is_not_opened_again(tm
 
     prepared = prepare(Settings(2, 8.0, lloyd_steps=0), SERVER, len(CLIENTS))
     federation, transport = loopback.federation(CLIENTS, tmp_path, fault=stop, run="r1")
-    with pytest.raises(FedDPError, match="second moment must have the answers of at least 4 sites, got 0"):
+    with pytest.raises(FedDPError, match="looks 1 to 120 must have the answers of at least 4 sites, got 0"):
         run(RecordedFederation(federation, tmp_path / "record"), prepared)
     transport.fault = lambda *_: None
     again = RemoteFederation(transport, run="r1").connect()
-    with pytest.raises(FedDPError, match="release 'second moment 0' must be made only once, got a request to make it again"):
+    with pytest.raises(FedDPError, match="release 'looks 0' must be made only once, got a request to make it again"):
         run(RecordedFederation(again, tmp_path / "record"), prepared)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+from collections import Counter
 
 import pytest
 
@@ -15,7 +16,7 @@ from feddp_kmeans.network.secure_sum.identity import public_line
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.network.wire import pack, unpack
 from feddp_kmeans.privacy.odometer import Odometer
-from tests.network.lying_server import LABELS, OTHER, PLAN, POINT, SWAPPED, Liar, Meeting, terms
+from tests.network.lying_server import LABELS, OTHER, PLAN, POINT, SWAPPED, TOGETHER, Liar, Meeting, terms
 
 FEDERATIONS = [(3, 1), (4, 1), (5, 1), (5, 2), (6, 0), (7, 2)]
 """Sites, and colluders that the sites assume; the server holds the keys of as many."""
@@ -120,7 +121,7 @@ class Chaos:
         return self.rng.choice([latest, latest + 1, latest + 1, self.rng.randrange(meeting.rounds)])
 
     def label(self):
-        return self.rng.choice([*LABELS, "loud 0", "loud 0", "loud 0"])
+        return self.rng.choice([*LABELS, TOGETHER, "loud 0", "loud 0", "loud 0"])
 
     def confirm(self):
         meeting = self.meeting()
@@ -166,6 +167,8 @@ def violations(liar, folder):
         if len(set(survivors) - liar.owned) < run.shares:
             found.append(f"a sum of {len(survivors)} sites holds the noise of fewer than {run.shares}")
     found += [f"one release was opened {len(places)} times" for places in attempts.values() if len(places) > 1]
+    taken = Counter((digest, number) for digest, query in attempts for number in liar.numbers[query])
+    found += [f"{number} were opened in {times} queries" for (_, number), times in taken.items() if times > 1]
     for name in liar.sites:
         runs = [entry.what for entry in Odometer(folder / f"{name}.jsonl").entries()]
         if len(runs) != len(set(runs)):
@@ -178,7 +181,7 @@ def fuzz(folder, n, colluders, owned, seed, steps):
     liar = Liar(folder, n, owned, colluders=colluders)
     Chaos(liar, colluders, seed).play(steps)
     found, attempts = violations(liar, folder)
-    for label in LABELS:
+    for label in (*LABELS, TOGETHER):
         for run in ("r1", "r2"):
             totals = {
                 (survivors, meeting.total(number, survivors, label), meeting.run.digest)

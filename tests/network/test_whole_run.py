@@ -173,3 +173,27 @@ def test_names_of_releases_cannot_fool_a_site_s_terminal(tmp_path, label):
     liar = Liar(tmp_path, 3)
     meeting = liar.meet(terms(Plan(PrivacyUnit.POINT, 50.0, 1e-6, (release(label),)), threshold=3), liar.names[:1])
     assert "the plan of a run must state names that can be printed" in meeting.refusals[0]
+
+
+def test_a_site_that_makes_fewer_releases_as_one_is_not_added_to_the_others(tmp_path):
+    """It would count one release while the others' noise is that of two made as one: less than covers its part."""
+    liar = Liar(tmp_path, 5)
+    victim, *others = liar.names
+    meeting = liar.meet(terms(), liar.names)
+    meeting.share(liar.names)
+    meeting.mask([victim], 0, "often 0")
+    meeting.mask(others, 0, "often 0 x 2")
+    meeting.confirm(others, 0, liar.names)
+    meeting.unmask(others, 0, liar.names)
+    assert len(meeting.replies[0, tuple(liar.names)]) == 4
+    assert liar.openings("often 0") == liar.openings("often 0 x 2") == set()
+
+
+def test_releases_made_as_one_take_all_their_numbers(tmp_path):
+    liar = Liar(tmp_path, 5)
+    meeting = liar.meet(terms(), liar.names)
+    meeting.share(liar.names)
+    assert meeting.open(liar.names, 0, "often 0 x 2") is not None
+    for number in range(2):
+        assert not meeting.mask(liar.names, 1, f"often {number}")
+    assert set(meeting.refusals) == {f"release 'often {number}' must stay the query that it was, got another." for number in range(2)}

@@ -52,9 +52,9 @@ class _Watching(ExactAdder):
         self.seen = seen
 
     def noisy_sum(self, asked):
-        values = super().noisy_sum(asked)
-        self.seen.append((asked.release, self._total(asked.query, asked.cohort), values))
-        return values
+        found = super().noisy_sum(asked)
+        self.seen.append((asked.release, self._total(asked.query, asked.cohort), found.values))
+        return found
 
 
 def prepared_for(name, epsilon=2.0):

@@ -1,6 +1,8 @@
 """The ledger counts every release, refuses what is not planned, and states what was spent so far."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from feddp_kmeans.errors import BudgetError
 from feddp_kmeans.privacy.accounting import composed_epsilon
@@ -28,6 +30,31 @@ def test_every_repetition_counts_as_spent():
         # Several Gaussians are one: as if made once, with the square root of their number less noise.
         assert epsilon == pytest.approx(composed_epsilon([Release("r", Mechanism.GAUSSIAN, 1.0, 1.0, 8.0 / times**0.5, 2)], PLAN.delta))
     assert booked(ONCE, OFTEN, OFTEN, OFTEN).epsilon_so_far == pytest.approx(composed_epsilon(PLAN.releases, PLAN.delta))
+
+
+@given(st.lists(st.integers(1, 4), max_size=6))
+def test_what_is_made_as_one_counts_and_costs_as_much_as_its_releases(parts):
+    """The plan is never exceeded, nothing is counted twice, and the noise that was drawn costs what the rows state."""
+    ledger, drawn = Ledger(PLAN), []
+    for times in parts:
+        left = ledger.not_made().get("often", 0)
+        if times > left:
+            with pytest.raises(BudgetError, match="'often' must be made at most 3 times"):
+                ledger.book(OFTEN, times)
+        else:
+            ledger.book(OFTEN, times)
+            drawn.append(OFTEN.as_one(times))
+        assert sum(row["times"] for row in ledger.rows()) + sum(ledger.not_made().values()) == 4
+    assert all(release.times == 1 for release in drawn)
+    assert ledger.epsilon_so_far == pytest.approx(composed_epsilon(drawn, PLAN.delta), rel=1e-9)
+
+
+@pytest.mark.parametrize("times", [0, -1, 4, 10**9, float("nan"), 1.0, None, "1"])
+def test_only_a_planned_number_of_releases_is_booked(times):
+    ledger = booked()
+    with pytest.raises(BudgetError, match="'often' must be made at most 3 times, and was made 0 times already, got"):
+        ledger.book(OFTEN, times)
+    assert ledger.rows() == []
 
 
 def test_rows_and_what_is_left_say_how_often_each_was_made():

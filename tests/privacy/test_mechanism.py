@@ -57,6 +57,20 @@ def test_shares_add_up_to_the_noise(shares):
     assert np.std(made.from_steps(parts[0])) == pytest.approx(363.0 / shares**0.5, rel=0.04)
 
 
+@pytest.mark.parametrize("times", [2, 9, 1000])
+def test_one_release_for_many_has_the_noise_of_their_mean(times):
+    """The chance that 40,000 sound draws fail is 1e-6; noise of 0.97 or 1.03 times the scale fails."""
+    made = release(times=1000).as_one(times)
+    assert (made.times, made.name) == (1, "r")
+    values = made.noisy(np.zeros(40_000, dtype=np.int64), SeededStream(times))
+    square = np.square(values * times**0.5 / 363.0).sum()
+    low, high = stats.chi2(40_000).ppf([5e-7, 1 - 5e-7])
+    assert low < square < high
+    assert not low < square * 0.97**2 < high
+    assert not low < square * 1.03**2 < high
+    assert release().as_one() == release()
+
+
 def test_the_grid_of_released_numbers_does_not_show_the_sum():
     # The precision attack on floating-point noise: f = 0 and f' = 1 differ in which multiples of 2**-53 can occur.
     made = release(Mechanism.GAUSSIAN, 4.0, 1.0, 1.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from feddp_kmeans.statistics import norms, residual_sums, spreads
+from feddp_kmeans.statistics import costs, norms, residual_sums, spreads
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.paper_sums import COUNT_STEPS, MEAN_STEPS
@@ -32,9 +32,8 @@ REFINED_SUBSPACE = IN_SUBSPACE | {
 }
 REFINED_SQUARES = REFINED_FULL | {"square_weight": 1e-4}
 REFINED_LIFTED = IN_SUBSPACE | {"origins": CENTERS, "bound": 0.2 * RESOLUTION, "count_weight": 3000.0}
-MOMENT_SENSITIVITY = 2**0.5 * residual_sums.MOMENT_STEPS
 POINT_CASES += [
-    (residual_sums.POINT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
+    (residual_sums.POINT_SECOND_MOMENT, REFINED_MOMENT, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.POINT_RESIDUALS, REFINED_FULL, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.POINT_RESIDUALS, REFINED_SQUARES, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.POINT_RESIDUALS, REFINED_SUBSPACE, 2, residual_sums.BOUNDED_STEPS),
@@ -45,6 +44,8 @@ POINT_CASES += [
     (spreads.POINT_SPREADS, SPREADS, 1, 19 * (residual_sums.BOUNDED_STEPS // 11)),
     (spreads.POINT_SPREADS, SPREADS, 2, residual_sums.BOUNDED_STEPS),
 ]
+COSTS = PUBLIC | {"sets": np.stack([CENTERS, CENTERS[::-1] / 2, -CENTERS, CENTERS + 0.4]), "bound": 0.2 * RESOLUTION**2}
+POINT_CASES += [(costs.POINT_COSTS, COSTS, 2, residual_sums.BOUNDED_STEPS)]
 BOUND = 1.5
 CLIENT_CASES = [
     (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": BOUND}, 2, BOUND / BALL.grid**2),
@@ -57,13 +58,14 @@ CLIENT_CASES = [
 ]
 CLIENT_CASES += [
     (residual_sums.CLIENT_SIZES, {}, 2, 1),
-    (residual_sums.CLIENT_SECOND_MOMENT, REFINED_MOMENT, 2, MOMENT_SENSITIVITY),
+    (residual_sums.CLIENT_SECOND_MOMENT, REFINED_MOMENT, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.CLIENT_RESIDUALS, REFINED_FULL, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.CLIENT_RESIDUALS, REFINED_SQUARES, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.CLIENT_RESIDUALS, REFINED_SUBSPACE, 2, residual_sums.BOUNDED_STEPS),
     (residual_sums.CLIENT_RESIDUALS, REFINED_LIFTED, 2, residual_sums.BOUNDED_STEPS),
 ]
 CLIENT_CASES += [(spreads.CLIENT_SPREADS, SPREADS | {"bound": BOUND}, 2, residual_sums.BOUNDED_STEPS)]
+CLIENT_CASES += [(costs.CLIENT_COSTS, COSTS, 2, residual_sums.BOUNDED_STEPS)]
 EDGES = {"edges": np.array([0.5, 1.0, 1.9])}
 ENCODED_EDGES = {"edges": RESOLUTION * np.array([0.1, 0.5, 2.0])}
 NORMS_FULL = IN_FULL | ENCODED_EDGES | {"origins": CENTERS, "count_weight": 3000.0}
@@ -76,12 +78,14 @@ COUNTS_ALONE = IN_SUBSPACE | {
 }
 MOMENT_EDGES = PUBLIC | {"edges": RESOLUTION**2 * np.array([0.01, 0.2, 0.5])}
 GRID = {"low": np.full(DIMENSION, -1.0), "high": np.array([1.0, 2, 1, 1]), "cells": np.array([2.0, 3, 1, 2])}
+TREE = GRID | {"depth": 2.0, "edges": 256.0 * np.array([1.0, 1.5, 1.75, 2.0, 7.0])}
 POINT_CASES += [
     (norms.POINT_DISTANCES, {"center": BALL.center} | EDGES, 2, norms.SHARE_STEPS),
     (norms.POINT_RESIDUAL_NORMS, NORMS_FULL, 2, 1),
     (norms.POINT_RESIDUAL_NORMS, NORMS_SUBSPACE, 2, 1),
     (norms.POINT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
     (norms.GRID_COUNTS, GRID, 1, 1),
+    (norms.TREE_COUNTS, TREE, 1, 1),
     (norms.POINT_COUNT, {}, 1, 1),
     (residual_sums.POINT_RESIDUALS, COUNTS_ALONE, 2, residual_sums.BOUNDED_STEPS),
 ]

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics import REGISTRY, arithmetic, norms, residual_sums, spreads
+from feddp_kmeans.statistics import REGISTRY, arithmetic, costs, norms, residual_sums, spreads
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.batch import ClientBatch
@@ -20,11 +20,11 @@ from tests.statistics.cases import (
     BALL,
     CENTERS,
     CLIENT_CASES,
+    COSTS,
     DIMENSION,
     GRID,
     IN_FULL,
     IN_SUBSPACE,
-    MOMENT_SENSITIVITY,
     NORMS_FULL,
     POINT_CASES,
     PROJECTION,
@@ -32,6 +32,7 @@ from tests.statistics.cases import (
     RADIUS,
     REFINED_FULL,
     SPREADS,
+    TREE,
     K,
     assert_within_what_is_stated,
     exact_norm,
@@ -65,6 +66,7 @@ def test_a_statistic_states_the_sensitivity_that_its_proof_gives(statistic, publ
 
 TINY = {"center": np.full(DIMENSION, 1e-141), "radius": 1e-140}
 FAR = np.array([[2.0**24, 0, 0, 0], [-(2.0**23), 2.0**23, 0, 0], [0, 0, 0, 2.0**24]])
+FAR_SETS = np.stack([FAR, -FAR, *[FAR / 2.0**step for step in range(14)]])
 ENDS = np.array([1.001, 1e3, 2.0**55.99])
 """Sensitivities of a client's bounded vector, in integer steps: from 1 to 2**56."""
 EXTREME_CASES = [
@@ -94,6 +96,8 @@ EXTREME_CASES = [
             (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 1.0, "square_weight": 1.0}, (0.5, 2.0**60)),
             (spreads.CLIENT_SPREADS, PUBLIC | {"centers": FAR, "reach": 1.0}, (0.5, 2.0**60)),
             (spreads.CLIENT_SPREADS, IN_FULL | {"reach": 2.0**25}, (0.5, 2.0**60)),
+            (costs.POINT_COSTS, PUBLIC | {"sets": FAR_SETS}, (1.0, 2.0**100)),
+            (costs.CLIENT_COSTS, TINY | {"sets": FAR_SETS}, (1.0, 2.0**100)),
         )
         for bound in map(float, bounds)
     ),
@@ -131,6 +135,11 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
         (spreads.POINT_SPREADS, SPREADS | {"reach": 0.0}, "reach must be from 1 to 3.35544e.07, got 0.0"),
         (spreads.POINT_SPREADS, SPREADS | {"centers": CENTERS[:, :2]}, r"centers must have shape \(k, 4\)"),
         (spreads.CLIENT_SPREADS, SPREADS | {"bound": 0.0}, "bound must be from 0.5 to"),
+        (costs.POINT_COSTS, COSTS | {"sets": COSTS["sets"][:1]}, r"sets must have shape \(c, k, 4\), c from 2 to 16, k from .*\(1, 3, 4\)"),
+        (costs.POINT_COSTS, COSTS | {"sets": np.zeros((17, 3, DIMENSION))}, r"c from 2 to 16, k from 1 to 1048576, got \(17, 3, 4\)"),
+        (costs.POINT_COSTS, COSTS | {"sets": CENTERS}, r"sets must have shape \(c, k, 4\)"),
+        (costs.CLIENT_COSTS, COSTS | {"sets": 2 * FAR_SETS}, "sets must have rows of norm at most 1.67772e.07, got 33554432.0"),
+        (costs.CLIENT_COSTS, COSTS | {"bound": 0.5}, "bound must be from 1 to 1.26765e.30, got 0.5"),
         (statistics.CLUSTER_COUNTS, PUBLIC | {"centers": 2 * FAR}, "centers must have rows of norm at most 1.67772e.07, got 33554432.0"),
         (statistics.CLUSTER_COUNTS, IN_SUBSPACE | {"projection": 2 * PROJECTION}, "projection must have columns of norm at most 1"),
         (norms.POINT_DISTANCES, {"center": BALL.center, "edges": np.array([1.0, 0.5])}, "edges must be in ascending order"),
@@ -140,6 +149,9 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
         (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3, 0, 2])}, "cells must be from 1 to"),
         (norms.GRID_COUNTS, GRID | {"cells": np.array([2.0, 3.5, 1, 2])}, "cells must hold whole numbers, got 3.5"),
         (norms.GRID_COUNTS, GRID | {"cells": np.full(DIMENSION, 2.0**20)}, "cells must be at most 67108864 together"),
+        (norms.TREE_COUNTS, TREE | {"depth": 13.0}, "cells must be at most 4503599627370496 together when they are halved 13 times"),
+        (norms.TREE_COUNTS, TREE | {"depth": 0.5}, "depth must hold whole numbers, got 0.5"),
+        (norms.TREE_COUNTS, TREE | {"high": TREE["low"]}, "low must be below high by a finite width"),
         (norms.POINT_COUNT, PUBLIC, "public arguments must be none, got 'center'"),
         (residual_sums.CLIENT_SIZES, {"bound": 1.0}, "public arguments must be none, got 'bound'"),
     ],
@@ -198,6 +210,7 @@ CHANGES = {
     "center": lambda center: center + 0.3,
     "radius": lambda radius: 1.5 * radius,
     "centers": lambda centers: 0.5 * centers[::-1],
+    "sets": lambda sets: 0.5 * sets[::-1],
     "projection": lambda _: OTHER_PROJECTION,
     "residual_projection": lambda old: old if old.shape[1] == 0 else OTHER_PROJECTION,
 }
@@ -325,7 +338,7 @@ def test_the_norm_of_a_large_client_ignores_others_of_its_size(rng):
 def test_refined_second_moment_is_traceless_part_and_trace(size, rng):
     rows = BALL.center + rng.standard_normal((size, DIMENSION)) * 0.4
     bound = 10.0 * size * RESOLUTION**2
-    values = residual_sums.CLIENT_SECOND_MOMENT(one_client(rows), **PUBLIC, bound=bound) / MOMENT_SENSITIVITY * bound
+    values = residual_sums.CLIENT_SECOND_MOMENT(one_client(rows), **PUBLIC, bound=bound) / residual_sums.BOUNDED_STEPS * bound
     encoded = BALL.encode(rows)
     moment = encoded.T @ encoded
     trace = np.trace(moment)
@@ -417,12 +430,12 @@ def test_client_sizes_are_told_in_powers_of_two():
 def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_else():
     made = {
         one.name: one
-        for module in (norms, statistics, residual_sums, spreads)
+        for module in (costs, norms, statistics, residual_sums, spreads)
         for one in vars(module).values()
         if isinstance(one, Statistic)
     }
     assert made == REGISTRY
-    assert len(REGISTRY) == 23
+    assert len(REGISTRY) == 26
 
 
 def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():
@@ -436,6 +449,20 @@ def test_cells_of_a_grid_by_hand():
     batch = one_client([[0.1, 0.1], [0.9, 0.1], [0.9, 2.9], [5.0, -7.0], [1e300, -1e300]])
     counts = norms.GRID_COUNTS(batch, low=np.zeros(2), high=np.array([1.0, 3.0]), cells=np.array([2.0, 3.0]))
     assert counts.reshape(2, 3).tolist() == [[1, 0, 0], [3, 0, 1]]
+
+
+def test_leaves_of_a_tree_by_hand():
+    """Two cells of width 1, each halved twice: numbers 0 to 15 in the first, 16 to 31 in the second."""
+    batch = one_client([[0.1, 0.1], [0.1, 0.3], [0.3, 0.1], [0.6, 0.1], [1.9, 0.9], [9.0, 9.0], [-1e300, 0.0]])
+    public = {"low": np.zeros(2), "high": np.array([2.0, 1.0]), "cells": np.array([2.0, 1.0]), "depth": 2.0}
+    assert norms.TREE_COUNTS(batch, **public, edges=np.arange(1.0, 32)).tolist() == [2, 1, 1, *[0] * 5, 1, *[0] * 22, 2]
+    assert norms.TREE_COUNTS(batch, **public, edges=np.array([4.0, 16.0])).tolist() == [4, 1, 2]
+
+
+def test_a_tree_without_halvings_is_a_grid(rng):
+    batch = one_client(rng.uniform(-2, 2, (200, DIMENSION)))
+    edges = np.arange(1.0, np.prod(GRID["cells"]))
+    assert norms.TREE_COUNTS(batch, **GRID, depth=0.0, edges=edges).tolist() == norms.GRID_COUNTS(batch, **GRID).tolist()
 
 
 def test_lengths_fall_into_the_classes_that_their_vectors_have(rng):

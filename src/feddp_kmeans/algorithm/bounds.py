@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.looks import Bound, Frame, Looks, noise_per_length
@@ -38,49 +39,78 @@ class SimulatedBounds:
     weights: FloatArray
     unit: PrivacyUnit
     size: int
+    rng: np.random.Generator
+    """Draws the units, for one bound after the other."""
     n_points: float = 0.0
     """Noisy number of all client points; 0 before it is known."""
 
-    def moment_length(self, rng: np.random.Generator) -> float:
+    def moment_length(self) -> float:
         """Return the median length of a unit's second moment."""
-        chosen, batch = self._units(rng)
+        chosen, batch = self._units()
         return float(np.median(second_moment_norms(self.points[chosen], batch)[0]))
 
     def of_sums(
-        self, rng: np.random.Generator, release: Release, frame: Frame, count_length: float, spread: FloatArray | float = 1.0
+        self,
+        release: Release,
+        frame: Frame,
+        lengths: tuple[float, float],
+        *,
+        times: int,
+        before: float = 0.0,  # noqa: ARG002 what server points show needs no memory
+        spread: FloatArray | float = 1.0,
     ) -> Bound:
-        """Return the bound for residual sums: the median of what units would send, or more if that is cheap.
+        """Return the bound for residual sums: the median of what units would send, or more if that is cheap (see ``Bounds``).
 
-        Counts weigh ``count_length`` times as much as residuals in a typical unit's vector. ``spread`` multiplies the residuals of server
-        points.
+        ``spread`` multiplies the residuals of server points.
         """
         members = assign(self.points, frame.centers, frame.projection)
         rows = (project(self.points, frame.residual_projection) - np.rint(frame.origins)[members]) * spread
-        chosen, batch = self._units(rng)
-        units, _, sums = joint_sums(batch, rows[chosen], members[chosen], len(frame.centers), 1.0)
-        residual_square = np.bincount(units, np.square(sums[:, :-1]).sum(axis=1), minlength=batch.n_clients)
-        count_square = np.bincount(units, np.square(sums[:, -1]), minlength=batch.n_clients)
-        residual_length = max(float(np.sqrt(np.median(residual_square))), 1.0)
-        weight = count_length * residual_length / float(np.sqrt(np.median(count_square)))
-        lengths = np.sqrt(residual_square + weight**2 * count_square)
-        best = _Best(float(np.median(lengths)), 0.0)
+        chosen, batch = self._units()
+        with_squares = np.column_stack([rows, np.square(rows).sum(axis=1)])[chosen]
+        units, _, sums = joint_sums(batch, with_squares, members[chosen], len(frame.centers), 1.0)
+        parts = [
+            np.bincount(units, column, minlength=batch.n_clients)
+            for column in (np.square(sums[:, :-2]).sum(axis=1), *np.square(sums[:, -2:]).T)
+        ]
+        residual, square, count = (float(np.sqrt(np.median(part))) for part in parts)
+        residual = max(residual, 1.0)
+        weight = lengths[0] * residual / count
+        square_weight = min(lengths[1] * residual / max(square, 1.0), 1.0) if lengths[1] else None
+        whole = np.sqrt(parts[0] + (square_weight or 0.0) ** 2 * parts[1] + weight**2 * parts[2])
+        best, bias = float(np.median(whole)), 0.0
         if self.unit is PrivacyUnit.POINT and release.scale > 0:
-            own = np.hypot(np.linalg.norm(rows, axis=1), weight)
-            noise = noise_per_length(release, self.n_points, *frame.origins.shape)
-            # Cells hold too few server points to show a bias: theirs is guessed.
-            best = least_error_length(
-                np.maximum(lengths, 1.0),
-                noise,
-                lambda b: clipping_bias(rows, self.weights, members, own, b) if frame.in_full else guessed_bias(lengths, b),
-            )
-        kept = np.mean(np.minimum(1.0, best.length / np.maximum(lengths, _LEAST_LENGTH)))
-        return Bound.at(best.length, weight, float(kept), release, bias=best.bias)
+            squares, shape = np.square(rows).sum(axis=1), frame.origins.shape
+            own = np.sqrt(squares + np.square((square_weight or 0.0) * squares) + weight**2)
+            noise = noise_per_length(release, self.n_points, shape[0], shape[1], release.times if frame.in_full else times)
 
-    def _units(self, rng: np.random.Generator) -> tuple[IntArray, ClientBatch]:
+            def bias_of(bound: float) -> float:
+                """Cells hold too few server points to show a bias: theirs is guessed."""
+                return clipping_bias(rows, self.weights, members, own, bound) if frame.in_full else guessed_bias(whole, bound)
+
+            part = BOUNDS.believed if frame.in_full else 1.0
+            best = least_error_length(np.maximum(whole, 1.0), noise, lambda bound: part * bias_of(bound)).length
+            bias = bias_of(best)
+        kept = np.mean(np.minimum(1.0, best / np.maximum(whole, _LEAST_LENGTH)))
+        return Bound.at(best, weight, float(kept), release, square_weight, bias)
+
+    def within(self, centers: FloatArray) -> float:
+        """Return a rough typical distance of a point from its center: that of server points."""
+        squares = np.square(self.points - centers[assign(self.points, centers)]).sum(axis=1)
+        return float(np.sqrt(np.average(squares, weights=self.weights if self.weights.sum() > 0 else None)))
+
+    def of_costs(self, sets: FloatArray) -> float:
+        """Return the bound for cost differences (see ``Looks.cost_differences``): a high quantile of what units would send."""
+        squares = np.column_stack([cdist(self.points, centers, "sqeuclidean").min(axis=1) for centers in sets])
+        chosen, batch = self._units()
+        rows = (len(sets) * squares - squares.sum(axis=1, keepdims=True))[chosen]
+        units = np.add.reduceat(rows, batch.starts[:-1], axis=0)
+        return float(np.quantile(np.linalg.norm(units, axis=1), BOUNDS.cost_quantile))
+
+    def _units(self) -> tuple[IntArray, ClientBatch]:
         """Return the rows of server points that the simulated units hold, and the batch they form."""
         count = int(np.clip(REFINED.simulated_points // self.size, REFINED.fewest_simulated, REFINED.most_simulated))
         total = self.weights.sum()
-        chosen = rng.choice(len(self.points), (count, self.size), p=self.weights / total if total > 0 else None)
+        chosen = self.rng.choice(len(self.points), (count, self.size), p=self.weights / total if total > 0 else None)
         return chosen.ravel(), ClientBatch(np.empty((count * self.size, 0)), np.arange(count + 1) * self.size)
 
 
@@ -162,15 +192,16 @@ def typical_length(
     least_classes: int = 0,
     otherwise: float | None = None,
     per_length: float | None = None,
+    most: float = np.inf,
 ) -> Typical:
     """Return the quantile of a noisy histogram of lengths, over the run of classes that stands out from noise.
 
     If nothing stands out it is the length given for this case; the largest edge if there is none, since then nothing is scaled down; with
     ``least_classes`` it is the fullest class. If ``per_length`` is given, the noise that sums of vectors of length 1 would have, the length
     may be that of longer classes too: the one whose noise and bias are least together. The bias is guessed from the mean length that is cut
-    off.
+    off. If there are at most ``most`` points, nothing is believed where these would not stand out either.
     """
-    run = _standing_out(histogram, noise)
+    run = _standing_out(histogram, noise, most)
     if run is None and least_classes:
         run = slice(int(histogram.argmax()), int(histogram.argmax()) + 1)
     if run is None:
@@ -196,14 +227,15 @@ def typical_length(
     return Typical(best.length, kept(best.length), best.bias)
 
 
-def _standing_out(histogram: FloatArray, noise: float) -> slice | None:
-    """Return the run of classes whose count exceeds its noise by most; None if none exceeds it clearly.
+def _standing_out(histogram: FloatArray, noise: float, most: float = np.inf) -> slice | None:
+    """Return the run of classes whose count exceeds its noise by most; None if none exceeds it clearly, or all points would not do so.
 
     Lengths lie close together, so neighbouring classes hold them all, each perhaps with fewer than its noise.
     """
     sums = np.concatenate([[0.0], np.cumsum(histogram)])
     start, stop = np.triu_indices(len(sums), 1)
-    excess = sums[stop] - sums[start] - BOUNDS.stands_out * noise * np.sqrt(stop - start)
+    level = BOUNDS.stands_out * noise * np.sqrt(stop - start)
+    excess = np.where(level < most, sums[stop] - sums[start] - level, -1.0)
     best = int(excess.argmax())
     return slice(int(start[best]), int(stop[best])) if excess[best] > 0 else None
 
@@ -213,7 +245,7 @@ def typical_sums(
 ) -> Typical:
     """Return the typical length of a unit's vector of residuals and counts; ``more`` as in ``typical_length``."""
     histogram = looks.residual_lengths(ball, frame, count_weight, edges, square_weight=square_weight)
-    return typical_length(histogram, looks.plan["bounds"].scale, edges, **more)
+    return typical_length(histogram, looks.made["bounds"].scale, edges, **more)
 
 
 @dataclass(frozen=True)
@@ -229,29 +261,35 @@ class HistogramBounds:
     k: int
 
     def of_sums(
-        self, release: Release, frame: Frame, count_length: float, square_length: float | None = None, otherwise: float = 0.0
+        self,
+        release: Release,
+        frame: Frame,
+        lengths: tuple[float, float],
+        *,
+        times: int,  # noqa: ARG002 all looks in full space are averaged, and others have a bound at the median
+        before: float = 0.0,
     ) -> Bound:
-        """Return the bound for residual sums around centers: the noisy median of what units would send, or more if that is cheap.
+        """Return the bound for residual sums: the noisy median of what units would send, or more if that is cheap (see ``Bounds``).
 
-        A typical unit's count weighs ``count_length`` times as much as its residual, and its squared residual ``square_length`` times. A
-        point's vector is its residual and these, so the residual is measured: where nothing stands out from noise it is ``otherwise``. A
-        client's vector is not so simple: there the weights are guesses from the trace and the number of points per client.
+        A point's vector is its residual, count and square, so the residual is measured: where nothing stands out from noise it is
+        ``before``. A client's vector is not so simple: there the weights are guesses from the trace and the number of points per client.
         """
+        count_length, square_length = lengths
         if self.looks.is_client_level:
             edges = length_edges(self.looks, (SERVERLESS.full_reach if frame.in_full else SERVERLESS.subspace_reach) * self.typical)
             # A client of s points in m cells has counts of about this length per root of s, and squares accordingly.
             longer = np.sqrt(1 + self.n_points / max(self.looks.n_clients, 1) / len(frame.centers))
             length = max(self.within(frame.origins), 1.0)
-            weight, square_weight = count_length * length / longer, square_length and min(square_length / (length * longer), 1.0)
+            weight, square_weight = count_length * length / longer, min(square_length / (length * longer), 1.0) or None
             found = typical_sums(self.looks, self.ball, frame, weight, edges, square_weight=square_weight)
             return Bound.at(found.length, weight, found.kept, release, square_weight)
         noise = noise_per_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else None
-        before = otherwise or self.typical
+        before = before or self.typical
         edges = geometric_edges(SERVERLESS.full_reach * before, SERVERLESS.length_classes)
-        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, per_length=noise, otherwise=before)
+        found = typical_sums(self.looks, self.ball, frame, 1.0, edges, per_length=noise, otherwise=before, most=self.n_points)
         length = max(found.length, 1.0)
-        whole = length * np.sqrt(1 + count_length**2 + (square_length or 0.0) ** 2)
-        square_weight = square_length and min(square_length / length, 1.0)
+        whole = length * np.sqrt(1 + count_length**2 + square_length**2)
+        square_weight = min(square_length / length, 1.0) or None
         return Bound.at(float(whole), count_length * length, found.kept, release, square_weight, found.bias)
 
     def within(self, centers: FloatArray) -> float:

@@ -85,7 +85,7 @@ class _Groups:
         steps = self.means[:, None] - self.means[None]
         squares = np.square(steps).sum(axis=2)
         along = np.einsum("ijp,ipq,ijq->ij", steps, self.covariances, steps) / np.maximum(squares, SMALLEST)
-        spreads = np.sqrt(np.maximum(along, np.trace(self.covariances, axis1=1, axis2=2)[:, None] / dimension))
+        spreads = np.sqrt(np.maximum(np.maximum(along, np.trace(self.covariances, axis1=1, axis2=2)[:, None] / dimension), 0.0))
         noise = dimension * place_noise**2 * self.sizes / np.square(self.weights)
         distances = np.sqrt(np.maximum(squares - noise[:, None] - noise[None], 0.0))
         found: FloatArray = distances / np.maximum(spreads + spreads.T, SMALLEST)

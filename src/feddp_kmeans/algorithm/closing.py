@@ -118,7 +118,7 @@ def _point_reach(looks: Looks, ball: Ball, centers: FloatArray, typical: float) 
 
 def _most_noise(looks: Looks) -> float:
     """Return what the noise of one class exceeds with a chance of about 1 in 30,000."""
-    release, level = looks.plan["closing bounds"], CLOSING.level
+    release, level = looks.made["closing bounds"], CLOSING.level
     return release.scale * (level if release.mechanism is Mechanism.GAUSSIAN else level**2 / 2 + 1)
 
 
@@ -150,5 +150,5 @@ def _typical_client(looks: Looks, ball: Ball, centers: FloatArray) -> float:
     histogram = looks.residual_lengths(ball, frame, 1.0, edges, "closing bounds")
     found = least_error(histogram[:-1], _most_noise(looks), edges, k * looks.size_price / CLOSING.client_cut_price)
     if found is None:
-        found = typical_length(histogram, looks.plan["closing bounds"].scale, edges, least_classes=1).length
+        found = typical_length(histogram, looks.made["closing bounds"].scale, edges, least_classes=1).length
     return roomy(found, looks.plan["closing"])

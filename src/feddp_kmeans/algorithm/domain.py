@@ -63,14 +63,14 @@ def sharpened(looks: Looks, domain: Domain, region: Region | None, name: str, ti
     """Return the domain around a sharper mean, from this many releases of this name, and the typical distance from it."""
     found = _moved(looks, domain.ball, Typical(domain.typical, 1.0), region, name, times)
     edges = geometric_edges(DOMAIN.nearer * domain.typical, DOMAIN.nearer_classes)
-    histogram, noise = looks.distances(found.ball.center, edges), looks.plan["distances"].scale
+    histogram, noise = looks.distances(found.ball.center, edges), looks.made["distances"].scale
     ball = found.ball if region is None else region.ball_around(found.ball.center)
     return replace(found, ball=ball, typical=typical_length(histogram, noise, edges, otherwise=domain.typical).length)
 
 
 def _around(looks: Looks, center: FloatArray, edges: FloatArray, region: Region | None) -> tuple[Ball, Typical]:
     """Return a ball around the center that holds the points, and their typical distance from it."""
-    histogram, noise = looks.distances(center, edges), looks.plan["distances"].scale
+    histogram, noise = looks.distances(center, edges), looks.made["distances"].scale
     if region is not None:
         return region.ball, typical_length(histogram, noise, edges)
     typical, reach = (typical_length(histogram, noise, edges, part, least_classes=1) for part in (0.5, DOMAIN.reach))
@@ -92,4 +92,5 @@ def _moved(looks: Looks, ball: Ball, typical: Typical, region: Region | None, na
     center = ball.decode(believed * move)
     if region is not None:
         center = region.clip(center)
-    return Domain(Ball(center, ball.radius), typical.length, divisor / sums.kept, believed * variance * ball.grid**2)
+    uncertain = min(1.0, np.sqrt(2 / ball.dimension))  # how well so few coordinates show what part of the move is noise
+    return Domain(Ball(center, ball.radius), typical.length, divisor / sums.kept, max(believed, uncertain) * variance * ball.grid**2)

@@ -21,6 +21,7 @@ class Cells:
     counts: FloatArray
     """Noisy number of points, averaged over ``looks``."""
     looks: FloatArray
+    """How many looks there were, each as sharp as the last one."""
     spreads: FloatArray
     """Noisy mean squared distance of a cell's points from its center."""
     fresh: BoolArray
@@ -83,13 +84,24 @@ class Moved:
     divisor: FloatArray
 
 
-def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, block: int) -> Moved:
+def moved(
+    cells: Cells,
+    sums: Sums,
+    variances: FloatArray,
+    block: int,
+    basis: FloatArray | None = None,
+    *,
+    reach: float = CELLS.largest_signal,
+    sharper: float = 1.0,
+) -> Moved:
     """Return the cells after a look, moved to where it shows their points as far as noise does not explain it.
 
-    ``basis`` turns the look's coordinates into those of the cells. Fresh cells may move anywhere; others are known to some error, and a
-    look is averaged with those before (see ``filtered``). Counts are averaged over a few looks, unless they change by more than noise.
+    ``basis`` turns the look's coordinates into those of the cells. Fresh cells may move anywhere; others are known to some error, no larger
+    than ``reach`` times the variance of the points, and a look is averaged with those before (see ``filtered``). Counts are averaged
+    over a few looks, unless they change by more than noise; this one may be ``sharper`` than those before, by this factor of the squared
+    noise.
     """
-    seen = np.minimum(cells.looks, CELLS.averaged)
+    seen = np.minimum(cells.looks / sharper, CELLS.averaged)
     change = np.abs(sums.counts - cells.counts)
     seen = np.where(change > CELLS.count_change * sums.count_noise * np.sqrt(1 + 1 / np.maximum(seen, 1.0)), 0.0, seen)
     counts = (cells.counts * seen + sums.counts) / (seen + 1)
@@ -98,13 +110,13 @@ def moved(cells: Cells, sums: Sums, basis: FloatArray | None, caps: FloatArray, 
     if basis is not None:
         means = means @ basis
     moves, known = np.zeros_like(means), np.zeros_like(means)
-    for rows, reach in ((cells.fresh, 1.0), (~cells.fresh, CELLS.largest_signal)):
+    for rows, part in ((cells.fresh, 1.0), (~cells.fresh, reach)):
         if rows.any():
-            moves[rows], known[rows] = filtered(means[rows], errors[rows], block, reach * caps, cells.known[rows])
+            moves[rows], known[rows] = filtered(means[rows], errors[rows], block, part * variances, cells.known[rows])
     divisor = sums.noise / np.sqrt(np.maximum(errors, SMALLEST)) if sums.noise > 0 else np.maximum(counts, TINY)
     spreads = cells.spreads
     if sums.squares is not None:
-        spreads = np.maximum(sums.squares / divisor - np.square(moves).sum(axis=1), CELLS.least_spread * caps.sum())
+        spreads = np.maximum(sums.squares / divisor - np.square(moves).sum(axis=1), CELLS.least_spread * variances.sum())
     looks = np.minimum(seen + 1, CELLS.averaged)
     return Moved(Cells(cells.places + moves, known, counts, looks, spreads, np.zeros(len(cells), dtype=bool)), means, errors, divisor)
 
@@ -117,9 +129,9 @@ def largest(cells: Cells, need: float, room: int) -> IntArray:
     return chosen
 
 
-def credible(cells: Cells, count_noise: float) -> Cells:
-    """Return the cells whose counts are hardly noise only; at least the heaviest."""
-    clear = cells.counts > CELLS.credible * count_noise / np.sqrt(np.maximum(cells.looks, 1.0))
+def credible(cells: Cells, count_noise: float, level: float = CELLS.credible) -> Cells:
+    """Return the cells whose counts are hardly noise only, above this many standard deviations; at least the heaviest."""
+    clear = cells.counts > level * count_noise / np.sqrt(np.maximum(cells.looks, 1.0))
     clear[cells.counts.argmax()] = True
     return cells.of(clear)
 

@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics import norms, residual_sums, spreads
+from feddp_kmeans.statistics import costs, norms, residual_sums, spreads
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Statistic
@@ -107,14 +107,21 @@ class Moment:
     noise: float
     bound: float
 
+    def averaged(self, other: "Moment") -> "Moment":
+        """Return the mean of this one and another of the same bound, each with the weight that makes noise least."""
+        both = self.noise**2 + other.noise**2
+        own = other.noise**2 / both if both else 0.5
+        matrix, trace = own * self.matrix + (1 - own) * other.matrix, own * self.trace + (1 - own) * other.trace
+        return Moment(matrix, trace, self.noise * np.sqrt(own), self.bound)
 
-def gaussian_releases(parts: Mapping[str, float], rows: Iterable[tuple[str, float, int, int]]) -> list[Release]:
+
+def gaussian_releases(parts: Mapping[str, float], rows: Iterable[tuple[str, float, int, int]], **sums: int) -> list[Release]:
     """Return a release for each row of name, integer steps of a bound, values and times, with noise for its part of the budget mu**2.
 
-    Every sensitivity is 1, in units of the bound.
+    Every sensitivity is 1, in units of the bound. ``sums`` says for some of the names how many sums they are made in, at most.
     """
     return [
-        Release(name, Mechanism.GAUSSIAN, 1.0, float(steps), float(np.sqrt(times / parts[name])), values, times)
+        Release(name, Mechanism.GAUSSIAN, 1.0, float(steps), float(np.sqrt(times / parts[name])), values, times, sums.get(name, 0))
         for name, steps, values, times in rows
     ]
 
@@ -137,19 +144,19 @@ class Looks:
     """The private verbs of the methods on residuals; every release is in the plan."""
 
     def __init__(self, run: Run, unit: PrivacyUnit) -> None:
-        self.plan = run.plan
+        self.plan, self.made = run.plan, run.made
         self.n_clients = run.n_clients * run.plan.sampling_rate
         """How many clients take part in a release, about."""
         self.is_client_level = unit is PrivacyUnit.CLIENT
         self._run = run
 
     def sums(self, name: str, ball: Ball, frame: Frame, bound: Bound, times: int = 1) -> Sums:
-        """Return noisy residual sums and counts: the mean of this many releases."""
+        """Return noisy residual sums and counts, with the noise of the mean of this many releases."""
         statistic = residual_sums.CLIENT_RESIDUALS if self.is_client_level else residual_sums.POINT_RESIDUALS
         public = vars(frame) | {"bound": bound.length, "count_weight": bound.count_weight, "square_weight": bound.square_weight}
-        noisy = np.mean([self._look(statistic, name, ball, **public) for _ in range(times)], axis=0)
+        noisy = self._look(statistic, name, ball, times=times, **public)
         table = bound.length * noisy.reshape(len(frame.centers), -1)
-        noise = bound.length * self.plan[name].scale / np.sqrt(times)
+        noise = bound.length * self.made[name].scale
         found = Sums(
             table[:, : frame.origins.shape[1]], table[:, -1] / bound.count_weight, noise, noise / bound.count_weight, bound.kept, bound.bias
         )
@@ -157,13 +164,16 @@ class Looks:
             return found
         return replace(found, squares=table[:, -2] / bound.square_weight, square_noise=noise / bound.square_weight)
 
-    def second_moment(self, ball: Ball, typical: float) -> Moment:
-        """Return the noisy second moment of all points around the ball's center; ``typical`` is its length for a typical unit."""
+    def second_moment(self, name: str, ball: Ball, typical: float, times: int = 1) -> Moment:
+        """Return the noisy second moment of all points around the ball's center: the mean of this many releases.
+
+        ``typical`` is its length for a typical unit.
+        """
         statistic = residual_sums.CLIENT_SECOND_MOMENT if self.is_client_level else residual_sums.POINT_SECOND_MOMENT
-        release = self.plan["second moment"]
+        release = self.plan[name]
         bound = roomy(typical, release)
-        matrix, trace = residual_sums.traceless(bound * self._look(statistic, release.name, ball, bound=bound), ball.dimension)
-        return Moment(matrix, trace, bound * release.scale, bound)
+        matrix, trace = residual_sums.traceless(bound * self._look(statistic, name, ball, times=times, bound=bound), ball.dimension)
+        return Moment(matrix, trace, bound * self.made[name].scale, bound)
 
     def distances(self, center: FloatArray, edges: FloatArray) -> FloatArray:
         """Return a noisy histogram of the points' distances from the center."""
@@ -183,7 +193,7 @@ class Looks:
             public["bound"] = bound
             steps = residual_sums.BOUNDED_STEPS * SLACK / (11 * spreads.UNIT_STEPS * bound)
         noisy = self._look(statistic, release.name, ball, **public) / (release.grid * steps)
-        noise = release.stddev / (release.grid * steps)
+        noise = self.made[release.name].stddev / (release.grid * steps)
         square, all_squares = reach**2 / spreads.SQUARE_STEPS, reach**2 / spreads.TOTAL_STEPS
         squares, total = square * noisy[k:-1], all_squares * noisy[-1]
         each, whole = (square * noise) ** 2, (all_squares * noise) ** 2
@@ -196,15 +206,28 @@ class Looks:
             total_noise=float(np.sqrt(k * gain * whole)),
         )
 
+    def cost_differences(self, name: str, ball: Ball, sets: FloatArray, bound: float, times: int = 1) -> tuple[FloatArray, float]:
+        """Return how much more than the mean of all sets each set of centers costs, in squared steps, and the noise of each.
+
+        ``sets`` are c sets of k centers in steps of the ball. ``bound`` is the norm that a unit's c numbers, each times c, are scaled down
+        to. The result is the mean of this many releases; noise is independent between sets.
+        """
+        release = self.plan[name]
+        statistic = costs.CLIENT_COSTS if self.is_client_level else costs.POINT_COSTS
+        length, places = roomy(bound, release), np.asarray(sets, dtype=np.float64)
+        noisy = self._look(statistic, name, ball, times=times, sets=places, bound=length)
+        each = length / len(sets)
+        return each * noisy, float(each * self.made[name].scale)
+
     @property
     def total_price(self) -> float:
-        """Return the noise in the total of all squared distances, in squared reaches, where units are points."""
+        """Return the planned noise in the total of all squared distances, in squared reaches, where units are points."""
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.TOTAL_STEPS
 
     @property
     def size_price(self) -> float:
-        """Return the noise in the size of a cluster, in bounds on a unit."""
+        """Return the planned noise in the size of a cluster, in bounds on a unit."""
         release = self.plan["closing"]
         return release.stddev / release.grid / spreads.SIZE_STEPS
 

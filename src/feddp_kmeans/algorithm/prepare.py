@@ -13,9 +13,8 @@ from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.paper import PaperMethod
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
-from feddp_kmeans.algorithm.planner import choose
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
-from feddp_kmeans.algorithm.tuning import DEFAULT_SPLIT, GRID, REFINED, SERVERLESS
+from feddp_kmeans.algorithm.tuning import GRID, REFINED, SERVERLESS
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
@@ -120,18 +119,13 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
     facts = _facts(settings, ball.dimension, len(server_points), n_clients, ball.radius)
     if unit is PrivacyUnit.CLIENT:
         facts["client_size"] = settings.client_size
-    cell_steps = REFINED.chosen_cell_steps[unit] if settings.n_clusters == AUTO else 1
-
-    def make(steps: int, split: str, *reasons: str) -> tuple[RefinedMethod, Plan]:
-        method = RefinedMethod(unit, ball, settings.largest_k, server_points, steps, settings.client_size, split, cell_steps)
-        return method, _plan(settings, method.requests(), facts | {"lloyd_steps": steps, "split": split}, reasons + refined.REASONS)
-
-    if settings.lloyd_steps == AUTO:
-        n_units = max(1, int(n_clients * settings.sampling_rate)) if unit is PrivacyUnit.CLIENT else settings.n_points
-        method, plan = choose(make, n_units)
-    else:
-        method, plan = make(int(settings.lloyd_steps), DEFAULT_SPLIT, f"{settings.lloyd_steps} Lloyd steps, as asked for")
-    return Prepared(settings, server_points, plan, method, method.lloyd_steps)
+    steps = REFINED.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    n_points = settings.n_points if unit is PrivacyUnit.POINT else None
+    method = RefinedMethod(
+        unit, ball, settings.largest_k, server_points, steps, settings.client_size, n_points, settings.sampling_rate == 1
+    )
+    plan = _plan(settings, method.requests(), facts | {"lloyd_steps": steps}, refined.REASONS)
+    return Prepared(settings, server_points, plan, method, steps)
 
 
 def _plan(

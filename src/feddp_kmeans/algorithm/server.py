@@ -9,6 +9,7 @@ from scipy import linalg, sparse
 from scipy.spatial.distance import cdist
 
 from feddp_kmeans._typing import FloatArray, IntArray, Points
+from feddp_kmeans.algorithm.breathing import breathe
 from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
 from feddp_kmeans.algorithm.tuning import REFINED
@@ -20,13 +21,17 @@ RESTARTS = 30
 _FEW = 600
 """Most points whose pairs are merged, which costs the square of their number; a start from merging then replaces many random ones."""
 
-_MOST_RESTARTS = 300  # for many clusters: the more there are, the rarer is a start that meets each of them
+_FEW_CLUSTERS, _FEW_RESTARTS = 10, 5
+"""With more points and more clusters a start that meets each of them is rare: a few starts, and centers are moved from the best of them."""
+
+LEAST_WEIGHT = 1e-6
+"""Least weight of a point relative to the heaviest, so that a mean of light points is still a mean."""
 
 SMALLEST = 1e-300
 """Stands for zero in a divisor."""
 
-_LEAST_WEIGHT = 1e-6  # least weight of a point relative to the heaviest, so that a mean of light points is still a mean
 _LEAST_TRACE = 1e-9  # least trace of a second moment, as a part of the bound on one unit's
+_LEAST_SIGNAL = 1e-3  # least signal of a second moment, as a part of what noise alone shows
 _LEAST_TOTAL = 1e-9  # least weight of all cells together, and of one cell if all are too small to be believed
 _LIGHTEST = 1e-9  # least weight of a server point relative to the heaviest, for means outside a subspace ...
 _LEAST_SAMPLE = 0.5  # ... and least size of a sample, less one
@@ -54,55 +59,43 @@ class Directions:
 
     basis: FloatArray
     """Its eigenvectors as columns, largest first."""
-    variances: FloatArray
-    """Variance of the points along each of them, never below zero."""
     above_noise: int
-    """How many stand above the noise, and above the average variance."""
+    """How many stand above the noise, and above those of least variance."""
     n_points: float
+    edge: float
+    """Largest eigenvalue that noise only would give ..."""
+    signal: float
+    """... and a rough one of the directions that hold the clusters."""
 
-    def holding(self, part: float) -> int:
-        """Return how many of the first directions hold this part of the points' variance."""
-        held = np.cumsum(self.variances)
-        return int(np.searchsorted(held, part * held[-1])) + 1
 
-
-def steadied_directions(moment: Moment, server: FloatArray, prior_weight: float) -> Directions:
+def steadied_directions(moment: Moment, server: FloatArray, k: int) -> Directions:
     """Return the directions of a noisy second moment.
 
-    The trace shows how many points there are. The server's own covariance is added with a weight that grows with the noise: if noise
-    dominates, the directions are the server's.
+    The trace shows how many points there are. The server's own covariance is added with a weight that grows with the noise, that of its
+    clusters' centers once more: if noise dominates, the directions are the server's.
     """
     d = server.shape[1]
     covariance = server.T @ server / len(server)
     trace = max(moment.trace, moment.noise * np.sqrt(d) / TRACE_WEIGHT, _LEAST_TRACE * moment.bound)
     points = trace / max(np.trace(covariance), SMALLEST)
     edge = moment.noise * np.sqrt(2 * d) / points
-    prior = prior_weight * (edge / max(linalg.norm(covariance, 2), SMALLEST)) ** 2
-    steadied = moment.matrix / points + prior * (covariance - np.eye(d) * np.trace(covariance) / d)
+    top = linalg.eigvalsh(moment.matrix / points)[::-1][: max(min(k, d) - 1, 1)]
+    over = max(float(top.mean() + top.sum() / max(d - len(top), 1)), _LEAST_SIGNAL * edge, SMALLEST)
+    prior = REFINED.prior_weight * (edge / max(linalg.norm(covariance, 2), SMALLEST)) ** 2
+    expected = covariance + REFINED.between_weight * _between(server, k)
+    steadied = moment.matrix / points + prior * (expected - np.eye(d) * np.trace(expected) / d)
     eigenvalues, vectors = linalg.eigh(steadied)
-    variances = np.maximum(eigenvalues[::-1] + trace / points / d, SMALLEST)
-    return Directions(np.ascontiguousarray(vectors[:, ::-1]), variances, int(np.sum(eigenvalues > edge * (1 + prior))), float(points))
+    above = int(np.sum(eigenvalues > np.quantile(eigenvalues, REFINED.bulk) + edge * (1 + prior)))
+    signal = max(over - edge**2 / over, _LEAST_SIGNAL * edge, SMALLEST)
+    return Directions(np.ascontiguousarray(vectors[:, ::-1]), above, float(points), edge, signal)
 
 
-def affordable_cells(n_points: float, noise: float, limits: tuple[int, int]) -> int:
-    """Return how many cells there may be, within the limits, so that each holds many times the noise of its count."""
-    return int(np.clip(n_points / (REFINED.cell_signal * max(noise, SMALLEST)), *limits))
-
-
-def table_rank(directions: Directions, noise: float, cells: int, largest: int) -> int:
-    """Return how many directions hold nearly all variance; 0 if that is more than ``largest``, or than noise leaves room for.
-
-    A cell's mean has noise of ``noise cells / n`` typical lengths in each direction. Where all directions together add little, those of
-    less than average variance are worth it: on tables they tell a good optimum from a bad one. Where variance is much the same in
-    many directions (points that scatter alike around their centers), cells in all of them would hold nothing but single points.
-    """
-    rank = directions.holding(REFINED.held_variance)
-    return (
-        rank
-        if rank <= min(largest, REFINED.uneven * len(directions.variances))
-        and rank * (noise * cells / directions.n_points) ** 2 <= REFINED.cheap_rank
-        else 0
-    )
+def _between(points: FloatArray, k: int) -> FloatArray:
+    """Return the second moment of the centers of the points' own clusters, each with its weight."""
+    centers = weighted_kmeans(points, np.ones(len(points)), min(k, len(points)), seed=0, restarts=REFINED.prior_restarts)
+    sizes = np.bincount(cdist(points, centers, "sqeuclidean").argmin(axis=1), minlength=len(centers))
+    moment: FloatArray = (centers * sizes[:, None]).T @ centers / len(points)
+    return moment
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:
@@ -119,7 +112,7 @@ def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatA
 
 
 def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, restarts: int | None = None) -> FloatArray:
-    """Return k centers of the weighted points, the best of many restarts; a point of weight zero has no say."""
+    """Return k centers of the weighted points, the best of many restarts or moved from a few; a point of weight zero has no say."""
     from sklearn.cluster import KMeans
 
     heavy = weights > 0
@@ -128,15 +121,16 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
     if len(distinct) <= k:
         padding = np.resize(distinct, (k - len(distinct), points.shape[1]))
         return np.vstack([distinct, padding])
-    relative = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
+    relative = np.maximum(weights / weights.max(), LEAST_WEIGHT)
     few = len(points) <= _FEW
-    starts: list[dict[str, Any]] = [{"n_init": restarts or (RESTARTS if few else _restarts(k)), "random_state": seed}]
+    moves = restarts is None and k > _FEW_CLUSTERS and not few
+    starts: list[dict[str, Any]] = [{"n_init": restarts or (_FEW_RESTARTS if moves else RESTARTS), "random_state": seed}]
     starts += [{"n_init": 1, "init": merged_centers(points, relative, k)}] if few else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         models = [KMeans(k, **start).fit(points, sample_weight=relative) for start in starts]
     found: FloatArray = min(models, key=lambda model: float(model.inertia_)).cluster_centers_
-    return found
+    return breathe(points, relative, found, seed) if moves else found
 
 
 def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArray:
@@ -158,10 +152,6 @@ def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArra
         prices[other] = prices[:, other] = np.inf
         prices[one] = prices[:, one] = np.where(left & (np.arange(len(points)) != one), price(int(one)), np.inf)
     return points[left]
-
-
-def _restarts(k: int) -> int:
-    return int(np.clip(RESTARTS * (k / 10) ** 2, RESTARTS, _MOST_RESTARTS))
 
 
 def variance_of(median_square: float, dimension: int) -> float:

@@ -7,60 +7,50 @@ of the optimal clusters' sums with the whole budget. A number without a measurem
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from feddp_kmeans.privacy.unit import PrivacyUnit
-
-DEFAULT_SPLIT = "balanced"
-
 
 @dataclass(frozen=True)
 class RefinedTuning:
-    """The numbers of method ``refined`` with server data, and of its planner."""
+    """The numbers of method ``refined`` with server data."""
 
-    splits: Mapping[str, Mapping[str, float]] = field(
-        default_factory=lambda: {
-            DEFAULT_SPLIT: {"client sizes": 0.02, "second moment": 0.16, "cells": 0.08, "subspace steps": 0.06, "sums": 0.68},
-            "more for sums": {"client sizes": 0.02, "second moment": 0.16, "cells": 0.08, "subspace steps": 0.05, "sums": 0.69},
-        }
-    )
-    """Parts of the budget mu**2. With 21 % for the second moment and 62 % for the sums the mixture at 0.5 has 1.78 x floor, not 1.64, and
-    mixture-d50 at 0.1 2.2 x, not 2.8 (4 and 6 runs): no fixed split is right."""
-    default_steps: int = 1  # Lloyd steps if the number of units is not public: best or nearly so in most measurements
-    candidate_steps: tuple[int, ...] = (0, 1, 2)
-    """Lloyd steps that the planner tries: which is best depends on the data (mixture-d50 two, mixture one, stackoverflow fewer)."""
-    simulated_units: int = 500  # size of the planner's simulation, which takes about a second for 1,000 clients
-    largest_planned_unit: int = 16
-    planner_margin: float = 0.005  # part of the simulated cost by which a candidate must beat the default
-    subspace_steps: Mapping[PrivacyUnit, int] = field(default_factory=lambda: {PrivacyUnit.POINT: 5, PrivacyUnit.CLIENT: 3})
-    """Lloyd steps inside the subspace. Points: three steps lost a cluster in 3 of 9 runs (mixture-d50 at 0.1), five in 1 of 17. Clients:
-    five steps lost one in 1 of 20 runs (clients-1000 at 1.24), three in 0 of 60."""
-    cell_counts: float = 1.0  # weight of counts relative to residuals in a typical unit's vector; twice as much made no difference
-    subspace_counts: float = 0.4  # the same for steps in the subspace
-    full_counts: float = 0.2  # the same for steps in full space
-    cells_per_cluster: int = 6
-    """15 per cluster lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none."""
-    most_cells: int = 40  # cells per cluster at point level, where noise is low
-    cell_signal: float = 15.0  # points of a cell, in standard deviations of the noise of its count, that allow more cells ...
-    least_cell: int = 6  # ... if there are this many server points per cell
-    most_rank: int = 32  # largest dimension of the subspace at point level, where noise is low ...
-    held_variance: float = 0.99  # ... if so many directions hold this part of the points' variance ...
-    uneven: float = 0.9
-    """... and these are at most this part of all directions. Without: a 20-d mixture at epsilon 1 has 1.4 % excess, not 0.7 %."""
-    cheap_rank: float = 0.1  # ... and the noise of a cell's mean stays below this part of its own variance
-    points_per_cell: int = 3  # least mean number of server points of a cell: a cell of one point shows nothing of its spread
-    chosen_cell_steps: Mapping[PrivacyUnit, int] = field(default_factory=lambda: {PrivacyUnit.POINT: 3, PrivacyUnit.CLIENT: 2})
-    """Steps of the cells if k is to be chosen, out of those in the subspace: the mixture's uniform server points make cells of many
-    clusters. Planted k found in 0 of 9 mixtures with one step, 6 with two, 7 with three."""
-    cell_iterations: int = 20  # Lloyd iterations on server points that make the cells: they need not converge
-    rank_factor: int = 2
-    """Largest dimension of the subspace, in multiples of k. Exactly k was worse on real tables: census-5 at 1 has 0.31 %
-    excess, not -0.16 %."""
-    largest_signal: float = 0.1
-    """Largest squared error of a center that is believed, as a part of the server data's variance. Without: stackoverflow at 0.59 has 8.9 %
-    excess, not 8.3 %."""
-    least_signal: float = 15.0
-    """Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""
+    shares: Mapping[str, float] = field(default_factory=lambda: {"client sizes": 0.02, "looks": 0.98})
+    """Parts of the budget mu**2."""
+    pool: int = 4_000  # small releases, of which each look takes as many as it needs
+    sampled_pool: int = 60  # the same if clients are sampled: there each is a look of its own clients
+    lloyd_steps: int = 8  # looks in full space after the first ...
+    growth: float = 1.6
+    """... each of which takes this many times as much of the pool as the one before: the centers still move in the first. With 1.35 the
+    mixture at 0.1 has 1.53 x floor, not 1.43 (3 runs)."""
+    moment: float = 0.03  # part of the pool for the second moment ...
+    most_moment: float = 0.15  # ... and what is added at most ...
+    hidden: float = 0.35  # ... until the noise is this part of the signal ...
+    worth_more: float = 0.2  # ... if that is more than this part of the first
     prior_weight: float = 2.0
     """Weight of the server's covariance in the second moment, in squared ratios of the noise's spectral edge to the covariance."""
+    between_weight: float = 0.7  # weight of the server clusters' centers in that covariance
+    prior_restarts: int = 5  # starts of the k-means that finds them
+    bulk: float = 0.25  # quantile of eigenvalues that a direction of signal exceeds by more than the noise
+    rank_factor: int = 6  # largest dimension of the subspace, in multiples of k
+    cells_per_cluster: int = 6
+    """15 per cluster lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none."""
+    points_per_cell: int = 4  # least mean number of server points of a cell: a cell of one point shows nothing of its spread
+    most_cells: int = 400  # cells after splitting
+    cell_iterations: int = 20  # steps of the k-means that makes cells
+    cell_lengths: tuple[float, float] = (0.8, 0.3)  # weights of counts and squared residuals, relative to a typical residual
+    first_look: tuple[float, float] = (2.0, 0.06)
+    """The first look at cells: noise of a cell's mean in parts of a residual is one over the first number, as far as the second, a part of
+    the pool, allows."""
+    round_look: tuple[float, float] = (1.0, 0.02)  # the same for looks after splitting
+    credible: float = 1.0  # count of a cell, in standard deviations of its noise, below which it is dropped before the next look
+    rounds: int = 3  # how many of these there are; after the last nothing is split
+    too_noisy: float = 0.06
+    """Part of the pool that a look would need to show each cell's mean to within a residual, above which there is one such look, and no
+    splitting. Without: clients-1000 at 0.6 has 1.9 % excess, not 1.7 %, and stackoverflow at 0.6 8.2 %, not 7.4 % (4 runs)."""
+    subspace_steps: int = 3  # looks around k centers in the subspace
+    subspace_lengths: tuple[float, float] = (0.4, 0.0)
+    subspace_look: tuple[float, float] = (8.0, 0.012)
+    largest_signal: float = 0.1  # largest squared error of a center that is believed, as a part of the variance of its direction
+    least_signal: float = 15.0
+    """Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""
     largest_simulated_size: int = 1024
     """Points of the largest simulated unit; a smaller bound only gives large clients less weight, which costs no accuracy."""
     simulated_points: int = 20_000  # simulated units for one bound: as many as these points allow, within the next two limits
@@ -83,6 +73,10 @@ class BoundTuning:
     stands_out: float = 3.0
     """Noise, in standard deviations of a run of classes, above which the run is believed. Classes believed one by one: digits at 0.25
     cost 5.18, not 4.65 (4 runs)."""
+    cost_quantile: float = 0.99  # quantile of simulated cost differences that they are scaled down to
+    believed: float = 0.1
+    """Part of the squared bias of server points that client points are taken to have where a bound is chosen: the server's clusters are
+    more uneven. With all of it the mixture at 1 has 1.36 x floor, not 1.24, and mixture-d50 at 4 2.4 x, not 2.1 (3 runs)."""
     unbounded: float = 1024.0  # the bound in lengths of a typical unit, if there is no noise to keep small
 
 
@@ -133,6 +127,35 @@ class CellTuning:
 
 
 @dataclass(frozen=True)
+class ContestTuning:
+    """The numbers of the contest of several local optima, where noise is so low that a few looks at each cost little."""
+
+    starts: int = 30  # random starts of the k-means that looks for them
+    near: float = 0.08  # how much more than the best, as a part of its cost, one may cost
+    apart: float = 1e-3  # least difference of their costs, as a part of these
+    most: int = 5
+    steps: int = 6  # looks around each of them
+    noise: float = 0.2  # noise of the centers of each, in typical residuals, in one of these looks
+    most_each: float = 0.003  # part of the pool beyond which such a look is too dear, and there is no contest
+    most_all: float = 0.02  # part of the pool for all of them together; fewer take part if it is not enough
+    share: float = 0.006  # part of the pool for their comparison
+    settling: int = 6  # looks of the same size at the best of them: overlapping clusters settle slowly
+
+
+@dataclass(frozen=True)
+class TrackingTuning:
+    """The numbers of looks in full space."""
+
+    lengths: tuple[float, float] = (0.25, 0.2)  # weights of counts and squared residuals, relative to a typical residual ...
+    last_lengths: tuple[float, float] = (0.2, 0.0)  # ... and in the last looks ...
+    unrepaired: int = 2  # ... after which nothing is split: so many
+    clear_move: float = 6.0
+    """Standard deviations from which a common move of all centers is believed beyond the known error of the mean. Whatever it seems to be:
+    digits at 0.25 costs 1.86 times the optimum, not 1.72, and at 0.5 1.41 times, not 1.37. With 3.0 and 4.0 a false alarm put 1 of 80 runs
+    above the best rival each."""
+
+
+@dataclass(frozen=True)
 class ServerlessTuning:
     """The numbers of method ``refined`` without server data. They were chosen on digits, letter, gas, blobs and the mixture."""
 
@@ -146,6 +169,9 @@ class ServerlessTuning:
     in 64 at 0.25 costs 6.7 and 6.5, not 4.6 times the optimum."""
     lloyd_steps: int = 8
     """Looks in full space after the first. Many small ones lose nothing: they are averaged while the centers stand still."""
+    growth: float = 1.25
+    """How much more of the pool each of these takes than the one before: with 1.0 and 1.5 b64 in 64 at 0.5 costs 1.26 and 1.19 times the
+    optimum, not 1.18 (16 runs)."""
     mean_error: float = 0.14  # largest error of the mean relative to a typical distance from it that is paid for ...
     most_for_mean: float = 0.6  # ... with at most this part of the pool, in two looks ...
     first_for_mean: float = 0.25  # ... of which the first has this part
@@ -163,13 +189,12 @@ class ServerlessTuning:
     not 4.1, and in 128 11.6 times, not 8.3."""
     first_cells: float = 0.5  # cells at the start, as a part of those that the noise allows
     rank_factor: int = 2  # largest dimension of the subspace, in multiples of k, as with server data
-    cell_counts: float = 0.8  # weight of counts relative to a typical residual, in the subspace ...
-    full_counts: float = 0.25  # ... and in full space
-    cell_squares: float = 0.3  # the same of squared residuals, in the subspace ...
-    full_squares: float = 0.2  # ... and in full space
-    unrepaired: int = 2  # last looks after which nothing is split
+    cell_lengths: tuple[float, float] = (0.8, 0.3)  # weights of counts and squared residuals, relative to a typical residual
     least_variance: float = 0.3  # least variance of a direction that is believed, as a part of the mean one
-    least_trace: float = 0.02  # least trace that is believed, as a part of the largest possible one
+    least_trace: float = 0.02  # least trace that is believed, as a part of the largest possible one ...
+    trace_spread: float = 0.5
+    """... and how uncertain it is before the look, in the same parts. The noisy trace taken as it is: digits at 0.25 costs 1.72 times the
+    optimum, not 1.70 (40 runs, as in the next lines)."""
     full_reach: float = 8.0  # longest residual that a histogram of lengths distinguishes, in those of the look before ...
     length_classes: int = 12  # ... and how many half octaves there are below; for clients, in typical distances from the mean ...
     subspace_reach: float = 1.5  # ... and in the subspace
@@ -201,26 +226,44 @@ class ClosingTuning:
 
 @dataclass(frozen=True)
 class GridTuning:
-    """The numbers of the grid for one and two dimensions."""
+    """The numbers of the grid for few dimensions. Measured on generated sets, two to four of each, two to four runs."""
 
     largest_dimension: int = 2
     """In two dimensions the grid beats candidates drawn from moments: S1 at 0.25 costs 0.0021, not 0.0032."""
-    count_part: float = 0.03
-    """Part of epsilon for the number of points. The histogram has the rest: with 60 % and Lloyd steps after it S1 at 0.1 costs 0.0029, not
-    0.0025."""
-    closing_parts: Mapping[str, float] = field(default_factory=lambda: {"closing bounds": 0.015, "closing": 0.08})
-    """The same for the closing look."""
+    count_part: float = 0.02  # parts of epsilon: for the number of points, ...
+    first_part: float = 0.08
+    """... for the first look: with 5 % 100 clusters along a curve cost 3.0 times optimal at 0.25, not 1.1. The last look has the rest."""
+    closing_parts: Mapping[str, float] = field(default_factory=lambda: {"closing bounds": 0.01, "closing": 0.045})
+    """The same for the closing look; S1 at 1 is 0.54 % above optimal with 0.095 in all, 0.50 % with 0.05."""
     domain_part: float = 0.3  # part of epsilon for the domain if none is public ...
     distance_part: float = 0.3  # ... and the part of it for the distances; the mean has the rest
     gaussian_price: float = 4.5  # rough noise multiplier of a Gaussian release relative to a Laplace one of the same epsilon
-    points_per_cell: float = 4.0
-    """The uniform grid has (n epsilon / c) to the power 2 d / (d + 2) cells. Su et al. (2016) take c = 10; empty cells are left out here,
-    so they may be smaller: S1 at 0.25 costs 0.00212, not 0.00219."""
+    points_per_cell: float = 5.0
+    """(n epsilon / c) to the power 2 d / (d + 2) cells are to hold points. Su et al. (2016) have c = 10 and count empty cells too. With 3,
+    sets like S1 cost 1.7 times optimal at 0.1, not 1.09; with 10, the curve 1.9 times at 0.25, not 1.1."""
+    cells_per_cluster: float = 10.0  # beyond, the number of cells grows like a square root
+    occupied_part: float = 0.4  # part of the region that holds points if nothing is known: S1 at 0.1 costs 1.08 times optimal, with 0.8 1.2
     cube: float = 0.6  # half the width of the grid relative to the radius of a private ball, which is twice the reach of the points
     least_cells: int = 6  # in multiples of k
-    most_cells: int = 1 << 13
+    usual_cells: int = 1 << 13  # most cells if the first look shows nothing
+    first_cells: int = 1 << 14  # most cells of the first look
+    most_cells: int = 1 << 17
+    """Most cells of the last look. All usual cells can be halved twice; 100 clusters along a curve take 50,000 to 130,000."""
+    first_signal: float = (
+        0.3  # so that three standard deviations of the noise in a sum of squares hide points in more than a quarter of cells
+    )
+    first_doubt: float = 3.0  # added to the logarithm of the number of cells before a single one of the first look is believed ...
+    first_margin: float = 2.0  # ... and scales of noise taken off it: believed cells are high by chance
+    dense_growth: float = 1.5  # least power with which the cells that hold points are taken to grow where single cells are believed
+    first_rest: float = 0.1  # least part of the points in uncertain cells from which these are made finer at all
+    first_caution: float = 1.5  # standard deviations taken off a sum of squares; with 3 the curve at 0.25 costs 2.6 times optimal, not 1.1
+    most_halvings: float = 4.0  # of uncertain cells
     blur: float = 0.7  # width of the blur, in cells, before a cell is compared with noise: a single noisy cell does not count
-    credible: float = 3.0  # standard deviations above zero from which a blurred cell counts
+    credible: float = 3.0  # standard deviations above zero from which a blurred cell counts if it touches one beyond doubt
+    doubt: float = 2.0
+    """A cell is held to be beyond doubt wrongly in exp(-2) of runs at most: with 100 clusters each such cell takes a center. With -2 the
+    curve costs 1.7 times optimal at 1, not 1.01."""
+    weak: float = 3.0  # standard deviations below which a cluster is called indistinguishable from noise
 
 
 @dataclass(frozen=True)
@@ -234,7 +277,6 @@ class ChoosingTuning:
     much_closer: float = 0.8
     """If no clusters are apart: those are picked that have the first separation, if those of all larger numbers are below the second times
     theirs. It finds 5 more of 39 mixtures, and no clusters in any of 42 sets without them."""
-    cell_part: float = 0.06  # part of the budget that goes from the sums to the cells if k is to be chosen
     credible: float = 2.0  # least weight of a cluster in standard deviations of its noise; single cells must stand out more
     least_share: float = 0.004  # least part of the points that is a cluster; fewer are outliers
     noise_mean: float = 0.25  # mean weight, in standard deviations, of an empty cell whose weight is dropped below one
@@ -248,6 +290,8 @@ BOUNDS = BoundTuning()
 ERROR_BARS = ErrorBarTuning()
 DOMAIN = DomainTuning()
 CELLS = CellTuning()
+CONTEST = ContestTuning()
+TRACKING = TrackingTuning()
 SERVERLESS = ServerlessTuning()
 CLOSING = ClosingTuning()
 GRID = GridTuning()

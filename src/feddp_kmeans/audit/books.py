@@ -91,13 +91,17 @@ def _promise(case: AuditCase, found: Clustering) -> Iterator[str]:
 
 def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> Iterator[str]:
     """Yield differences between what was seen and what is reported, and releases that were not planned."""
-    seen = Counter(one.release for one in watch.seen)
-    rows = [release.to_dict() | {"times": times} for release, times in seen.items()]
+    planned, seen = {release.name: release for release in case.plan.releases}, Counter[str]()
+    for one in watch.seen:
+        name, made, own = one.release.name, one.release, planned.get(one.release.name)
+        seen[name] += one.times
+        if own is None or own != replace(made, noise_multiplier=own.noise_multiplier, times=own.times) or seen[name] > own.times:
+            yield f"{name} was not planned"
+        elif made.noise_multiplier * math.sqrt(one.times) < own.noise_multiplier * (1 - _FLOATING):
+            yield f"{name} has less noise than was paid for"
+    rows = [planned[name].to_dict() | {"times": times} for name, times in seen.items() if name in planned]
     if rows != [dict(row) for row in found.privacy.ledger]:
         yield "the ledger states other releases"
-    for release, times in seen.items():
-        if release not in case.plan.releases or times > release.times:
-            yield f"{release.name} was not planned"
 
 
 def _queries(case: AuditCase, watch: Watch) -> Iterator[str]:
@@ -148,8 +152,7 @@ def plan_findings(plan: Plan, about: str) -> list[AuditFinding]:
     once, twice = spent_by(plan), spent_by(plan, 2)
     ledger = Ledger(plan)
     for release in plan.releases:
-        for _ in range(release.times):
-            ledger.book(release)
+        ledger.book(release, release.times, release.most_sums)
     entry = Entry.from_dict(Entry.of(plan, "audit", secure=True, run="").to_dict())
     shown = Terms.from_dict(
         Terms("audit", replace(plan, epsilon=math.inf), Trust.AGGREGATOR, secure=True, threshold=1, colluders=0).to_dict()

@@ -22,7 +22,7 @@ from feddp_kmeans.audit.finding import AuditFinding
 from feddp_kmeans.audit.noise_law import Noise, independence_finding, noise_findings
 from feddp_kmeans.audit.statistic_checks import single_points
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.federation.adder import Adder, Asked
+from feddp_kmeans.federation.adder import Adder, Asked, NoisySum
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.mechanism import Release
@@ -58,7 +58,11 @@ class Seen:
 
     query: Query
     release: Release
+    """As it was made; it may stand for several of the plan's."""
     values: FloatArray
+    times: int = 1
+    """How many of the plan's releases it stands for."""
+    noise_factor: float = 1.0
 
 
 class Watch:
@@ -78,7 +82,7 @@ class Watch:
         """Return the adder with its answers noted."""
         return _WatchedAdder(adder, self)
 
-    def answer(self, asked: Asked) -> FloatArray | None:
+    def answer(self, asked: Asked) -> NoisySum | None:
         """Return the earlier answer; None if the clients are to be asked."""
         self.before()
         if self._answers is None:
@@ -86,7 +90,7 @@ class Watch:
         before = self._answers.pop(0) if self._answers else None
         if before is None or before.release != asked.release or before.query.digest != asked.query.digest:
             raise InputError(f"release {asked.release.name!r} must be asked for with public numbers that follow from earlier releases.")
-        return before.values.copy()
+        return NoisySum(before.values.copy(), before.noise_factor)
 
 
 class _WatchedAdder(Adder):
@@ -94,11 +98,11 @@ class _WatchedAdder(Adder):
         self._inner, self._watch = inner, watch
         self.kept = inner.kept  # type: ignore[method-assign]
 
-    def noisy_sum(self, asked: Asked) -> FloatArray:
+    def noisy_sum(self, asked: Asked) -> NoisySum:
         before = self._watch.answer(asked)
-        values = self._inner.noisy_sum(asked) if before is None else before
-        self._watch.seen.append(Seen(asked.query, asked.release, values.copy()))
-        return values
+        found = self._inner.noisy_sum(asked) if before is None else before
+        self._watch.seen.append(Seen(asked.query, asked.release, found.values.copy(), asked.times, found.noise_factor))
+        return found
 
 
 @dataclass(frozen=True)
@@ -264,17 +268,17 @@ def judge(case: AuditCase, found: Trials, names: Sequence[str]) -> tuple[dict[st
 
 
 def _noise(found: Trials) -> list[AuditFinding]:
-    """Return the findings on the noise of each release; repetitions of a release are checked separately."""
-    by_name: dict[str, list[tuple[Release, FloatArray, FloatArray]]] = defaultdict(list)
+    """Return the findings on the noise of each release, checked separately by repetition and by what it was made with."""
+    by_name: dict[tuple[str, Release], list[tuple[Release, FloatArray, FloatArray]]] = defaultdict(list)
     for rows in found.noise:
         times: Counter[str] = Counter()
         for row in rows:
             times[row[0].name] += 1
-            by_name[f"{row[0].name} {times[row[0].name]}"].append(row)
+            by_name[f"{row[0].name} {times[row[0].name]}", row[0]].append(row)
     findings, columns = [], []
-    for name, rows in by_name.items():
+    for (name, release), rows in by_name.items():
         width = min(len(released) for _, released, _ in rows)
-        noise = Noise(rows[0][0], np.array([row[1][:width] for row in rows]), np.array([row[2][:width] for row in rows]))
+        noise = Noise(release, np.array([row[1][:width] for row in rows]), np.array([row[2][:width] for row in rows]))
         findings += noise_findings(noise, name)
         columns += [(name, noise.normal[:, :_COLUMNS])] if len(rows) == len(found.noise) else []
     return [*findings, independence_finding(columns, WHOLE)]

@@ -41,7 +41,8 @@ _PIECES = 128
 """Number of empty batches in front: those that are added up before threads start."""
 
 Clients = Sequence[FloatArray]
-Asked = Sequence[tuple[Query, Release]]
+Asked = Sequence[tuple[Query, Release] | tuple[Query, Release, int]]
+"""Queries, releases, and how many of them are made as one if it is more than one."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,9 @@ def exact_sums(place: Place, clients: Clients, queries: Sequence[Query]) -> list
 def answers(federation: Federation, plan: Plan, asked: Asked, seed: int | None) -> tuple[list[FloatArray], list[dict[str, Any]]]:
     """Return what a federation answers in one run under this plan, and the rows of its ledger."""
     with federation.open(plan, seed) as run:
-        values = [run.noisy_sum(query.statistic, release, **query.public) for query, release in asked]
+        values = [
+            run.noisy_sum(query.statistic, release, times=times[0] if times else 1, **query.public) for query, release, *times in asked
+        ]
         return values, run.ledger.rows()
 
 

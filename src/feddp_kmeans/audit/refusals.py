@@ -72,6 +72,7 @@ def _everywhere() -> Attempts:
     for place in places():
         again = [(_COUNT, _RELEASE)] * 2
         yield f"{place.name}: a release once more than planned", partial(_ask, place, _PLAN, again)
+        yield f"{place.name}: more releases as one than planned", partial(_ask, place, _PLAN, [(_COUNT, _RELEASE, 2)])
         yield f"{place.name}: a release with less noise", partial(_ask, place, _PLAN, [(_COUNT, replace(_RELEASE, noise_multiplier=1.0))])
         for name in sorted(REGISTRY) if place is ARRAYS or "sites" in place.name else ["cluster-sums"]:
             query = question(name, SHAPES[0])
@@ -157,7 +158,8 @@ def _again(kind: str) -> None:
     answers(federation, _PLAN, [(_COUNT, _RELEASE)], 1)
     turn, answered = 99, {_content(reply) for _, _, reply in federation.loopback.sent}
     for node, message in [(node, unpack(request)) for node, request, _ in federation.loopback.sent]:
-        changes = [{}, {"survivors": message.fields.get("survivors", [])[:-1]}, {"number": 1}, {"round": 1}, {"round": 1, "seed": 5}]
+        fewer = {"survivors": message.fields.get("survivors", [])[:-1]}
+        changes = [{}, fewer, {"number": 1}, {"round": 1}, {"round": 1, "times": 2}, {"round": 1, "seed": 5}]
         for changed in changes if message.kind == kind else ():
             turn += 1
             fields = dict(message.fields) | {name: value for name, value in (changed | {"turn": turn}).items() if name in message.fields}

@@ -105,14 +105,16 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
         "low": np.full(d, -1.5),
         "high": np.full(d, 1.7),
         "cells": np.array([4.0, 3.0, *[1.0] * (d - 2)]),
+        "depth": 2.0,
     }
     if "projection" not in statistic.arguments:  # centers in full space, not in a subspace
         made["centers"] = np.rint(rng.uniform(-inside, inside, (k, d)))
     made["origins"][0] = made["centers"][0][:p]
-    lengths = {"distances": _RADIUS, "residual-norms": RESOLUTION, "moment-norms": RESOLUTION**2}
+    made["sets"] = np.rint(rng.uniform(-inside, inside, (3, k, d)))
+    lengths = {"distances": _RADIUS, "residual-norms": RESOLUTION, "moment-norms": RESOLUTION**2, "tree-counts": 4.0**d}
     made["edges"] = next((float(x) for end, x in lengths.items() if statistic.name.endswith(end)), 1.0) * np.geomspace(0.05, 30.0, 9)
     bounds = {"outer": _RADIUS**2, "counts": 4.0, "sums": _RADIUS, "means": _RADIUS, "residuals": RESOLUTION, "moment": RESOLUTION**2}
-    bounds["spreads"] = 4.0
+    bounds |= {"spreads": 4.0, "costs": RESOLUTION**2}
     made["bound"] = shape.tight * next((float(bound) for part, bound in bounds.items() if part in statistic.name), 1.0)
     return {name: made[name] for name in statistic.arguments}
 
@@ -180,9 +182,10 @@ def _ball(public: Mapping[str, Any], dimension: int) -> tuple[FloatArray, float]
 
 def _lifted(public: Mapping[str, Any], otherwise: FloatArray) -> FloatArray:
     """Return the query's cluster centers in the data's own space; ``otherwise`` if it has none."""
-    if "centers" not in public:
+    if not public.keys() & {"centers", "sets"}:
         return otherwise
-    centers, projection = public["centers"], public.get("projection")
+    centers = public["centers"] if "centers" in public else np.concatenate(public["sets"])
+    projection = public.get("projection")
     return Ball(public["center"], public["radius"]).decode(centers if projection is None else centers @ projection.T)
 
 

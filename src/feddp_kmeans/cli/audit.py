@@ -42,7 +42,7 @@ def audit(
 
     Examples:
       feddp audit --method paper --unit client --lloyd-steps 2 --jobs 4
-      feddp audit --release "second moment" --runs 5000
+      feddp audit --release "closing" --runs 5000
 
     """
     from rich.progress import Progress

@@ -54,7 +54,7 @@ def progress(plan: Plan, *, quiet: bool = False) -> Iterator[Callable[[str], Non
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
     with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
-        task = bar.add_task("starting", total=sum(release.times for release in plan.releases))
+        task = bar.add_task("starting", total=sum(release.most_sums for release in plan.releases))
 
         def on_release(name: str) -> None:
             if not err.is_terminal:

@@ -17,9 +17,8 @@ import numpy as np
 
 from feddp_kmeans._files import locked, npy_bytes, write_whole
 from feddp_kmeans._json import check_format, parse_json
-from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import BudgetError, FedDPError, InputError
-from feddp_kmeans.federation.adder import Adder, Asked
+from feddp_kmeans.federation.adder import Adder, Asked, NoisySum
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
@@ -86,32 +85,32 @@ class RecordingAdder(Adder):
         self._folder = folder
         self._run = run
 
-    def noisy_sum(self, asked: Asked) -> FloatArray:
+    def noisy_sum(self, asked: Asked) -> NoisySum:
         """Return the release on record, or make it and keep it."""
         with locked(self._folder):
             return self._kept_or_made(asked)
 
-    def _kept_or_made(self, asked: Asked) -> FloatArray:
+    def _kept_or_made(self, asked: Asked) -> NoisySum:
         record = read_record(self._folder)
         if not record:
             raise _without_record(self._folder)
-        label, digest = asked.label, asked.query.digest
+        label, digest = asked.label, asked.digest
         before, kept = _state(record), record["releases"].get(label)
         path = self._folder / f"{_digest(f'{label} {digest}'.encode())[:16]}.npy"
         if kept is not None and kept["query"] != digest:
             raise BudgetError(f"release {label!r} must answer the same query as the one on record; it does not.")
         if kept is not None and not path.exists():
             raise BudgetError(f"release {label!r} was made before and its result was lost; making it again would spend the budget twice.")
-        values = _load(path, None if kept is None else kept["kept"], asked.release) if path.exists() else self._inner.noisy_sum(asked)
+        found = _load(path, None if kept is None else kept["kept"], asked.release) if path.exists() else self._inner.noisy_sum(asked)
         if kept is None:
-            content = npy_bytes(values)
+            content = npy_bytes(found.values) + (npy_bytes(np.array(found.noise_factor)) if found.noise_factor != 1 else b"")
             record["releases"][label] = {"query": digest, "kept": _digest(content)}
             books, after = self._run.books, _state(record)
             with nullcontext() if books is None else books.odometer.step(self._run.id, before, after):
                 write_whole(path, content)
                 _write(self._folder, record)
         self._inner.kept(label)
-        return values
+        return found
 
 
 def plan_digest(plan: Plan) -> str:
@@ -162,16 +161,22 @@ def _is_record(given: Any) -> bool:
     return all(isinstance(row, dict) and set(row) == {"query", "kept"} and set(map(type, row.values())) == {str} for row in rows.values())
 
 
-def _load(path: Path, kept: str | None, release: Release) -> FloatArray:
-    """Return a release as it was kept; refuse one that was changed since. ``kept`` is None if a crash came before it was on record."""
+def _load(path: Path, kept: str | None, release: Release) -> NoisySum:
+    """Return a release as it was kept; refuse one that was changed since. ``kept`` is None if a crash came before it was on record.
+
+    The file holds the values and then, if it is not 1, the noise factor.
+    """
     content = path.read_bytes()
     values: Any = None
+    factor: Any = np.array(1.0)
     if kept in {None, _digest(content)}:
+        file = io.BytesIO(content)
         with suppress(ValueError, EOFError, SyntaxError, TokenError):
-            values = np.load(io.BytesIO(content), allow_pickle=False)
-    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.size > release.values:
+            values = np.load(file, allow_pickle=False)
+            factor = np.load(file, allow_pickle=False) if file.tell() < len(content) else factor
+    if not all(isinstance(array, np.ndarray) and array.dtype == np.float64 for array in (values, factor)) or values.size > release.values:
         raise InputError(f"{path.name} must hold the release {release.name!r} as it was made; it was changed.")
-    return values
+    return NoisySum(values, float(factor))
 
 
 def _digest(content: bytes) -> str:

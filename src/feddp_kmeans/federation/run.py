@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from feddp_kmeans._typing import Array, BoolArray, FloatArray
 from feddp_kmeans.errors import BudgetError
-from feddp_kmeans.federation.adder import Adder, Asked
+from feddp_kmeans.federation.adder import Adder, Asked, NoisySum
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.ledger import Ledger, PrivacyReport
 from feddp_kmeans.privacy.mechanism import Release
@@ -51,9 +51,12 @@ class Run(AbstractContextManager["Run"]):
         self.streams = StreamFactory(self.seed) if self.watcher is None else self.watcher.streams(StreamFactory(self.seed))
         self.server_seed = self.streams.integer_seed("server k-means")
         """Seed of the server's own computations: it decides restarts, never noise."""
+        self.made: dict[str, Release] = {}
+        """By name, each release as it was made last, with the noise that it really had: less than planned if it stands for several, more if
+        more clients than needed added their shares. For stated errors; the budget counts what was planned."""
         self._booked = False
         self._adder: Adder | None = None
-        self._made: Counter[str] = Counter()
+        self._asked: Counter[str] = Counter()
 
     def __exit__(self, *_: object) -> None:
         """Close the run."""
@@ -83,19 +86,32 @@ class Run(AbstractContextManager["Run"]):
             self.books.book(self.plan, self.id, secure=self.secure, state=state)
         self._booked = True
 
-    def noisy_sum(self, statistic: Statistic, release: Release, **public: Any) -> FloatArray:
-        """Return the sum of the statistic over all clients, with the release's noise."""
+    def noisy_sum(self, statistic: Statistic, release: Release, *, times: int = 1, **public: Any) -> FloatArray:
+        """Return the sum of the statistic over all clients, with the noise of the mean of ``times`` releases; it counts as that many.
+
+        They are made as one, with a single exact sum and a single draw of noise, wherever that costs the same. With sampled clients or
+        Laplace noise it does not (``Plan.adds_up``): then they are made one by one, each with a cohort and noise of its own.
+        """
         if self._adder is None:
             raise BudgetError(f"a run must be open to release anything, got {release.name!r} for one that is closed.")
         query = Query(statistic, public, self.dimension)
-        self.ledger.book(release)
+        parts = [times] if self.plan.adds_up(release) else [1] * times
+        self.ledger.book(release, times, len(parts))
         check_query(query, release, self.plan.unit)
         self.book()
+        found = [self._made_as_one(self._adder, query, release, part) for part in parts]
+        one, factor = release.as_one(times), float(np.sqrt(np.mean([np.square(answer.noise_factor) for answer in found])))
+        self.made[release.name] = replace(one, noise_multiplier=factor * one.noise_multiplier)
+        values: FloatArray = np.mean([answer.values for answer in found], axis=0)
+        return values
+
+    def _made_as_one(self, adder: Adder, query: Query, release: Release, times: int) -> NoisySum:
+        name = release.name
         if self.on_release is not None:
-            self.on_release(release.name)
-        number = self._made[release.name]
-        self._made[release.name] += 1
-        return self._adder.noisy_sum(Asked(query, release, number, self._cohort(release.name), self.streams.stream(release.name)))
+            self.on_release(name)
+        number = self._asked[name]
+        self._asked[name] += times
+        return adder.noisy_sum(Asked(query, release.as_one(times), number, self._cohort(name), self.streams.stream(name), times))
 
     def report(self) -> PrivacyReport:
         """Return the guarantee of the run, what was released under it, and what was planned and not made."""

@@ -129,7 +129,7 @@ class Participant:
         reply: dict[str, Any] = {}
         if secure_sum:
             rounds = asked.get("rounds", int)
-            if not 1 <= rounds <= sum(release.times for release in terms.plan.releases):
+            if not 1 <= rounds <= sum(release.most_sums for release in terms.plan.releases):
                 raise BudgetError(f"rounds must be at most the releases of the plan, got {rounds}.")
             state.party = Party.new(self.name, session_terms(terms, session, rounds))
             reply = {"advert": state.party.advert(self._identity).to_dict(), "parties": state.parties}
@@ -214,10 +214,15 @@ class Participant:
         return reply
 
     def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Query]:
-        """Return the release and the query of a request; refuse one that is not planned, not proved or too sensitive for its noise."""
-        release = terms.plan[asked.get("release", str)]
-        if not 0 <= asked.get("number", int) < release.times:
-            raise BudgetError(f"release {release.name!r} must be asked for at most {release.times} times, as planned, got one more.")
+        """Return the release and the query of a request; refuse one that is not planned, not proved or too sensitive for its noise.
+
+        Several releases that are made as one are counted one by one: each number belongs to one request, with its query and its times.
+        """
+        release, number, times = terms.plan[asked.get("release", str)], asked.get("number", int), asked.get("times", int)
+        if not 0 <= number < number + times <= release.times:
+            raise BudgetError(f"release {release.name!r} must be asked for at most {release.times} times, as planned, got other numbers.")
+        if times > 1 and not terms.plan.adds_up(release):
+            raise BudgetError(f"release {release.name!r} must be made one by one: its noise is not Gaussian, or clients are sampled.")
         statistic = self._registry.get(name := asked.get("statistic", str))
         if statistic is None:
             raise InputError(f"statistic must be one of the registry, got {name!r:.80}.")
@@ -226,9 +231,14 @@ class Participant:
             dimension = len(self._data().columns)
         query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
-        if state.queries.setdefault(label_of(asked.fields), query.digest) != query.digest:
-            raise BudgetError(f"release {label_of(asked.fields)!r} must stay the query that it was, got another.")
-        return release, query
+        digest = query_bytes(asked.fields).hex()
+        for label in (label_of({"release": release.name, "number": one}) for one in range(number, number + times)):
+            if state.queries.setdefault(label, digest) != digest:
+                raise BudgetError(f"release {label!r} must stay the query that it was, got another.")
+        sums = {kept for label, kept in state.queries.items() if label.rpartition(" ")[0] == release.name}
+        if len(sums) > release.most_sums:
+            raise BudgetError(f"release {release.name!r} must be made in at most {release.most_sums} sums, as planned, got one more.")
+        return release.as_one(times), query
 
     def _own_total(self, query: Query, release: Release) -> IntArray:
         logger.info("%s: computing %s", release.name, query.statistic.name)

@@ -18,13 +18,14 @@ def session_terms(terms: Terms, session: bytes, rounds: int) -> SessionTerms:
 
 
 def label_of(query: Mapping[str, Any]) -> str:
-    """Return the label of the requested release, unique in its run."""
+    """Return the label of the requested release, unique in its run. If several are made as one, it is the label of the first."""
     return f"{query['release']} {query['number']}"
 
 
 def query_bytes(fields: Mapping[str, Any]) -> bytes:
     """Return a digest of the query, bit by bit: masks cancel only among sites that were asked the same."""
-    asked = {name: fields[name] for name in sorted(fields) if name in ("release", "number", "statistic") or name.startswith(PUBLIC)}
+    about = ("release", "number", "times", "statistic")
+    asked = {name: fields[name] for name in sorted(fields) if name in about or name.startswith(PUBLIC)}
     return hashlib.sha256(pack("query", **asked)).digest()
 
 

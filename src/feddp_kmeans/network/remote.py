@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from feddp_kmeans._typing import Array, FloatArray, IntArray
+from feddp_kmeans._typing import Array, IntArray
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.federation.adder import Adder, Asked
+from feddp_kmeans.federation.adder import Adder, Asked, NoisySum
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.network.journal import Journal, Pending
@@ -132,23 +132,23 @@ class RemoteAdder(Adder):
         self._journal = journal
         self._session: Session | None = None
 
-    def noisy_sum(self, asked: Asked) -> FloatArray:
+    def noisy_sum(self, asked: Asked) -> NoisySum:
         """Return the noisy sum over the sites that answer."""
         query, release = asked.query, asked.release
-        question = {"release": release.name, "number": asked.number, "statistic": query.statistic.name}
+        question = {"release": release.name, "number": asked.number, "times": asked.times, "statistic": query.statistic.name}
         question |= {PUBLIC + name: value for name, value in query.public.items()}
         if (pending := self._journal.read(question)) is not None:
-            values = release.from_steps(self._finished(pending, question))
+            found = self._finished(pending, asked, question)
         else:
             self._session = self._session or self._open()
             if self._terms.trust is Trust.AGGREGATOR:
-                values = release.noisy(self._plain_sum(self._session, asked, question), asked.stream)
+                found = NoisySum(release.noisy(self._plain_sum(self._session, asked, question), asked.stream))
             else:
-                values = release.from_steps(self._secure_sum(self._session, question, query.size))
+                found = self._secure_sum(self._session, asked, question)
         ledger = self._run.ledger
         made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
         logger.info("%d of %d releases made: epsilon %.3g of %g", made, planned, ledger.epsilon_so_far, ledger.plan.epsilon)
-        return values
+        return found
 
     def kept(self, label: str) -> None:
         """Forget how the release was opened."""
@@ -181,8 +181,8 @@ class RemoteAdder(Adder):
                 raise InputError("sent more than one client may")
         return part
 
-    def _secure_sum(self, session: Session, query: dict[str, Any], length: int) -> IntArray:
-        aggregator, number = session.aggregator, session.round
+    def _secure_sum(self, session: Session, asked: Asked, query: dict[str, Any]) -> NoisySum:
+        aggregator, number, length = session.aggregator, session.round, asked.query.size
         session.round += 1
         turn = session.next_turn() | {"round": number} | ({} if self._run.seed is None else {"seed": self._run.seed})
         requests = {}
@@ -205,26 +205,28 @@ class RemoteAdder(Adder):
         request = pack("unmask", **session.next_turn(), **about, confirmations=fields.plain(confirmations))
         pending = Pending(aggregator.without_messages(), sum(masked.values(), start=np.zeros(length, dtype=np.uint64)), request)
         self._journal.write(query, pending)
-        return self._finished(pending, query)
+        return self._finished(pending, asked, query)
 
-    def _finished(self, pending: Pending, query: dict[str, Any]) -> IntArray:
-        """Return the opened sum. After a restart the sites are asked again, and give the same answers again."""
-        asked = unpack(pending.request)
-        survivors = tuple(asked.fields["survivors"])
+    def _finished(self, pending: Pending, asked: Asked, query: dict[str, Any]) -> NoisySum:
+        """Return the opened sum. After a restart the sites are asked again, and give the same answers again.
+
+        Each survivor added a share of the noise; the plan counts on fewer of them (``Terms.shares``).
+        """
+        request = unpack(pending.request)
+        survivors = tuple(request.fields["survivors"])
         present = {name: pending.request for name in survivors if name in self._sites.names}
         if len(present) < self._terms.threshold:
             absent, needed = ", ".join(name for name in survivors if name not in present), self._terms.threshold
             raise InputError(f"{query['release']} must be opened with at least {needed} sites of its sum; wait for {absent}.")
-        opened = self._sites.ask(present, "unmasked", place_of(asked), lambda _, reply: unmasked_of(reply))
+        opened = self._sites.ask(present, "unmasked", place_of(request), lambda _, reply: unmasked_of(reply))
         self._sites.check_enough(self._named(query), opened, needed=self._terms.threshold, of=len(survivors))
-        number = asked.fields["round"]
+        number = request.fields["round"]
         total: IntArray = pending.aggregator.unmasked(number, survivors, pending.masked, opened, query_bytes(query)).view(np.int64)
-        return total
+        return NoisySum(asked.release.from_steps(total), math.sqrt(len(survivors) / self._terms.shares))
 
     def _open(self) -> Session:
         """Return a new session with the clients that agree to the terms."""
-        booked = sum(row["times"] for row in self._run.ledger.rows())
-        rounds = sum(release.times for release in self._run.ledger.plan.releases) - booked + 1
+        rounds = self._run.ledger.sums_left + 1
         session = Session(self._run.id, os.urandom(SESSION_BYTES))
         request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
         agreed = self._sites.ask(dict.fromkeys(self._sites.names, request), "agreed", None, lambda _, reply: reply)
@@ -253,6 +255,6 @@ class RemoteAdder(Adder):
         return Aggregator(session_terms(self._terms, session.key, rounds), ordered, shared)
 
     def _named(self, query: Mapping[str, Any]) -> str:
-        """Return the name of a release, with its number if it is made more than once."""
-        release = self._run.plan[query["release"]]
-        return release.name + (f" {query['number'] + 1}" if release.times > 1 else "")
+        """Return the name of a release, with its number if it is made more than once, or with two numbers if several are made as one."""
+        release, first, times = self._run.plan[query["release"]], query["number"] + 1, query["times"]
+        return release.name + (f" {first}" if release.times > 1 else "") + (f" to {first + times - 1}" if times > 1 else "")

@@ -17,15 +17,31 @@ class Ledger:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._booked: Counter[Release] = Counter()
+        self._sums: Counter[Release] = Counter()
 
-    def book(self, release: Release) -> None:
-        """Write a release down; call this *before* anything is computed from data."""
+    def book(self, release: Release, times: int = 1, sums: int | None = None) -> None:
+        """Write a release down, made this many times; call this *before* anything is computed from data.
+
+        Several that are made as one count as that many: their cost is the same (``Release.as_one``). They are made in this many sums; as
+        many as there are times, if it is not given.
+        """
         if release not in self.plan.releases:
             raise BudgetError(f"release {release.name!r} is not in the plan.")
         made = self._booked[release]
-        if made >= release.times:
-            raise BudgetError(f"release {release.name!r} must be made at most {release.times} times, and was made {made} times already.")
-        self._booked[release] += 1
+        if not (isinstance(times, int) and 1 <= times <= release.times - made):
+            rule = f"must be made at most {release.times} times, and was made {made} times already"
+            raise BudgetError(f"release {release.name!r} {rule}, got {times}.")
+        sums = times if sums is None else sums
+        if not sums <= release.most_sums - self._sums[release]:
+            rule = f"must be made in at most {release.most_sums} sums, and was made in {self._sums[release]} already"
+            raise BudgetError(f"release {release.name!r} {rule}, got {sums}.")
+        self._booked[release] += times
+        self._sums[release] += sums
+
+    @property
+    def sums_left(self) -> int:
+        """Return how many sums the releases that are left can be made in, at most."""
+        return sum(min(r.most_sums - self._sums[r], r.times - self._booked[r]) for r in self.plan.releases)
 
     def not_made(self) -> dict[str, int]:
         """Return the releases of the plan that were not made, and how many times each was left out: they count as spent."""

@@ -1,7 +1,7 @@
 """One noisy release: its noise and its privacy cost come from the same two numbers of one frozen object."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -52,7 +52,8 @@ class Release:
 
     ``sensitivity`` bounds what one privacy unit adds to the sum, in the data's own units: in L2 norm for Gaussian noise, in L1 norm for
     Laplace noise. The sum arrives in integers; ``integer_sensitivity`` is the same bound in those integer steps. ``values`` is the largest
-    number of values in the sum: the sampler's error is counted for this many.
+    number of values in the sum, and ``sums`` the largest number of sums that the releases are made in, if several may be made as one (0:
+    each is made by itself): the sampler's error is counted for this many.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Release:
     noise_multiplier: float
     values: int
     times: int = 1
+    sums: int = 0
 
     def __post_init__(self) -> None:
         for field in ("sensitivity", "integer_sensitivity"):
@@ -94,7 +96,20 @@ class Release:
     @property
     def sampler_epsilon(self) -> float:
         """Return what the sampler's distance from its ideal law can add to epsilon; see ``privacy.noise``."""
-        return 2.0 * SAMPLER_LOG_ERROR * self.values * self.times
+        return 2.0 * SAMPLER_LOG_ERROR * self.values * self.most_sums
+
+    @property
+    def most_sums(self) -> int:
+        """Return how many sums the releases are made in, at most."""
+        return min(self.sums or self.times, self.times)
+
+    def as_one(self, times: int = 1) -> "Release":
+        """Return the single release that stands for this many of these: it has the noise of their mean, and costs as much as they do.
+
+        A Gaussian release of multiplier z is (1/z)-Gaussian DP. Together, this many are (sqrt(times)/z)-Gaussian DP, and so is one of
+        multiplier ``z / sqrt(times)`` (docs/proofs.md). Holds for Gaussian noise without sampling: see ``Plan.adds_up``.
+        """
+        return replace(self, noise_multiplier=self.noise_multiplier / math.sqrt(times), times=1, sums=0)
 
     def check_size(self, size: int) -> None:
         """Refuse a sum of more numbers than the release holds."""
@@ -155,7 +170,7 @@ class Release:
             "noise_multiplier": self.noise_multiplier,
             "values": self.values,
             "times": self.times,
-        }
+        } | ({"sums": self.sums} if self.sums else {})
 
     @classmethod
     def from_dict(cls, row: Any) -> "Release":
@@ -169,8 +184,11 @@ class Release:
         sensitivity, multiplier = (field_of(row, key, float, what) for key in (mechanism.norm, "noise_multiplier"))
         steps = field_of(row, "integer_sensitivity", float, what) if "integer_sensitivity" in row else 1.0
         values, times = (field_of(row, key, int, what) for key in ("values", "times"))
-        if not (1 <= values <= _MOST_VALUES and 1 <= times <= _MOST_TIMES and multiplier <= _MOST_MULTIPLIER):
+        sums = field_of(row, "sums", int, what) if "sums" in row else 0
+        within = 1 <= values <= _MOST_VALUES and 1 <= times <= _MOST_TIMES and 0 <= sums <= _MOST_TIMES
+        if not (within and multiplier <= _MOST_MULTIPLIER):
             raise InputError(
-                f"values, times and noise_multiplier of {what} must be within bounds, got {values}, {times} and {multiplier:g}."
+                f"values, times, sums and noise_multiplier of {what} must be within bounds, "
+                f"got {values}, {times}, {sums} and {multiplier:g}."
             )
-        return cls(name, mechanism, sensitivity, steps, multiplier, values, times)
+        return cls(name, mechanism, sensitivity, steps, multiplier, values, times, sums)

@@ -38,7 +38,7 @@ class Plan:
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The public facts and settings that the plan was made from."""
     reasons: tuple[str, ...] = ()
-    """Reasons for the planner's choices, one sentence each."""
+    """Why the plan is what it is, one sentence each."""
 
     def __post_init__(self) -> None:
         check_sampling(self.unit, self.sampling_rate)
@@ -59,6 +59,14 @@ class Plan:
     def __contains__(self, name: str) -> bool:
         """Return whether the plan holds a release of this name."""
         return any(release.name == name for release in self.releases)
+
+    def adds_up(self, release: Release) -> bool:
+        """Return whether several of these releases may be made as one, with less noise and at the same cost.
+
+        Only the costs of Gaussian noise on all clients add up like this. Sampling amplifies the privacy of each release by itself, and of
+        one with less noise by less.
+        """
+        return release.mechanism is Mechanism.GAUSSIAN and self.sampling_rate == 1
 
     def ledger_rows(self) -> list[dict[str, Any]]:
         """Return the rows of the ledger after a run that made every release."""

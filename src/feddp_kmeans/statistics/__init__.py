@@ -6,7 +6,7 @@ client adds. Points are assigned to centers by exact arithmetic on those integer
 ties go to the first center. Empty rows and clients add zero. ``gate`` states the range of every public argument and refuses all others.
 """
 
-from feddp_kmeans.statistics import norms, paper_sums, residual_sums, spreads
+from feddp_kmeans.statistics import costs, norms, paper_sums, residual_sums, spreads
 from feddp_kmeans.statistics.query import Statistic
 
 _PRODUCTION: tuple[Statistic, ...] = (
@@ -25,6 +25,8 @@ _PRODUCTION: tuple[Statistic, ...] = (
     residual_sums.CLIENT_RESIDUALS,
     spreads.POINT_SPREADS,
     spreads.CLIENT_SPREADS,
+    costs.POINT_COSTS,
+    costs.CLIENT_COSTS,
     norms.POINT_DISTANCES,
     norms.CLIENT_DISTANCES,
     norms.POINT_RESIDUAL_NORMS,
@@ -32,6 +34,7 @@ _PRODUCTION: tuple[Statistic, ...] = (
     norms.POINT_MOMENT_NORMS,
     norms.CLIENT_MOMENT_NORMS,
     norms.GRID_COUNTS,
+    norms.TREE_COUNTS,
     norms.POINT_COUNT,
 )
 

@@ -19,9 +19,17 @@ from feddp_kmeans.statistics.fixed_point import LEAST_RADIUS, MAX_DIMENSION
 LARGEST = sys.float_info.max
 """The largest finite number."""
 
-_SIZES = {"d": (1, MAX_DIMENSION), "k": (1, 1 << 20), "p": (1, 1 << 16), "q": (0, 1 << 16), "e": (1, 1 << 16), "a": (1, 1 << 20)}
-"""Range of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges, anchors.
-With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
+_SIZES = {
+    "d": (1, MAX_DIMENSION),
+    "k": (1, 1 << 20),
+    "p": (1, 1 << 16),
+    "q": (0, 1 << 16),
+    "e": (1, 1 << 20),
+    "a": (1, 1 << 20),
+    "c": (2, 16),
+}
+"""Range of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges, anchors,
+sets of centers. With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
 
 _SHOWN = 60
 """Most characters of a value that a message quotes."""
@@ -73,6 +81,9 @@ SQUARES = {"square_weight": Argument(low=0.0, high=1.0, optional=True)}
 SPREADS = BALL | {"centers": Argument(("k", "d"), row_norm=FARTHEST), "reach": Argument(low=1.0, high=2.0 * FARTHEST)}
 """Centers in full space, and how far distances from them are believed, in integer steps of the ball."""
 
+SETS = BALL | {"sets": Argument(("c", "k", "d"), row_norm=FARTHEST)}
+"""Several sets of centers in full space, in integer steps of the ball."""
+
 BOUND = {"bound": Argument(low=0.0)}
 """Bound on a client's contribution in the data's units. Limited by the rule that a query's sensitivity is from 1 to 2**56 steps."""
 
@@ -80,7 +91,7 @@ RESIDUAL_BOUND = {"bound": Argument(low=0.5, high=2.0**60)}
 """Bound on a vector of residuals and counts, in integer steps; of spreads, in points. From one half: no factor is then above 2**31."""
 
 MOMENT_BOUND = {"bound": Argument(low=1.0, high=2.0**100)}
-"""Bound on a second moment, in integer steps."""
+"""Bound on a second moment, or on differences of squared distances, in squared integer steps."""
 
 EDGES = {"edges": Argument(("e",), ascending=True)}
 """Edges of classes."""
@@ -127,7 +138,7 @@ def _checked(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -
     if argument.ascending:
         _refuse(name, "be in ascending order", array[1:][array[1:] < array[:-1]])
     with np.errstate(over="ignore"):
-        rows, columns = (np.square(array).sum(axis=axis) if array.ndim == 2 else np.zeros(0) for axis in (1, 0))
+        rows, columns = (np.square(array).sum(axis=axis) if array.ndim >= 2 else np.zeros(0) for axis in (-1, -2))
     _refuse(name, f"have rows of norm at most {argument.row_norm:g}", np.sqrt(rows[~(rows <= argument.row_norm**2)]))
     _refuse(name, f"have columns of norm at most {argument.column_norm:g}", np.sqrt(columns[~(columns <= argument.column_norm**2)]))
     return array if argument.shape else float(given)

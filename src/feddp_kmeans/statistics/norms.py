@@ -20,6 +20,7 @@ from feddp_kmeans.statistics.query import Statistic, constant
 from feddp_kmeans.statistics.residual_sums import residual_squares, residual_vectors, second_moment_norms
 
 _MOST_CELLS = 1 << 26
+_MOST_CODES = 1 << 52
 
 SHARE_STEPS = 1 << 24
 """Integer steps of a whole unit that is shared out over classes."""
@@ -114,6 +115,45 @@ GRID_COUNTS = Statistic(
 """How many points are in each cell of a grid over a public box; a point outside counts for the nearest cell.
 
 Sensitivity: a point is in one cell, found by arithmetic on that point only: 1 in L1 norm.
+"""
+
+
+def _tree_counts(batch: ClientBatch, *, low: FloatArray, high: FloatArray, cells: FloatArray, depth: float, edges: FloatArray) -> IntArray:
+    sides, bits, d = cells * 2.0**depth, int(depth), len(cells)
+    with np.errstate(over="ignore"):
+        places = np.clip((batch.dense - low) / (high - low) * sides, 0, sides - 1).astype(np.int64)
+    codes = np.zeros(len(places), dtype=np.int64)
+    for column, count in enumerate(cells):
+        codes = codes * int(count) + (places[:, column] >> bits)
+    for bit in reversed(range(bits)):
+        for column in range(d):
+            codes = 2 * codes + ((places[:, column] >> bit) & 1)
+    classes = np.searchsorted(edges, codes.astype(np.float64), side="right")
+    return np.bincount(classes, minlength=len(edges) + 1).astype(np.int64)
+
+
+def _check_tree(*, low: FloatArray, high: FloatArray, cells: FloatArray, depth: float, **_: Any) -> None:
+    _check_grid(low=low, high=high, cells=cells)
+    if np.prod(cells) * 2.0 ** (depth * len(cells)) > _MOST_CODES:
+        raise InputError(f"cells must be at most {_MOST_CODES} together when they are halved {depth:g} times, got {np.prod(cells):g}.")
+
+
+TREE_COUNTS = Statistic(
+    "tree-counts",
+    _tree_counts,
+    PrivacyUnit.POINT,
+    ONE,
+    dict(GRID_COUNTS.arguments) | {"depth": Argument(low=0.0, high=52.0, whole=True)} | EDGES,
+    _all_classes,
+    _check_tree,
+)
+"""How many points are in each leaf of a tree: the cells of a grid, each of which may be halved along all sides again and again.
+
+``depth`` halvings number all smallest cells: a number goes through the cells of the grid, and within each through its halves, quarters
+and so on, so every cell of every size is an interval of numbers (Z order). A class begins at an edge and ends before the next.
+
+Sensitivity: a point has one number, found by arithmetic on that point only, and is in one class: 1 in L1 norm. There are at most 2**52
+numbers, exact in floating point.
 """
 
 

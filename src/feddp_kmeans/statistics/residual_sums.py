@@ -17,8 +17,8 @@ from feddp_kmeans.statistics.query import Statistic, constant
 BOUNDED_STEPS = 1 << 30
 """Integer steps of a contribution that is as long as its bound."""
 
-MOMENT_STEPS = 1 << 32
-"""The same for second moments, whose points are rounded to 16 bits."""
+MOMENT_STEPS = math.floor(BOUNDED_STEPS / math.sqrt(2.0))
+"""Integer steps of a second moment as long as its bound, whose coordinates are sqrt(2) times as long; its points are rounded to 14 bits."""
 
 _POINT_LIMIT, _CLIENT_LIMIT = MOMENT_STEPS * (1 - 2.0**-30), MOMENT_STEPS * (1 - 2.0**-20)
 """What a unit's moment is scaled to, with room for rounding. A client's norm is within 2**-25, and taking off the trace makes that 16 times
@@ -30,17 +30,14 @@ _LEVELS = 64
 _DENSE_ROWS = 1 << 8
 """Rows made dense at a time."""
 
-MOMENT_SENSITIVITY = math.sqrt(2.0) * MOMENT_STEPS
-"""What a unit's second moment can be, in integer steps of its coordinates; see POINT_SECOND_MOMENT."""
-
 TRACE_WEIGHT = 0.25
 """Weight of the trace relative to the traceless part: enough to read off the number of points, light enough to cost little."""
 
 SIZE_CLASSES = 20
 """Number of classes of client sizes, each twice as wide as the one before."""
 
-_MOMENT = constant(Sensitivity(l1=None, l2=MOMENT_SENSITIVITY))
-_RESIDUALS = constant(Sensitivity(l1=None, l2=float(BOUNDED_STEPS)))
+_BOUNDED = constant(Sensitivity(l1=None, l2=float(BOUNDED_STEPS)))
+"""All sums of bounded vectors have this sensitivity, so one planned release can be any of them."""
 
 
 def _moments(*, d: int, **_: Any) -> int:
@@ -74,15 +71,15 @@ def _client_second_moment(batch: ClientBatch, *, center: FloatArray, radius: flo
     return np.concatenate([_above_diagonal(scaled), _diagonal_sum(arithmetic.sums_of_runs(np.square(scaled), batch))])
 
 
-POINT_SECOND_MOMENT = Statistic("point-second-moment", _point_second_moment, PrivacyUnit.POINT, _MOMENT, BALL | MOMENT_BOUND, _moments)
-CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _client_second_moment, PrivacyUnit.CLIENT, _MOMENT, BALL | MOMENT_BOUND, _moments)
+POINT_SECOND_MOMENT = Statistic("point-second-moment", _point_second_moment, PrivacyUnit.POINT, _BOUNDED, BALL | MOMENT_BOUND, _moments)
+CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _client_second_moment, PrivacyUnit.CLIENT, _BOUNDED, BALL | MOMENT_BOUND, _moments)
 """The refined outer product: the traceless part and, with a small weight w, the trace of ``S = Z^T Z``, in coordinates whose distances are
 those of the Frobenius norm; each unit's scaled to norm at most ``bound`` and expressed in units of it.
 
 Coordinates, times sqrt(2): ``2 S_ij`` above the diagonal, ``sqrt(2) (S_ii - tr/d)``, ``sqrt(2) w tr / sqrt(d)``. The identity is
 orthogonal to the traceless matrices, so the squared norm is ``2 (|S|_F^2 - (1 - w^2) tr^2 / d)``; ``_client_scales`` keeps half of that
-below MOMENT_STEPS squared, and truncating the last d + 1 coordinates only shortens. Sensitivity: ``sqrt(2) MOMENT_STEPS`` steps, which
-stand for 1 (bound).
+below MOMENT_STEPS squared, and truncating the last d + 1 coordinates only shortens. Sensitivity: ``sqrt(2) MOMENT_STEPS <=
+BOUNDED_STEPS`` steps, which stand for 1 (bound).
 """
 
 
@@ -188,7 +185,7 @@ def _client_residuals(batch: ClientBatch, *, bound: float, **where: Any) -> IntA
 
 
 CLIENT_RESIDUALS = Statistic(
-    "client-residuals", _client_residuals, PrivacyUnit.CLIENT, _RESIDUALS, RESIDUALS | SQUARES | RESIDUAL_BOUND, _vectors
+    "client-residuals", _client_residuals, PrivacyUnit.CLIENT, _BOUNDED, RESIDUALS | SQUARES | RESIDUAL_BOUND, _vectors
 )
 """Per cluster, the sum of residuals ``x - origin_r``, ``square_weight`` times the sum of their squares where this is given, and
 ``count_weight`` times the count, as one vector; each unit's vector is scaled to norm at most ``bound`` (counts with sums, so that their
@@ -234,7 +231,7 @@ def _point_residuals(
 
 
 POINT_RESIDUALS = Statistic(
-    "point-residuals", _point_residuals, PrivacyUnit.POINT, _RESIDUALS, RESIDUALS | SQUARES | RESIDUAL_BOUND, _vectors
+    "point-residuals", _point_residuals, PrivacyUnit.POINT, _BOUNDED, RESIDUALS | SQUARES | RESIDUAL_BOUND, _vectors
 )
 """As CLIENT_RESIDUALS, for points: residual ``x - origin_r``, weighted square and ``count_weight``, times a whole factor that depends on
 the point.

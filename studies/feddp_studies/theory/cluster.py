@@ -197,12 +197,12 @@ class _Steps:
     ) -> tuple[FloatArray, FloatArray]:
         noisy_counts = self._noisy_sum(counts, f"{name} counts", **public)
         noisy_sums = self.ball.radius * self._noisy_sum(sums, f"{name} sums", **public).reshape(fallback.shape)
-        smallest = max(0.5, 2 * self._plan[f"{name} counts"].stddev)
+        smallest = max(0.5, 2 * self._run.made[f"{name} counts"].stddev)
         means = centers_from_sums(noisy_sums, noisy_counts, fallback - self.ball.center, smallest)
-        self.center_stddev: FloatArray = self.ball.radius * self._plan[f"{name} sums"].stddev / np.maximum(noisy_counts, smallest)
+        self.center_stddev: FloatArray = self.ball.radius * self._run.made[f"{name} sums"].stddev / np.maximum(noisy_counts, smallest)
         return self.ball.clip(self.ball.center + means), noisy_counts
 
     def _noisy_sum(self, statistic: Statistic, name: str, **public: Any) -> FloatArray:
-        where = {"center": self.ball.center, "radius": self.ball.radius}
-        moves = {"anchors": self.translation.anchors, "shifts": self.translation.shifts}
+        where: dict[str, Any] = {"center": self.ball.center, "radius": self.ball.radius}
+        moves: dict[str, Any] = {"anchors": self.translation.anchors, "shifts": self.translation.shifts}
         return self._run.noisy_sum(statistic, self._plan[name], **where, **moves, **public)

@@ -7,8 +7,9 @@ import pytest
 
 from feddp_kmeans import FedDPError, FedDPKMeans, InMemoryFederation
 from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.looks import Sums
 from feddp_kmeans.algorithm.methods.grid import GridMethod
-from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
+from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod, _common_move
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.algorithm.settings import Settings
@@ -88,7 +89,7 @@ def test_outliers_beyond_any_scale_do_no_harm():
 def test_a_plan_without_data_says_what_it_will_do():
     low = prepare(Settings(3, 1.0, box=BOX), None, 10, 2)
     assert isinstance(low.method, GridMethod)
-    assert [r.name for r in low.plan.releases] == ["count", "grid", "closing bounds", "closing"]
+    assert [r.name for r in low.plan.releases] == ["count", "first look", "grid", "closing bounds", "closing"]
     high = prepare(Settings(3, 1.0, box=BOX, lloyd_steps=2), None, 10, 2)
     assert isinstance(high.method, ServerlessMethod)
     assert high.plan["looks"].times == SERVERLESS.pool
@@ -97,3 +98,16 @@ def test_a_plan_without_data_says_what_it_will_do():
         prepare(Settings(3, 1.0, method="paper"), None, 10, 2)
     found = run(InMemoryFederation([made_up(500, 2)]), high, seed=0)
     assert found.centers.shape == (3, 2)
+
+
+def test_a_common_move_is_believed_as_far_as_the_error_of_the_mean_is_known_unless_it_is_clear():
+    def move_by(length, known):
+        sums = Sums(np.full((2, 8), 50.0 * length), np.full(2, 50.0), 5.0, 1.0, 1.0)
+        return _common_move(sums, 100.0, known)
+
+    noise = 2 * (5.0 / 100) ** 2
+    shift, variance = move_by(0.1, noise)
+    assert shift == pytest.approx(np.full(8, 0.05))
+    assert variance == pytest.approx(noise / 2)
+    assert move_by(0.1, 0.0)[0] == pytest.approx(np.zeros(8))  # what is seen is two standard deviations above noise
+    assert move_by(1.0, 0.0)[0] == pytest.approx(np.full(8, 1 - noise), rel=1e-6)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from feddp_kmeans.silos.gpu.chunks import LARGEST_ADDED, chunk_rows
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import MAX_DIMENSION, RESOLUTION
-from feddp_kmeans.statistics.residual_sums import point_scales
+from feddp_kmeans.statistics.residual_sums import MOMENT_STEPS, point_scales
 from tests.statistics.cases import DIMENSION, POINT_CASES, names
 from tests.strategies import one_client, points
 
@@ -31,7 +31,7 @@ def test_sums_of_a_chunk_stay_exact_and_fit_memory(name, dimension):
 
 def test_squares_bound_the_chunk_where_coordinates_are_few():
     assert chunk_rows("outer-product", 1) == 2**53 // RESOLUTION**2
-    assert chunk_rows("point-second-moment", 1) == 1 << 18
+    assert chunk_rows("point-second-moment", 1) == 2**53 // (8 * MOMENT_STEPS)
     assert chunk_rows("cluster-sums", 1) == 1 << 26
 
 

@@ -137,9 +137,9 @@ class PaperRun:
         method, projection = self.method, subspace.projection
         projected = project(method.ball.encode(method.server_points), projection)
         noisy = self._noisy_sum("weights", centers=projected, projection=projection)
-        weights = credible_weights(noisy, self.run.plan["weights"].stddev, method.k)
+        weights = credible_weights(noisy, self.run.made["weights"].stddev, method.k)
         variance = variance_around(projected, projected, weights)
-        return Proxies(projection, projected, weights, weights, self.run.plan["weights"].stddev, variance=variance)
+        return Proxies(projection, projected, weights, weights, self.run.made["weights"].stddev, variance=variance)
 
     def initial_centers(self, proxies: Proxies, projected_centers: FloatArray) -> NoisyCenters:
         """Return centers in full space, and the noisy counts, of the clusters around the projected centers (step 3)."""
@@ -157,15 +157,16 @@ class PaperRun:
 
     def _divide(self, sums_name: str, counts_name: str, fallback: FloatArray, remarks: tuple[str, ...], **public: Any) -> NoisyCenters:
         """Return sums over counts; the fallback if a noisy count may be noise only."""
-        ball, count_stddev = self.method.ball, self.run.plan[counts_name].stddev
+        ball = self.method.ball
         sums = self._noisy_sum(sums_name, **public).reshape(fallback.shape)
         counts = self._noisy_sum(counts_name, **public)
+        count_stddev = self.run.made[counts_name].stddev
         smallest = max(_LEAST_COUNT, _CREDIBLE * count_stddev)
         if (unsure := int(np.sum(counts < smallest))) > 0:
             remark = f"{sums_name}: {unsure} of {len(counts)} noisy counts may be noise only; those centers stayed where they were"
             remarks = (*remarks, remark)
         means = centers_from_sums(sums, counts, fallback - ball.center, smallest)
-        center_stddev = self.run.plan[sums_name].stddev / np.maximum(counts, smallest)
+        center_stddev = self.run.made[sums_name].stddev / np.maximum(counts, smallest)
         return NoisyCenters(ball.clip(ball.center + means), counts, center_stddev, count_stddev, remarks)
 
     def _noisy_sum(self, name: str, **public: Any) -> FloatArray:

@@ -1,8 +1,8 @@
 """Method ``refined``: the paper's steps on residual sums, with a fraction of the excess cost. Why, with numbers: docs/refined.md.
 
 A unit (a point, or a client) sends one vector of plain sums over its points, scaled down to a bound that a typical unit just meets; the
-bounds are simulated from server data. All noise is Gaussian, so costs add up exactly: a release with noise multiplier s costs 1/s**2 of the
-budget mu**2. Every tuned number is in tuning.py.
+bounds are simulated from server data. All noise is Gaussian, so costs add up exactly. Nearly all of the budget is a pool of small equal
+releases: how many of them make one look is decided by what was released before. Every tuned number is in tuning.py.
 """
 
 from dataclasses import dataclass, replace
@@ -11,33 +11,34 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
-from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
-from feddp_kmeans.algorithm.error_bars import center_variances
-from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
+from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
+from feddp_kmeans.algorithm.contest import local_optima, settled, winner
+from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.server import (
-    affordable_cells,
-    filtered,
+    SMALLEST,
+    Directions,
     offsets_outside,
     shrunk_weights,
     steadied_directions,
-    table_rank,
-    variance_around,
     weighted_kmeans,
 )
-from feddp_kmeans.algorithm.tuning import CHOOSING, DEFAULT_SPLIT, REFINED
+from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
+from feddp_kmeans.algorithm.tuning import CONTEST, REFINED
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.arithmetic import assign, project
 from feddp_kmeans.statistics.fixed_point import Ball
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, SIZE_CLASSES
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, SIZE_CLASSES
 
 REASONS = (
     "bounds: the median of what units simulated from server points would send; the sensitivities are in units of these bounds",
+    "looks: a pool of equal releases; how many of them make one look depends on what was released before",
     "only the server data give the centers if the noisy weights turn out too small to distinguish client data from noise",
 )
-"""Why the plan is what it is, apart from the number of Lloyd steps."""
+"""Why the plan is what it is."""
 
 _ONLY_NOISE = "the noisy weights cannot distinguish client data from noise: the centers are those of the server data"
 
@@ -52,53 +53,45 @@ class RefinedMethod:
     server_points: FloatArray
     lloyd_steps: int
     client_size: int | None = None
-    split: str = DEFAULT_SPLIT
-    cell_steps: int = 1
-    """Releases around cells; those after the first are taken from the steps in the subspace."""
+    n_points: int | None = None
+    as_one: bool = True
+    """Whether several releases of the pool can be made as one: not if clients are sampled."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
-        d, k, steps = self.ball.dimension, self.k, self.lloyd_steps
-        parts = dict(REFINED.splits[self.split])
-        moved = parts["subspace steps"] * (self.cell_steps - 1) / REFINED.subspace_steps[self.unit]
-        more = CHOOSING.cell_part if self.cell_steps > 1 else 0.0
-        for_sums = parts["sums"] - more
-        parts |= {"cells": parts["cells"] + moved + more, "subspace steps": parts["subspace steps"] - moved}
-        parts |= {"sums": for_sums / (1 + steps), "lloyd sums": for_sums * steps / (1 + steps)}
-        rows = [
-            ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None)),
-            ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
-            ("cells", BOUNDED_STEPS, self.most_cells * (self.largest_rank + 1), self.cell_steps),
-            ("subspace steps", BOUNDED_STEPS, k * (self.largest_rank + 1), self.subspace_steps),
-            ("sums", BOUNDED_STEPS, k * (d + 1), 1),
-            ("lloyd sums", BOUNDED_STEPS, k * (d + 1), steps),
-            *closing_rows(k),
-        ]
-        return gaussian_releases(with_closing(parts), [row for row in rows if row[-1] > 0])
+        d, k = self.ball.dimension, self.k
+        values = max(d * (d + 1) // 2 + 1, self.most_cells * (self.largest_rank + 2), k * (d + 2))
+        sizes = ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None))
+        rows = [sizes, (POOL, BOUNDED_STEPS, values, self.pool), *closing_rows(k)]
+        return gaussian_releases(
+            with_closing(REFINED.shares), [row for row in rows if row[-1] > 0], **({POOL: self.most_looks} if self.as_one else {})
+        )
+
+    @property
+    def pool(self) -> int:
+        """Return how many small releases there are: enough for every Lloyd step to have some."""
+        return max(REFINED.pool if self.as_one else REFINED.sampled_pool, 8 * (1 + self.lloyd_steps))
+
+    @property
+    def most_looks(self) -> int:
+        """Return how many looks are made from the pool, at most."""
+        around = max(REFINED.subspace_steps, CONTEST.most * CONTEST.steps + 1 + CONTEST.settling)
+        return 3 + REFINED.rounds + around + 1 + self.lloyd_steps
 
     @property
     def largest_rank(self) -> int:
         """Return the largest dimension that the subspace may have."""
-        return min(max(REFINED.rank_factor * self.k, self._extra(REFINED.most_rank)), self.ball.dimension)
-
-    @property
-    def subspace_steps(self) -> int:
-        """Return the number of Lloyd steps in the subspace once k is known."""
-        return REFINED.subspace_steps[self.unit] + 1 - self.cell_steps
+        return min(REFINED.rank_factor * self.k, self.ball.dimension)
 
     @property
     def fewest_cells(self) -> int:
-        """Return the least number of cells that the server points are gathered into."""
+        """Return the number of cells that the server points are gathered into."""
         return max(self.k, min(len(self.server_points) // REFINED.points_per_cell, REFINED.cells_per_cluster * self.k))
 
     @property
     def most_cells(self) -> int:
-        """Return the largest number of cells that the server points are gathered into."""
-        return max(self.fewest_cells, min(self._extra(REFINED.most_cells) * self.k, len(self.server_points) // REFINED.least_cell))
-
-    def _extra(self, most: int) -> int:
-        """Return this limit at point level, and none at client level: what more cells and directions would do there was not measured."""
-        return most if self.unit is PrivacyUnit.POINT else 0
+        """Return the largest number of cells that these may be split into."""
+        return max(self.fewest_cells, REFINED.most_cells)
 
     def bind(self, run: Run) -> "RefinedRun":
         """Return the steps of this method in one run."""
@@ -107,24 +100,21 @@ class RefinedMethod:
 
 @dataclass(frozen=True)
 class _RefinedSubspace(Subspace):
-    basis: FloatArray
-    """All directions, as columns, largest variance first."""
+    found: Directions
     bounds: SimulatedBounds
-    n_cells: int
+    left: int
+    """Releases that are left in the pool."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _RefinedProxies(Proxies):
-    basis: FloatArray
+    found: Directions
     bounds: SimulatedBounds
     """Bounds from server points that are drawn by their weights."""
+    cells: Cells
+    left: int
     is_noise: bool
     """Whether the weights are too small to distinguish client data from noise."""
-
-
-@dataclass(frozen=True)
-class _RefinedCenters(NoisyCenters):
-    proxies: _RefinedProxies
 
 
 class RefinedRun:
@@ -135,129 +125,176 @@ class RefinedRun:
         self._looks = Looks(run, method.unit)
         self._seed = run.server_seed
         self._rng = np.random.default_rng(run.server_seed)
-        """Draws the units of all simulated bounds, one bound after the other."""
+        """Draws the units of all simulated bounds, and directions along which cells are split."""
         self._server = method.ball.encode(method.server_points)
 
     def subspace(self) -> _RefinedSubspace:
         """Return the top eigenvectors of the noisy second moment: k, or more if more stand above the noise (step 1)."""
         method, server = self._method, self._server
-        bounds = SimulatedBounds(server, np.ones(len(server)), method.unit, self._typical_size())
-        moment = self._looks.second_moment(method.ball, bounds.moment_length(self._rng))
-        found = steadied_directions(moment, server, REFINED.prior_weight)
-        noise = self._looks.plan["cells"].scale
-        cells = affordable_cells(found.n_points, noise, (method.fewest_cells, method.most_cells))
-        rank = max(method.k, min(found.above_noise, REFINED.rank_factor * method.k), table_rank(found, noise, cells, method.largest_rank))
-        return _RefinedSubspace(found.basis[:, :rank], found.basis, replace(bounds, n_points=found.n_points), cells)
+        bounds = SimulatedBounds(server, np.ones(len(server)), method.unit, self._typical_size(), self._rng)
+        length, times = bounds.moment_length(), self._times(REFINED.moment)
+        moment = self._looks.second_moment(POOL, method.ball, length, times)
+        found = steadied_directions(moment, server, method.k)
+        # More of the pool, until the noise hides little of the signal.
+        wanted = times * ((found.edge / (REFINED.hidden * found.signal)) ** 2 - 1)
+        more = int(min(wanted, REFINED.most_moment * method.pool))
+        if more > times * REFINED.worth_more:
+            moment = moment.averaged(self._looks.second_moment(POOL, method.ball, length, more))
+            found, times = steadied_directions(moment, server, method.k), times + more
+        n_points = float(method.n_points or found.n_points)
+        rank = min(max(method.k, found.above_noise), method.largest_rank)
+        return _RefinedSubspace(found.basis[:, :rank], found, replace(bounds, n_points=n_points), method.pool - times)
 
     def proxies(self, subspace: _RefinedSubspace) -> _RefinedProxies:
-        """Return cells of the server points in the subspace, moved to the client points they hold, and their weights (step 2)."""
-        projection = subspace.projection
+        """Return cells of the server points, moved to the client points they hold and split, and their weights (step 2)."""
+        projection, bounds = subspace.projection, subspace.bounds
         projected = project(self._server, projection)
-        cells, members, sizes = self._cells(projected, subspace.n_cells)
+        variances = np.square(projected).mean(axis=0)
+        centers, members, sizes = self._cells(projected)
+        noise, levels = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths), (REFINED.first_look, REFINED.round_look)
+        first, later = (self._times(np.clip((level * len(centers) * noise) ** 2, 0.0, most)) for level, most in levels)
+        need = noise * bounds.n_points * np.sqrt(self._method.pool / later)
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
-        sums = self._sums("cells", subspace.bounds, Frame.around(cells, projection), REFINED.cell_counts, beyond)
-        for _ in range(self._method.cell_steps - 1):
-            cells = np.rint(cells + _shrunk(sums, projected, self._method.k))
-            members = assign(projected, cells)
-            sizes = np.bincount(members, minlength=len(cells))
-            sums = self._sums("cells", subspace.bounds, Frame.around(cells, projection), REFINED.cell_counts)
+        start = np.zeros(len(centers))
+        cells = Cells(centers, np.zeros_like(centers), sizes.astype(np.float64), start, start + variances.sum(), start > 0)
+        cells, sums = self._look_at(cells, bounds, projection, variances, first, 1.0, beyond)
         weights = shrunk_weights(sums.counts, sizes, sums.count_noise)
         server_weights = (weights / np.maximum(sizes, 1))[members]
-        n_points = float(sums.counts.sum())
+        n_points, is_noise = float(sums.counts.sum()), float(sums.counts.sum()) < REFINED.least_signal * sums.count_noise
+        bounds = replace(bounds, weights=server_weights, n_points=max(n_points, 1.0))
+        cells = replace(cells, counts=weights).of(weights > 0)
+        most = int(np.clip(n_points / (2 * need), len(centers), self._method.most_cells))
+        sharper = later / first
+        rounds = 0 if is_noise else 1 if (len(centers) * noise) ** 2 > REFINED.too_noisy else REFINED.rounds
+        for turn in range(rounds):
+            if turn < rounds - 1:
+                cells = split(self._rng, cells, largest(cells, 2 * need, most - len(cells)), variances)
+            cells, sums = self._look_at(cells, bounds, projection, variances, later, sharper)
+            cells, sharper = credible(cells, sums.count_noise, REFINED.credible if turn < rounds - 1 else 0.0), 1.0
         return _RefinedProxies(
             projection=projection,
-            points=cells + _shrunk(sums, projected, self._method.k),
-            weights=weights,
+            points=cells.places,
+            weights=np.maximum(cells.counts, SMALLEST),
             server_weights=server_weights,
-            weight_noise=sums.count_noise,
-            place_noise=sums.noise,
-            variance=variance_around(cells, projected, server_weights),
-            basis=subspace.basis,
-            bounds=replace(subspace.bounds, weights=server_weights, n_points=n_points),
-            is_noise=n_points < REFINED.least_signal * sums.count_noise,
+            weight_noise=sums.count_noise / float(np.sqrt(max(cells.looks.min(), 1.0))),
+            place_noise=float(np.median(np.sqrt(cells.known.mean(axis=1)) * cells.counts)),
+            # The places are noisy: their own spread already holds this much of the noise.
+            variance=np.maximum(cells.spreads / len(variances) - cells.known.mean(axis=1), 0.0),
+            found=subspace.found,
+            bounds=bounds,
+            cells=cells,
+            left=subspace.left - first - rounds * later,
+            is_noise=is_noise,
         )
 
-    def initial_centers(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> _RefinedCenters:
-        """Return centers after Lloyd steps in the subspace and one step in full space, around the lifted centers (step 3).
+    def initial_centers(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> TrackedCenters:
+        """Return the centers of a first look in full space, around the lifted centers (step 3).
 
-        If there is only noise the centers are those of the server data, and the sums give their counts.
+        Where noise is high there are Lloyd steps in the subspace before it. Where it is low, other local optima compete: see contest.py. If
+        there is only noise the centers are those of the server data, and the sums give their counts.
         """
-        k, projection = len(projected_centers), proxies.projection
+        method, k, basis, ball = self._method, len(projected_centers), proxies.found.basis, self._method.ball
+        variances = np.square(self._server @ basis).mean(axis=0)
+        how = REFINED.growth, REFINED.largest_signal
+        tracker = Tracker(self._looks, ball, proxies.bounds, basis, variances, k, self._rng, ball.clip, *how)
         if proxies.is_noise:
-            server_centers = weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed)
-            return self._full_step("sums", proxies, Frame.around(server_centers))
-        projected = project(self._server, projection)
-        for _ in range(self._method.subspace_steps):
-            frame = Frame.around(projected_centers, projection)
-            sums = self._sums("subspace steps", proxies.bounds, frame, REFINED.subspace_counts)
-            projected_centers = np.rint(projected_centers) + _shrunk(sums, projected, k)
-        offsets = offsets_outside(self._server, proxies.server_weights, assign(projected, projected_centers), k, projection)
-        return self._full_step("sums", proxies, Frame(projected_centers, projected_centers @ projection.T + offsets, projection))
+            return self._of_server(replace(tracker, variances=0 * variances), k, proxies.left)
+        noise = self._noise(ball.dimension, proxies.bounds.n_points, (0.0, 0.0))
+        times, most = self._times((noise * k / CONTEST.noise) ** 2), CONTEST.most_each * method.pool
+        steps, start = 1 + method.lloyd_steps, self._joined(proxies, projected_centers)
+        if times > most:
+            cells, spent = self._stepped(proxies, start, variances)
+            return tracker.step(Track(k, self._lifted(proxies, cells), 0.0, proxies.left - spent, steps, 0.0, 1))
+        starts = [projected_centers]
+        if len(proxies.cells) > k:
+            within = float(np.average(proxies.cells.spreads, weights=proxies.weights))
+            server = project(self._server_centers(k), proxies.projection)
+            starts = local_optima(proxies.points, proxies.weights, within, [projected_centers, server], self._seed)
+        rivals = [self._lifted(proxies, self._joined(proxies, centers)) for centers in starts]
+        pool = Track(k, rivals[0], 0.0, proxies.left, steps, 0.0, 1)
+        return tracker.step(settled(tracker, winner(tracker, proxies.bounds, pool, rivals, times, method.pool), times, method.pool))
 
-    def lloyd_centers(self, latest: _RefinedCenters) -> _RefinedCenters:
+    def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals; if there is only noise the same ones, without a release."""
-        if latest.proxies.is_noise:
-            return latest
-        ball = self._method.ball
-        return self._full_step("lloyd sums", latest.proxies, Frame.around((latest.centers - ball.center) / ball.grid))
+        return latest.tracker.step(latest.track) if latest.track.steps else latest
 
-    def closing(self, latest: _RefinedCenters) -> Closing:
+    def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""
-        ball, weights = self._method.ball, latest.proxies.server_weights
-        places = (latest.centers - ball.center) / ball.grid
-        residuals = self._server - places[assign(self._server, places)]
-        weights = weights if weights.sum() > 0 else np.ones(len(weights))
-        typical = np.sqrt(np.average(np.square(residuals).sum(axis=1), weights=weights))
-        return close(self._looks, ball, latest.centers, float(typical * ball.grid))
+        return latest.tracker.closing(latest.centers)
 
-    def _full_step(self, name: str, proxies: _RefinedProxies, frame: Frame) -> _RefinedCenters:
-        """Return the origins of the frame, moved by the mean residuals in full space."""
-        ball, basis = self._method.ball, proxies.basis
-        sums = self._sums(name, proxies.bounds, frame, REFINED.full_counts)
-        k, (means, noise) = len(frame.centers), sums.means()
-        moves, left = filtered(means @ basis, noise, k, _caps(self._server @ basis) * (not proxies.is_noise))
-        errors = center_variances(means @ basis, noise, left, np.zeros_like(left), basis, first=k, bias=sums.bias)
-        return _RefinedCenters(
-            centers=ball.clip(ball.decode(np.rint(frame.origins) + moves @ basis.T)),
-            counts=sums.counts / sums.kept,
-            center_stddev=np.sqrt(errors.mean(axis=1)) * ball.grid,
-            axis_stddev=np.sqrt(errors) * ball.grid,
-            count_stddev=sums.count_noise / sums.kept,
-            remarks=(_ONLY_NOISE,) if proxies.is_noise else (),
-            proxies=proxies,
-        )
+    def _of_server(self, tracker: Tracker, k: int, left: int) -> TrackedCenters:
+        """Return the centers of the server data, which no look moves."""
+        centers, zeros = self._server_centers(k) @ tracker.basis, np.zeros(k)
+        cells = Cells(centers, np.zeros_like(centers), zeros, zeros, zeros, zeros > 0)
+        return replace(tracker.step(Track(k, cells, 0.0, left, 1, 0.0, 1)), remarks=(_ONLY_NOISE,))
 
-    def _sums(self, name: str, bounds: SimulatedBounds, frame: Frame, count_length: float, spread: FloatArray | float = 1.0) -> Sums:
-        bound = bounds.of_sums(self._rng, self._looks.plan[name], frame, count_length, spread)
-        return self._looks.sums(name, self._method.ball, frame, bound)
+    def _server_centers(self, k: int) -> FloatArray:
+        return weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed)
+
+    def _joined(self, proxies: _RefinedProxies, centers: FloatArray) -> Cells:
+        cells = proxies.cells
+        return joined(cells, assign(cells.places, centers), len(centers)) if len(cells) > len(centers) else cells
+
+    def _stepped(self, proxies: _RefinedProxies, cells: Cells, variances: FloatArray) -> tuple[Cells, int]:
+        """Return the cells after Lloyd steps in the subspace, and how many releases these took."""
+        rank, (level, most), lengths = proxies.projection.shape[1], REFINED.subspace_look, REFINED.subspace_lengths
+        noise = self._noise(rank, proxies.bounds.n_points, lengths)
+        times = self._times(np.clip((level * len(cells) * noise) ** 2, 0.0, most))
+        for _ in range(REFINED.subspace_steps):
+            cells = replace(cells, known=0 * cells.known)
+            cells, _ = self._look_at(cells, proxies.bounds, proxies.projection, variances[:rank], times, 1.0, lengths=lengths)
+        return cells, REFINED.subspace_steps * times
+
+    def _lifted(self, proxies: _RefinedProxies, cells: Cells) -> Cells:
+        """Return the cells in full space: outside the subspace at the mean of the server points that are nearest to them."""
+        projection, basis = proxies.projection, proxies.found.basis
+        members = assign(project(self._server, projection), cells.places)
+        offsets = offsets_outside(self._server, proxies.server_weights, members, len(cells), projection)
+        cells = replace(cells, looks=0 * cells.looks).widened(len(basis))
+        return replace(cells, places=cells.places + offsets @ basis)
+
+    def _look_at(
+        self,
+        cells: Cells,
+        bounds: SimulatedBounds,
+        projection: FloatArray,
+        variances: FloatArray,
+        times: int,
+        sharper: float,
+        spread: FloatArray | float = 1.0,
+        lengths: tuple[float, float] = REFINED.cell_lengths,
+    ) -> tuple[Cells, Sums]:
+        """Return the cells after one look in the subspace, and what it showed."""
+        cells = replace(cells, places=np.rint(cells.places))
+        frame = Frame.around(cells.places, projection)
+        bound = bounds.of_sums(self._looks.plan[POOL], frame, lengths, times=times, spread=spread)
+        sums = self._looks.sums(POOL, self._method.ball, frame, bound, times)
+        return moved(cells, sums, variances, self._method.k, reach=REFINED.largest_signal, sharper=sharper).cells, sums
+
+    def _noise(self, dimension: int, n_points: float, lengths: tuple[float, float]) -> float:
+        """Return the noise of the mean of all points, in typical residuals, if the whole pool were one look."""
+        vector = np.sqrt(dimension * (1 + lengths[0] ** 2 + lengths[1] ** 2))
+        per_unit = max(n_points / max(self._looks.n_clients, 1), 1.0) if self._looks.is_client_level else 1.0
+        scale = self._looks.plan[POOL].scale / np.sqrt(self._method.pool)
+        return max(float(vector * np.sqrt(per_unit) * scale / max(n_points, 1.0)), SMALLEST)
+
+    def _times(self, share: float) -> int:
+        """Return how many releases make this share of the pool."""
+        return max(1, round(share * self._method.pool))
 
     def _typical_size(self) -> int:
         """Return the number of points of a typical unit: 1, the public hint, or the noisy median of the clients' sizes."""
-        if self._method.unit is PrivacyUnit.POINT:
-            return 1
-        return min(self._method.client_size or self._looks.typical_size(), REFINED.largest_simulated_size)
+        size = 1 if self._method.unit is PrivacyUnit.POINT else self._method.client_size or self._looks.typical_size()
+        return min(size, REFINED.largest_simulated_size)
 
-    def _cells(self, projected: FloatArray, n: int) -> tuple[FloatArray, IntArray, IntArray]:
+    def _cells(self, projected: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
         """Return the cells' centers, the cell of each projected server point, and the cells' sizes."""
         from sklearn.cluster import KMeans
 
-        distinct = np.unique(projected, axis=0)
-        if len(distinct) <= n:
-            centers = np.vstack([distinct, np.repeat(distinct[-1:], n - len(distinct), axis=0)])
-        else:
-            centers = KMeans(n, n_init=1, max_iter=REFINED.cell_iterations, random_state=self._seed).fit(projected).cluster_centers_
-        centers = np.rint(centers)
+        n, distinct = self._method.fewest_cells, np.unique(projected, axis=0)
+        if len(distinct) > n:
+            distinct = KMeans(n, n_init=1, max_iter=REFINED.cell_iterations, random_state=self._seed).fit(projected).cluster_centers_
+        centers = np.rint(distinct)
         members = assign(projected, centers)
-        return centers, members, np.bincount(members, minlength=n)
-
-
-def _shrunk(sums: Sums, server: FloatArray, k: int) -> FloatArray:
-    """Return the mean residuals drawn towards zero as far as noise explains them; ``server`` is in the same coordinates."""
-    return filtered(*sums.means(), k, _caps(server))[0]
-
-
-def _caps(server: FloatArray) -> FloatArray:
-    """Return the largest squared error of a center that is believed in each coordinate."""
-    caps: FloatArray = REFINED.largest_signal * np.square(server).mean(axis=0)
-    return caps
+        return centers, members, np.bincount(members, minlength=len(centers))

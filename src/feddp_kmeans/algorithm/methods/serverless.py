@@ -12,20 +12,21 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length
-from feddp_kmeans.algorithm.closing import Closing, close, closing_rows, with_closing
+from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
-from feddp_kmeans.algorithm.error_bars import center_variances
-from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
-from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, Sums, gaussian_releases
+from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, split
+from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
+from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
 from feddp_kmeans.algorithm.tuning import CELLS, SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, MOMENT_SENSITIVITY, TRACE_WEIGHT
+from feddp_kmeans.statistics.fixed_point import Ball
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, TRACE_WEIGHT
 
 REASONS = (
     "no server data: center, scale, subspace and proxies come from noisy looks at the clients",
@@ -33,8 +34,6 @@ REASONS = (
     "looks: a pool of equal releases; how many of them make one look depends on what was released before",
 )
 """Why the plan is what it is."""
-
-_HIDDEN = "the noise hides every direction of the data: all centers are the noisy mean; more points or more epsilon would help"
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,13 @@ class ServerlessMethod:
         distances, mean = domain_rows(self.region, d, sharpened=2)
         values = max(SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
-        # The second moment and the looks have a bound each; at client level the means need bounds too.
-        bounds = ("bounds", 1, MOST_CLASSES, 2 + SERVERLESS.rounds + self.lloyd_steps + (2 + mean[-1] if is_client_level else 0))
+        # The looks have a bound each; at client level the second moment and the means need bounds too.
+        bounds = ("bounds", 1, MOST_CLASSES, 1 + SERVERLESS.rounds + self.lloyd_steps + (3 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
-            ("second moment", MOMENT_SENSITIVITY, d * (d - 1) // 2 + d + 1, 1),
-            ("looks", BOUNDED_STEPS, values, self.pool),
+            ("second moment", BOUNDED_STEPS, d * (d - 1) // 2 + d + 1, 1),
+            (POOL, BOUNDED_STEPS, values, self.pool),
             *closing_rows(k),
         ]
         return gaussian_releases(with_closing(SERVERLESS.shares), rows)
@@ -88,25 +87,8 @@ class _MadeProxies(Proxies):
     found: _FoundSubspace
     cells: Cells
     left: int
-
-
-@dataclass(frozen=True)
-class _Track:
-    """What the next step goes on from: cells in the basis of the second moment, not rounded or clipped, and what is left of the pool."""
-
-    found: _FoundSubspace
-    k: int
-    cells: Cells
-    mean_variance: float
-    left: int
-    steps: int
-    length: float
-    """Typical residual of the last look."""
-
-
-@dataclass(frozen=True)
-class _TrackedCenters(NoisyCenters):
-    track: _Track
+    times: int
+    """Releases that the last look was made of."""
 
 
 class ServerlessRun:
@@ -125,23 +107,28 @@ class ServerlessRun:
         for_mean = self._for_mean(domain)
         first = max(1, int(SERVERLESS.first_for_mean * for_mean))
         for times in (first, for_mean - first):
-            domain = sharpened(looks, domain, method.region, "looks", times)
+            domain = sharpened(looks, domain, method.region, POOL, times)
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
-        edges = np.square(length_edges(looks, typical))
-        length = typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
-        moment = looks.second_moment(ball, length)
-        largest_trace = typical**2
-        if not looks.is_client_level:
-            largest_trace = min(largest_trace, length / np.sqrt(1 - (1 - TRACE_WEIGHT**2) / d))
-        limits = SERVERLESS.least_trace * largest_trace, largest_trace
-        shape = Shape.of(moment.matrix / n, moment.trace / n, moment.noise / n, limits)
+        moment = looks.second_moment("second moment", ball, self._moment_length(ball, typical))
+        spread, noise = SERVERLESS.trace_spread * typical**2, moment.noise * np.sqrt(d) / TRACE_WEIGHT / n
+        believed = spread**2 / (spread**2 + noise**2)
+        limits = typical**2 * (1 - believed * (1 - SERVERLESS.least_trace)), typical**2
+        shape = Shape.of(moment.matrix / n, typical**2 + believed * (moment.trace / n - typical**2), moment.noise / n, limits)
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
             mean_variance=domain.center_variance / ball.grid**2,
             left=method.pool - for_mean,
         )
+
+    def _moment_length(self, ball: Ball, typical: float) -> float:
+        """Return the length of a typical unit's second moment; a point's follows from its distance, so nothing is released for it."""
+        looks = self._looks
+        if not looks.is_client_level:
+            return float(typical**2 * np.sqrt(1 - (1 - TRACE_WEIGHT**2) / ball.dimension))
+        edges = np.square(length_edges(looks, typical))
+        return typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
 
     def proxies(self, subspace: _FoundSubspace) -> _MadeProxies:
         """Return cells of the subspace, split and moved to the points they hold, and their weights (step 2)."""
@@ -156,10 +143,10 @@ class ServerlessRun:
                 cells = split(self._rng, cells, largest(cells, need, most - len(cells)), variances)
             cells = replace(cells, places=np.rint(cells.places))
             frame = Frame.around(cells.places, projection)
-            bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.cell_counts, SERVERLESS.cell_squares, length)
-            length = bound.count_weight / SERVERLESS.cell_counts
-            sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
-            cells = credible(moved(cells, sums, None, variances, k).cells, sums.count_noise)
+            bound = bounds.of_sums(self._looks.plan[POOL], frame, SERVERLESS.cell_lengths, times=times, before=length)
+            length = bound.count_weight / SERVERLESS.cell_lengths[0]
+            sums = self._looks.sums(POOL, bounds.ball, frame, bound, times)
+            cells = credible(moved(cells, sums, variances, k).cells, sums.count_noise)
             count_noise = sums.count_noise / float(np.sqrt(1 + CELLS.averaged))
         return _MadeProxies(
             projection=projection,
@@ -173,70 +160,34 @@ class ServerlessRun:
             found=subspace,
             cells=cells,
             left=subspace.left - sum(sizes),
+            times=sizes[-1] if sizes else 1,
         )
 
-    def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> _TrackedCenters:
+    def initial_centers(self, proxies: _MadeProxies, projected_centers: FloatArray) -> TrackedCenters:
         """Return centers in full space: residuals around the lifted centers (step 3)."""
         cells, k, found = proxies.cells, len(projected_centers), proxies.found
         if len(cells) > k:
             cells = joined(cells, np.square(cells.places[:, None] - projected_centers[None]).sum(axis=2).argmin(axis=1), k)
         cells = cells.widened(self._method.dimension)
-        steps, length = 1 + self._method.lloyd_steps, found.bounds.within(cells.places)
-        return self._step(_Track(found, k, cells, found.mean_variance, proxies.left, steps, length))
+        bounds, region = found.bounds, self._method.region
+        clip = (region or bounds.ball).clip
+        shape, k_most = bounds.shape, self._method.k
+        tracker = Tracker(self._looks, bounds.ball, bounds, shape.basis, shape.along, k_most, self._rng, clip, SERVERLESS.growth)
+        length, times = bounds.typical, max(proxies.times, 1)
+        track = Track(k, cells, found.mean_variance, proxies.left, 1 + self._method.lloyd_steps, length, times)
+        return tracker.step(track)
 
-    def lloyd_centers(self, latest: _TrackedCenters) -> _TrackedCenters:
+    def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
-        return self._step(latest.track)
+        return latest.tracker.step(latest.track)
 
-    def closing(self, latest: _TrackedCenters) -> Closing:
+    def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""
-        bounds = latest.track.found.bounds
-        ball = bounds.ball
-        return close(self._looks, ball, latest.centers, ball.grid * bounds.within((latest.centers - ball.center) / ball.grid))
-
-    def _step(self, track: _Track) -> _TrackedCenters:
-        """Return the cells after one look in full space, and the centers that they are."""
-        bounds, k = track.found.bounds, self._method.k
-        basis, variances = bounds.shape.basis, bounds.shape.along
-        origins = np.rint(track.cells.places @ basis.T)
-        frame = Frame.around(origins)
-        bound = bounds.of_sums(self._looks.plan["looks"], frame, SERVERLESS.full_counts, SERVERLESS.full_squares, track.length)
-        times = max(1, track.left // track.steps)
-        sums = self._looks.sums("looks", bounds.ball, frame, bound, times)
-        shift, variance = _common_move(sums, track.mean_variance)
-        around = replace(sums, residuals=sums.residuals - sums.counts[:, None] * shift)
-        after = moved(replace(track.cells, places=(origins + shift) @ basis), around, basis, variances, k)
-        cells = after.cells
-        axes = variance + center_variances(after.means, after.errors, cells.known, track.cells.known, basis, first=k, bias=sums.bias)
-        now = self._centers(track, cells, sums, axes)
-        if track.steps > SERVERLESS.unrepaired:
-            cells = repaired(self._rng, cells, track.k, sums, after.divisor, variances)
-        length = bound.count_weight / SERVERLESS.full_counts
-        left, steps = track.left - times, track.steps - 1
-        return replace(now, track=replace(track, cells=cells, mean_variance=variance, left=left, steps=steps, length=length))
-
-    def _centers(self, track: _Track, cells: Cells, sums: Sums, variances: FloatArray) -> _TrackedCenters:
-        """Return k centers: the cells; if these are fewer, the heaviest takes the places of the others."""
-        bounds, missing = track.found.bounds, track.k - len(cells)
-        ball = bounds.ball
-        rows = np.concatenate([np.arange(len(cells)), np.full(missing, cells.counts.argmax())])
-        counts = np.concatenate([cells.counts, np.zeros(missing)])
-        count_noise = sums.count_noise / np.sqrt(1 + CELLS.averaged)
-        weak = ", ".join(str(row) for row in np.flatnonzero(counts < CELLS.credible * count_noise))
-        hidden = _HIDDEN if len(cells) == 1 else f"clusters {weak} cannot be distinguished from noise"
-        return _TrackedCenters(
-            centers=(self._method.region or ball).clip(ball.decode(cells.places @ bounds.shape.basis.T)[rows]),
-            counts=counts / sums.kept,
-            center_stddev=np.sqrt(variances.mean(axis=1))[rows] * ball.grid,
-            axis_stddev=np.sqrt(variances)[rows] * ball.grid,
-            count_stddev=float(count_noise / sums.kept),
-            remarks=(hidden,) if weak else (),
-            track=track,
-        )
+        return latest.tracker.closing(latest.centers)
 
     def _for_mean(self, domain: Domain) -> int:
         """Return how many releases of the pool are spent on the mean: until its error is small, as far as these last."""
-        scale = self._looks.plan["looks"].scale
+        scale = self._looks.plan[POOL].scale
         points = np.sqrt(self._per_unit(domain.n_points))
         wanted = self._method.dimension * (points * scale / (SERVERLESS.mean_error * max(domain.n_points, TINY))) ** 2
         return int(np.clip(np.ceil(wanted), 2, SERVERLESS.most_for_mean * self._method.pool))
@@ -247,8 +198,8 @@ class ServerlessRun:
         None, if too few are left for every look to have one.
         """
         n, rounds = subspace.bounds.n_points, SERVERLESS.rounds
-        vector = np.sqrt(self._per_unit(n) * (1 + SERVERLESS.cell_counts**2 + SERVERLESS.cell_squares**2))
-        need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan["looks"].scale
+        vector = np.sqrt(self._per_unit(n) * (1 + SERVERLESS.cell_lengths[0] ** 2 + SERVERLESS.cell_lengths[1] ** 2))
+        need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan[POOL].scale
         most = subspace.left - max(int(SERVERLESS.left_for_full * self._method.pool), 1 + self._method.lloyd_steps)
         wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
         total = int(min(np.clip(wanted, 1, SERVERLESS.most_at_once) * rounds, most))
@@ -262,16 +213,3 @@ class ServerlessRun:
     def _per_unit(self, n_points: float) -> float:
         """Return about how many points a unit holds."""
         return max(n_points / max(self._looks.n_clients, 1), 1.0) if self._looks.is_client_level else 1.0
-
-
-def _common_move(sums: Sums, known: float) -> tuple[FloatArray, float]:
-    """Return by how much all centers move together, filtered, and the variance of its error: far less noise than in single moves.
-
-    ``known`` is the variance of the error that the mean of all points has so far.
-    """
-    m = len(sums.counts)
-    total = max(float(sums.counts.sum()), 2 * np.sqrt(m) * sums.count_noise, TINY)
-    move, noise = sums.residuals.sum(axis=0) / total, m * (sums.noise / total) ** 2
-    signal = max(float(np.square(move).mean()) - noise, known)
-    gain = signal / max(signal + noise, SMALLEST) if noise > 0 else 1.0
-    return gain * move, gain * noise

@@ -13,6 +13,7 @@ LARGEST_ADDED: Mapping[str, float] = {
     "cluster-counts": 1.0,
     "cluster-sums": float(RESOLUTION),
     "outer-product": float(RESOLUTION) ** 2,
+    "point-costs": float(BOUNDED_STEPS),
     "point-residual-norms": 1.0,
     "point-residuals": float(BOUNDED_STEPS),
     "point-second-moment": 8.0 * MOMENT_STEPS,

@@ -16,6 +16,7 @@ from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import residual_sums, spreads
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import LARGEST, RESOLUTION, spare_bits
+from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Query
 
 try:
@@ -159,6 +160,17 @@ def _point_spreads(points: Any, *, centers: Any, reach: float, **ball: Any) -> A
     return torch.cat([counts, 6 * squares, 7 * squares.sum()[None]])
 
 
+def _point_costs(points: Any, *, sets: Any, bound: float, **ball: Any) -> Any:
+    encoded = encode(points, **ball)
+    scores = [(encoded @ (2 * centers.T) - centers.square().sum(dim=1)).amax(dim=1) for centers in sets.round()]
+    squares = encoded.square().sum(dim=1, keepdim=True) - torch.stack(scores, dim=1)
+    vectors = len(sets) * squares - squares.sum(dim=1, keepdim=True)
+    lengths = sum(column.square() for column in vectors.T).sqrt()
+    # A tensor, as above: a plain number over a tensor is a product with the inverse.
+    most = torch.tensor(residual_sums.BOUNDED_STEPS * SLACK, dtype=torch.float64, device=encoded.device)
+    return (vectors * (most / lengths.clamp(min=bound))[:, None]).trunc().to(torch.int64).sum(dim=0)
+
+
 def _point_residuals(
     points: Any, *, origins: Any, bound: float, count_weight: float, square_weight: float | None = None, **where: Any
 ) -> Any:
@@ -207,6 +219,7 @@ STATISTICS: Mapping[str, Callable[..., Any]] = {
     "cluster-counts": _cluster_counts,
     "cluster-sums": _cluster_sums,
     "outer-product": _outer_product,
+    "point-costs": _point_costs,
     "point-residual-norms": _point_residual_norms,
     "point-residuals": _point_residuals,
     "point-second-moment": _point_second_moment,

@@ -1,0 +1,75 @@
+"""A contest of local optima: where noise is low, a few looks at each cost little, and one release tells which of them costs least.
+
+k-means of a few hundred proxies does not know which of several optima is best for the points they stand for.
+"""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.bounds import SimulatedBounds
+from feddp_kmeans.algorithm.grown_cells import Cells
+from feddp_kmeans.algorithm.server import LEAST_WEIGHT
+from feddp_kmeans.algorithm.tracking import POOL, Track, Tracker
+from feddp_kmeans.algorithm.tuning import CONTEST
+
+
+def local_optima(points: FloatArray, weights: FloatArray, within: float, starts: list[FloatArray], seed: int) -> list[FloatArray]:
+    """Return different local optima of weighted k-means, the best first, as many as cost little more than it.
+
+    They are looked for from these starts, the first of which is one of them already, and from random ones. ``within`` is the mean
+    squared distance of what a point stands for, which all of them cost.
+    """
+    from sklearn.cluster import KMeans
+
+    k = len(starts[0])
+    heavy = weights > 0
+    points, weights = points[heavy], weights[heavy]
+    if len(np.unique(points, axis=0)) <= k:
+        return starts[:1]
+    relative = np.maximum(weights / weights.max(), LEAST_WEIGHT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = [KMeans(k, init=start, n_init=1).fit(points, sample_weight=relative) for start in starts]
+        models += [KMeans(k, n_init=1, random_state=seed + turn).fit(points, sample_weight=relative) for turn in range(CONTEST.starts)]
+    models.sort(key=lambda model: float(model.inertia_))
+    least = float(models[0].inertia_)
+    whole = least + within * float(relative.sum())
+    found: list[Any] = []
+    for model in models:
+        if model.inertia_ - least <= CONTEST.near * whole and (not found or model.inertia_ > found[-1].inertia_ + CONTEST.apart * whole):
+            found.append(model)
+    return [model.cluster_centers_ for model in found[: CONTEST.most]]
+
+
+def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list[Cells], times: int, pool: int) -> Track:
+    """Return the track with that rival in place of its cells that costs least after a few looks, each made of this many releases.
+
+    As many take part, from the first on, as a small part of the pool allows. If that is one, no look is made.
+    """
+    rivals = rivals[: int(CONTEST.most_all * pool / (CONTEST.steps * times))]
+    if len(rivals) < 2:
+        return track
+    ends = []
+    for cells in rivals:
+        end = replace(track, cells=replace(cells, known=0 * cells.known), left=CONTEST.steps * times, steps=CONTEST.steps)
+        for _ in range(CONTEST.steps):
+            end = tracker.step(end).track
+        ends.append(end)
+    sets = np.stack([np.rint(end.cells.places @ tracker.basis.T) for end in ends])
+    compared = max(1, round(CONTEST.share * pool))
+    costs, _ = tracker.looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), compared)
+    left = track.left - len(ends) * CONTEST.steps * times - compared
+    return replace(ends[int(costs.argmin())], left=left, steps=track.steps)
+
+
+def settled(tracker: Tracker, track: Track, times: int, pool: int) -> Track:
+    """Return the track after a few looks of this many releases, as far as a small part of the pool allows."""
+    looks = min(CONTEST.settling, int(CONTEST.most_all * pool / times))
+    now = replace(track, left=looks * times, steps=looks)
+    for _ in range(looks):
+        now = tracker.step(now).track
+    return replace(now, left=track.left - looks * times, steps=track.steps)
