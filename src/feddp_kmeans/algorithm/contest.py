@@ -48,22 +48,30 @@ def local_optima(points: FloatArray, weights: FloatArray, within: float, starts:
 def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list[Cells], times: int, pool: int) -> Track:
     """Return the track with that rival in place of its cells that costs least after a few looks, each made of this many releases.
 
-    As many take part, from the first on, as a small part of the pool allows. If that is one, no look is made.
+    All rivals are compared as they are; the best of them, as many as a small part of the pool allows, have looks and are compared again.
+    If there is one only, no look is made.
     """
-    rivals = rivals[: int(CONTEST.most_all * pool / (CONTEST.steps * times))]
-    if len(rivals) < 2:
+    most = min(CONTEST.finalists, int(CONTEST.most_all * pool / (CONTEST.steps * times)))
+    if min(len(rivals), most) < 2:
         return track
+    compared = max(1, round(CONTEST.share * pool))
+
+    def costs(all_cells: list[Cells]) -> FloatArray:
+        sets = np.stack([np.rint(cells.places @ tracker.basis.T) for cells in all_cells])
+        return tracker.looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), compared)[0]
+
+    spent = compared
+    if len(rivals) > most:
+        rivals = [rivals[place] for place in np.argsort(costs(rivals), kind="stable")[:most]]
+        spent += compared
     ends = []
     for cells in rivals:
         end = replace(track, cells=replace(cells, known=0 * cells.known), left=CONTEST.steps * times, steps=CONTEST.steps)
         for _ in range(CONTEST.steps):
             end = tracker.step(end).track
         ends.append(end)
-    sets = np.stack([np.rint(end.cells.places @ tracker.basis.T) for end in ends])
-    compared = max(1, round(CONTEST.share * pool))
-    costs, _ = tracker.looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), compared)
-    left = track.left - len(ends) * CONTEST.steps * times - compared
-    return replace(ends[int(costs.argmin())], left=left, steps=track.steps)
+    best = ends[int(costs([end.cells for end in ends]).argmin())]
+    return replace(best, left=track.left - spent - len(ends) * CONTEST.steps * times, steps=track.steps)
 
 
 def settled(tracker: Tracker, track: Track, times: int, pool: int) -> Track:

@@ -130,11 +130,12 @@ class CellTuning:
 class ContestTuning:
     """The numbers of the contest of several local optima, where noise is so low that a few looks at each cost little."""
 
-    starts: int = 30  # random starts of the k-means that looks for them
-    near: float = 0.08  # how much more than the best, as a part of its cost, one may cost
+    starts: int = 60  # random starts of the k-means that looks for them
+    near: float = 0.15  # how much more than the best, as a part of its cost, one may cost
     apart: float = 1e-3  # least difference of their costs, as a part of these
-    most: int = 5
-    steps: int = 6  # looks around each of them
+    most: int = 16  # rivals at the start ...
+    finalists: int = 3  # ... and how many of them have looks
+    steps: int = 10  # looks around each of them
     noise: float = 0.2  # noise of the centers of each, in typical residuals, in one of these looks
     most_each: float = 0.003  # part of the pool beyond which such a look is too dear, and there is no contest
     most_all: float = 0.02  # part of the pool for all of them together; fewer take part if it is not enough

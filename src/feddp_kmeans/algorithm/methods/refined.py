@@ -75,7 +75,7 @@ class RefinedMethod:
     @property
     def most_looks(self) -> int:
         """Return how many looks are made from the pool, at most."""
-        around = max(REFINED.subspace_steps, CONTEST.most * CONTEST.steps + 1 + CONTEST.settling)
+        around = max(REFINED.subspace_steps, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
         return 3 + REFINED.rounds + around + 1 + self.lloyd_steps
 
     @property
