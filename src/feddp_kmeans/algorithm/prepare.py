@@ -121,8 +121,9 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
         facts["client_size"] = settings.client_size
     steps = REFINED.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     n_points = settings.n_points if unit is PrivacyUnit.POINT else None
+    rounds = REFINED.choosing if settings.n_clusters == AUTO else REFINED.rounds
     method = RefinedMethod(
-        unit, ball, settings.largest_k, server_points, steps, settings.client_size, n_points, settings.sampling_rate == 1
+        unit, ball, settings.largest_k, server_points, steps, settings.client_size, n_points, settings.sampling_rate == 1, rounds
     )
     plan = _plan(settings, method.requests(), facts | {"lloyd_steps": steps}, refined.REASONS)
     return Prepared(settings, server_points, plan, method, steps)

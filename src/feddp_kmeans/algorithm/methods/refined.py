@@ -25,7 +25,7 @@ from feddp_kmeans.algorithm.server import (
     weighted_kmeans,
 )
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
-from feddp_kmeans.algorithm.tuning import CONTEST, REFINED
+from feddp_kmeans.algorithm.tuning import CONTEST, REFINED, Rounds
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -56,6 +56,7 @@ class RefinedMethod:
     n_points: int | None = None
     as_one: bool = True
     """Whether several releases of the pool can be made as one: not if clients are sampled."""
+    rounds: Rounds = REFINED.rounds
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
@@ -76,7 +77,7 @@ class RefinedMethod:
     def most_looks(self) -> int:
         """Return how many looks are made from the pool, at most."""
         around = max(REFINED.subspace_steps, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
-        return 3 + REFINED.rounds + around + 1 + self.lloyd_steps
+        return 3 + self.rounds.looks + around + 1 + self.lloyd_steps
 
     @property
     def largest_rank(self) -> int:
@@ -151,8 +152,8 @@ class RefinedRun:
         projected = project(self._server, projection)
         variances = np.square(projected).mean(axis=0)
         centers, members, sizes = self._cells(projected)
-        noise, levels = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths), (REFINED.first_look, REFINED.round_look)
-        first, later = (self._times(np.clip((level * len(centers) * noise) ** 2, 0.0, most)) for level, most in levels)
+        noise, planned = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths), self._method.rounds
+        first, later = (self._times(min((one.level * len(centers) * noise) ** 2, one.most)) for one in (REFINED.first, planned))
         need = noise * bounds.n_points * np.sqrt(self._method.pool / later)
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
@@ -166,7 +167,7 @@ class RefinedRun:
         cells = replace(cells, counts=weights).of(weights > 0)
         most = int(np.clip(n_points / (2 * need), len(centers), self._method.most_cells))
         sharper = later / first
-        rounds = 0 if is_noise else 1 if (len(centers) * noise) ** 2 > REFINED.too_noisy else REFINED.rounds
+        rounds = 0 if is_noise else 1 if (len(centers) * noise) ** 2 > REFINED.too_noisy else planned.looks
         for turn in range(rounds):
             if turn < rounds - 1:
                 cells = split(self._rng, cells, largest(cells, 2 * need, most - len(cells)), variances)
@@ -206,11 +207,9 @@ class RefinedRun:
         if times > most:
             cells, spent = self._stepped(proxies, start, variances)
             return tracker.step(Track(k, self._lifted(proxies, cells), 0.0, proxies.left - spent, steps, 0.0, 1))
-        starts = [projected_centers]
-        if len(proxies.cells) > k:
-            within = float(np.average(proxies.cells.spreads, weights=proxies.weights))
-            server = project(self._server_centers(k), proxies.projection)
-            starts = local_optima(proxies.points, proxies.weights, within, [projected_centers, server], self._seed)
+        starts = [projected_centers, project(self._server_centers(k), proxies.projection)]
+        within = float(np.average(proxies.cells.spreads, weights=proxies.weights))
+        starts = local_optima(proxies.points, proxies.weights, within, starts, self._seed) if len(proxies.cells) > k else starts[:1]
         rivals = [self._lifted(proxies, self._joined(proxies, centers)) for centers in starts]
         pool = Track(k, rivals[0], 0.0, proxies.left, steps, 0.0, 1)
         return tracker.step(settled(tracker, winner(tracker, proxies.bounds, pool, rivals, times, method.pool), times, method.pool))
@@ -240,7 +239,7 @@ class RefinedRun:
         """Return the cells after Lloyd steps in the subspace, and how many releases these took."""
         rank, (level, most), lengths = proxies.projection.shape[1], REFINED.subspace_look, REFINED.subspace_lengths
         noise = self._noise(rank, proxies.bounds.n_points, lengths)
-        times = self._times(np.clip((level * len(cells) * noise) ** 2, 0.0, most))
+        times = self._times(min((level * len(cells) * noise) ** 2, most))
         for _ in range(REFINED.subspace_steps):
             cells = replace(cells, known=0 * cells.known)
             cells, _ = self._look_at(cells, proxies.bounds, proxies.projection, variances[:rank], times, 1.0, lengths=lengths)
