@@ -76,7 +76,12 @@ MUTANTS = [
         ("laplace scale rounded down and halved", "math.ceil(fine)", "max(1, int(fine / 2))"),
         ("a coarse grid", "return max(0, math.ceil(math.log2(_FINEST_SCALE", "return 0 * max(0, math.ceil(math.log2(_FINEST_SCALE"),
         ("any number of values", "if size > self.values:", "if False:"),
-        ("the sampler's error counted once", "return 2.0 * SAMPLER_LOG_ERROR * self.values * self.times", "return 2.0 * SAMPLER_LOG_ERROR"),
+        (
+            "the sampler's error counted once",
+            "return 2.0 * SAMPLER_LOG_ERROR * self.values * self.most_sums",
+            "return 2.0 * SAMPLER_LOG_ERROR",
+        ),
+        ("sums of a pool are not counted", "return min(self.sums or self.times, self.times)", "return self.times"),
         ("laplace noise scaled by an L2 bound", "return self.l1 if mechanism is Mechanism.LAPLACE else self.l2", "return self.l2"),
         (
             "one noise for all values",
@@ -794,7 +799,7 @@ MUTANTS = [
         ("a simulation is private", "return self.secure and math.isfinite", "return math.isfinite"),
         (
             "repetitions are not read back",
-            "return cls(name, mechanism, sensitivity, steps, multiplier, values, times)",
+            "return cls(name, mechanism, sensitivity, steps, multiplier, values, times, sums)",
             "return cls(name, mechanism, sensitivity, steps, multiplier, values)",
         ),
     ),
@@ -915,13 +920,13 @@ MUTANTS = [
         ("tests/federation", "tests/statistics/test_gate.py", "tests/network/test_identity.py", "tests/test_booking.py"),
         (
             "a release that is not booked",
-            "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release, times)",
-            "query = Query(statistic, public, self.dimension)",
+            "        self.ledger.book(release, times, len(parts))\n        check_query",
+            "        check_query",
         ),
         (
             "a fit that is not booked",
-            "        self.book()\n        parts =",
-            "        if self.made:\n            self.book()\n        parts =",
+            "        self.book()\n        found =",
+            "        if self.made:\n            self.book()\n        found =",
         ),
         ("a fit without its limit", "self.odometer.book(entry, limit=self.limit)", "self.odometer.book(entry)"),
         (
@@ -1151,8 +1156,8 @@ MUTANTS = [
         ("more values than a release has", "release.check_size(query.size)", "pass"),
         (
             "arguments are looked at after the booking",
-            "query = Query(statistic, public, self.dimension)\n        self.ledger.book(release, times)",
-            "self.ledger.book(release, times)\n        query = Query(statistic, public, self.dimension)",
+            "        query = Query(statistic, public, self.dimension)\n        parts =",
+            "        self.ledger.book(release, times)\n        query = Query(statistic, public, self.dimension)\n        parts =",
         ),
     ),
     *_in(

@@ -12,20 +12,16 @@ from dataclasses import dataclass, field
 class Rounds:
     """Looks at cells: how many, and how sharp."""
 
-    looks: int
-    """After the last of them nothing is split."""
-    level: float
-    """Noise of a cell's mean is one over this number, in parts of a residual ..."""
-    most: float
-    """... as far as this part of the pool allows."""
+    looks: int  # after the last of them nothing is split
+    level: float  # noise of a cell's mean is one over this number, in parts of a residual ...
+    most: float  # ... as far as this part of the pool allows
 
 
 @dataclass(frozen=True)
 class RefinedTuning:
     """The numbers of method ``refined`` with server data."""
 
-    shares: Mapping[str, float] = field(default_factory=lambda: {"client sizes": 0.02, "looks": 0.98})
-    """Parts of the budget mu**2."""
+    shares: Mapping[str, float] = field(default_factory=lambda: {"client sizes": 0.02, "looks": 0.98})  # parts of the budget mu**2
     pool: int = 4_000  # small releases, of which each look takes as many as it needs
     sampled_pool: int = 60  # the same if clients are sampled: there each is a look of its own clients
     lloyd_steps: int = 8  # looks in full space after the first ...
@@ -130,11 +126,9 @@ class CellTuning:
     credible: float = 1.5  # count of a cell, in standard deviations of its noise, below which it is dropped
     clear: float = 2.0  # standard deviations of noise by which a spread must exceed the usual one for a cell to be split ...
     clear_with_room: float = 1.0
-    """... and the same while there are fewer cells than clusters. With 2.0: 64 blobs in 4 dimensions at 0.25 cost 1.77 times the optimum,
-    not 1.32."""
+    """... and while there are fewer cells than clusters. With 2.0: 64 blobs in 4 dimensions at 0.25 cost 1.77 times optimal, not 1.32."""
     join_price: float = 0.5
-    """What joining two cells may cost at most, as a part of what a split gains. Without repair b64 in 64 at epsilon 1 costs 1.24 times the
-    optimum, not 1.02 (3 runs)."""
+    """What joining two cells may cost, as a part of what a split gains. Without repair b64 in 64 at 1 costs 1.24 times optimal, not 1.02."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +239,7 @@ class GridTuning:
     count_part: float = 0.02  # parts of epsilon: for the number of points, ...
     first_part: float = 0.08
     """... for the first look: with 5 % 100 clusters along a curve cost 3.0 times optimal at 0.25, not 1.1. The last look has the rest."""
-    closing_parts: Mapping[str, float] = field(default_factory=lambda: {"closing bounds": 0.01, "closing": 0.045})
-    """The same for the closing look; S1 at 1 is 0.54 % above optimal with 0.095 in all, 0.50 % with 0.05."""
+    closing_parts: Mapping[str, float] = field(default_factory=lambda: {"closing bounds": 0.01, "closing": 0.045})  # for the closing look
     domain_part: float = 0.3  # part of epsilon for the domain if none is public ...
     distance_part: float = 0.3  # ... and the part of it for the distances; the mean has the rest
     gaussian_price: float = 4.5  # rough noise multiplier of a Gaussian release relative to a Laplace one of the same epsilon
@@ -259,11 +252,8 @@ class GridTuning:
     least_cells: int = 6  # in multiples of k
     usual_cells: int = 1 << 13  # most cells if the first look shows nothing
     first_cells: int = 1 << 14  # most cells of the first look
-    most_cells: int = 1 << 17
-    """Most cells of the last look. All usual cells can be halved twice; 100 clusters along a curve take 50,000 to 130,000."""
-    first_signal: float = (
-        0.3  # so that three standard deviations of the noise in a sum of squares hide points in more than a quarter of cells
-    )
+    most_cells: int = 1 << 17  # most cells of the last look; 100 clusters along a curve take 50,000 to 130,000
+    first_signal: float = 0.3  # three deviations of noise in a sum of squares then hide points in more than a quarter of cells
     first_doubt: float = 3.0  # added to the logarithm of the number of cells before a single one of the first look is believed ...
     first_margin: float = 2.0  # ... and scales of noise taken off it: believed cells are high by chance
     dense_growth: float = 1.5  # least power with which the cells that hold points are taken to grow where single cells are believed
