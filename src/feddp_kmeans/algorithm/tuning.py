@@ -128,7 +128,7 @@ class CellTuning:
     clear_with_room: float = 1.0
     """... and while there are fewer cells than clusters. With 2.0: 64 blobs in 4 dimensions at 0.25 cost 1.77 times optimal, not 1.32."""
     join_price: float = 0.5
-    """What joining two cells may cost, as a part of what a split gains. Without repair b64 in 64 at 1 costs 1.24 times optimal, not 1.02."""
+    """What joining two cells may cost, as a part of what a split gains. Without repair b64 in 64 at 1 costs 1.24, not 1.02."""
 
 
 @dataclass(frozen=True)
