@@ -345,7 +345,7 @@ def a_release_that_is_not_booked(patch):
         return honest(self, name, **public)
 
     patch.setattr(paper.PaperRun, "_noisy_sum", twice)
-    patch.setattr(ledger.Ledger, "book", lambda self, release, times=1: self._booked.__setitem__(release, release.times))
+    patch.setattr(ledger.Ledger, "book", lambda self, release, times=1, sums=None: self._booked.__setitem__(release, release.times))
 
 
 @planted("books: paper, points", "ledger, plan and what was seen agree")

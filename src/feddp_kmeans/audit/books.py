@@ -95,7 +95,11 @@ def _ledger(case: AuditCase, watch: Watch, found: Clustering) -> Iterator[str]:
     for one in watch.seen:
         name, made, own = one.release.name, one.release, planned.get(one.release.name)
         seen[name] += one.times
-        if own is None or own != replace(made, noise_multiplier=own.noise_multiplier, times=own.times) or seen[name] > own.times:
+        if (
+            own is None
+            or own != replace(made, noise_multiplier=own.noise_multiplier, times=own.times, sums=own.sums)
+            or seen[name] > own.times
+        ):
             yield f"{name} was not planned"
         elif made.noise_multiplier * math.sqrt(one.times) < own.noise_multiplier * (1 - _FLOATING):
             yield f"{name} has less noise than was paid for"
