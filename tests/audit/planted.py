@@ -147,7 +147,7 @@ def the_balls_center_is_forgotten(patch):
     patch.setattr(fixed_point, "_encode", lambda points, center, scale: honest(points, center, scale) + np.rint(center * scale) + 7)
 
 
-@planted("books: refined, clients", SENSITIVITY)
+@planted("books: no server data, clients", SENSITIVITY)
 def counts_are_bounded_and_sums_are_not(patch):
     def compute(batch, *, centers, bound, **where):
         units, clusters, values, _ = refined_statistics.residual_vectors(batch, centers=centers, **where)
