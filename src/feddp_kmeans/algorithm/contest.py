@@ -64,19 +64,19 @@ def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list
     if len(rivals) > most:
         rivals = [rivals[place] for place in np.argsort(costs(rivals), kind="stable")[:most]]
         spent += compared
-    ends = []
-    for cells in rivals:
-        end = replace(track, cells=replace(cells, known=0 * cells.known), left=CONTEST.steps * times, steps=CONTEST.steps)
-        for _ in range(CONTEST.steps):
-            end = tracker.step(end).track
-        ends.append(end)
+    starts = [replace(track, cells=replace(cells, known=0 * cells.known)) for cells in rivals]
+    ends = [_looked(tracker, start, CONTEST.steps, times) for start in starts]
     best = ends[int(costs([end.cells for end in ends]).argmin())]
-    return replace(best, left=track.left - spent - len(ends) * CONTEST.steps * times, steps=track.steps)
+    return replace(best, left=track.left - spent - len(ends) * CONTEST.steps * times)
 
 
 def settled(tracker: Tracker, track: Track, times: int, pool: int) -> Track:
     """Return the track after a few looks of this many releases, as far as a small part of the pool allows."""
-    looks = min(CONTEST.settling, int(CONTEST.most_all * pool / times))
+    return _looked(tracker, track, min(CONTEST.settling, int(CONTEST.most_all * pool / times)), times)
+
+
+def _looked(tracker: Tracker, track: Track, looks: int, times: int) -> Track:
+    """Return the track after this many looks, of this many releases each in the mean; those that are planned for it are still to come."""
     now = replace(track, left=looks * times, steps=looks)
     for _ in range(looks):
         now = tracker.step(now).track

@@ -31,6 +31,17 @@ class Cells:
         """Return the number of cells."""
         return len(self.places)
 
+    @property
+    def place_noise(self) -> float:
+        """Return the standard deviation of the noise in a coordinate of a typical cell, times its count."""
+        return float(np.median(np.sqrt(self.known.mean(axis=1)) * self.counts))
+
+    @property
+    def variance(self) -> FloatArray:
+        """Return the variance of the points around each cell along one direction, less the noise that the cells' own scatter holds."""
+        found: FloatArray = np.maximum(self.spreads / self.places.shape[1] - self.known.mean(axis=1), 0.0)
+        return found
+
     def of(self, rows: BoolArray | IntArray) -> "Cells":
         """Return some of the cells."""
         return Cells(**{name: values[rows] for name, values in vars(self).items()})

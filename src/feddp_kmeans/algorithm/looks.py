@@ -150,6 +150,10 @@ class Looks:
         self.is_client_level = unit is PrivacyUnit.CLIENT
         self._run = run
 
+    def per_unit(self, n_points: float) -> float:
+        """Return about how many points a unit holds, if there are this many in all."""
+        return max(n_points / max(self.n_clients, 1), 1.0) if self.is_client_level else 1.0
+
     def sums(self, name: str, ball: Ball, frame: Frame, bound: Bound, times: int = 1) -> Sums:
         """Return noisy residual sums and counts, with the noise of the mean of this many releases."""
         statistic = residual_sums.CLIENT_RESIDUALS if self.is_client_level else residual_sums.POINT_RESIDUALS

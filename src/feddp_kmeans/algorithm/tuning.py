@@ -52,9 +52,8 @@ class RefinedTuning:
     too_noisy: float = 0.06
     """Part of the pool that a look would need to show each cell's mean to within a residual, above which there is one such look, and no
     splitting. Without: clients-1000 at 0.6 has 1.9 % excess, not 1.7 %, and stackoverflow at 0.6 8.2 %, not 7.4 % (4 runs)."""
-    subspace_steps: int = 3  # looks around k centers in the subspace
+    subspace: Rounds = Rounds(3, 8.0, 0.012)  # looks around k centers in the subspace
     subspace_lengths: tuple[float, float] = (0.4, 0.0)
-    subspace_look: tuple[float, float] = (8.0, 0.012)
     largest_signal: float = 0.1  # largest squared error of a center that is believed, as a part of the variance of its direction
     least_signal: float = 15.0
     """Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""

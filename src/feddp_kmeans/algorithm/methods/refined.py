@@ -76,7 +76,7 @@ class RefinedMethod:
     @property
     def most_looks(self) -> int:
         """Return how many looks are made from the pool, at most."""
-        around = max(REFINED.subspace_steps, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
+        around = max(REFINED.subspace.looks, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
         return 3 + self.rounds.looks + around + 1 + self.lloyd_steps
 
     @property
@@ -153,7 +153,7 @@ class RefinedRun:
         variances = np.square(projected).mean(axis=0)
         centers, members, sizes = self._cells(projected)
         noise, planned = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths), self._method.rounds
-        first, later = (self._times(min((one.level * len(centers) * noise) ** 2, one.most)) for one in (REFINED.first, planned))
+        first, later = (self._times_of(one, len(centers), noise) for one in (REFINED.first, planned))
         need = noise * bounds.n_points * np.sqrt(self._method.pool / later)
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
@@ -179,9 +179,8 @@ class RefinedRun:
             weights=np.maximum(cells.counts, SMALLEST),
             server_weights=server_weights,
             weight_noise=sums.count_noise / float(np.sqrt(max(cells.looks.min(), 1.0))),
-            place_noise=float(np.median(np.sqrt(cells.known.mean(axis=1)) * cells.counts)),
-            # The places are noisy: their own spread already holds this much of the noise.
-            variance=np.maximum(cells.spreads / len(variances) - cells.known.mean(axis=1), 0.0),
+            place_noise=cells.place_noise,
+            variance=cells.variance,
             found=subspace.found,
             bounds=bounds,
             cells=cells,
@@ -237,13 +236,12 @@ class RefinedRun:
 
     def _stepped(self, proxies: _RefinedProxies, cells: Cells, variances: FloatArray) -> tuple[Cells, int]:
         """Return the cells after Lloyd steps in the subspace, and how many releases these took."""
-        rank, (level, most), lengths = proxies.projection.shape[1], REFINED.subspace_look, REFINED.subspace_lengths
-        noise = self._noise(rank, proxies.bounds.n_points, lengths)
-        times = self._times(min((level * len(cells) * noise) ** 2, most))
-        for _ in range(REFINED.subspace_steps):
+        rank, planned, lengths = proxies.projection.shape[1], REFINED.subspace, REFINED.subspace_lengths
+        times = self._times_of(planned, len(cells), self._noise(rank, proxies.bounds.n_points, lengths))
+        for _ in range(planned.looks):
             cells = replace(cells, known=0 * cells.known)
             cells, _ = self._look_at(cells, proxies.bounds, proxies.projection, variances[:rank], times, 1.0, lengths=lengths)
-        return cells, REFINED.subspace_steps * times
+        return cells, planned.looks * times
 
     def _lifted(self, proxies: _RefinedProxies, cells: Cells) -> Cells:
         """Return the cells in full space: outside the subspace at the mean of the server points that are nearest to them."""
@@ -274,13 +272,16 @@ class RefinedRun:
     def _noise(self, dimension: int, n_points: float, lengths: tuple[float, float]) -> float:
         """Return the noise of the mean of all points, in typical residuals, if the whole pool were one look."""
         vector = np.sqrt(dimension * (1 + lengths[0] ** 2 + lengths[1] ** 2))
-        per_unit = max(n_points / max(self._looks.n_clients, 1), 1.0) if self._looks.is_client_level else 1.0
         scale = self._looks.plan[POOL].scale / np.sqrt(self._method.pool)
-        return max(float(vector * np.sqrt(per_unit) * scale / max(n_points, 1.0)), SMALLEST)
+        return max(float(vector * np.sqrt(self._looks.per_unit(n_points)) * scale / max(n_points, 1.0)), SMALLEST)
 
     def _times(self, share: float) -> int:
         """Return how many releases make this share of the pool."""
         return max(1, round(share * self._method.pool))
+
+    def _times_of(self, rounds: Rounds, n_cells: int, noise: float) -> int:
+        """Return how many releases make each of these looks at this many cells."""
+        return self._times(min((rounds.level * n_cells * noise) ** 2, rounds.most))
 
     def _typical_size(self) -> int:
         """Return the number of points of a typical unit: 1, the public hint, or the noisy median of the clients' sizes."""

@@ -128,7 +128,7 @@ class ServerlessRun:
         if not looks.is_client_level:
             return float(typical**2 * np.sqrt(1 - (1 - TRACE_WEIGHT**2) / ball.dimension))
         edges = np.square(length_edges(looks, typical))
-        return typical_length(looks.moment_lengths(ball, edges), looks.plan["bounds"].scale, edges).length
+        return typical_length(looks.moment_lengths(ball, edges), looks.made["bounds"].scale, edges).length
 
     def proxies(self, subspace: _FoundSubspace) -> _MadeProxies:
         """Return cells of the subspace, split and moved to the points they hold, and their weights (step 2)."""
@@ -154,9 +154,8 @@ class ServerlessRun:
             weights=np.maximum(cells.counts, SMALLEST),
             server_weights=np.zeros(0),
             weight_noise=count_noise,
-            place_noise=float(np.median(np.sqrt(cells.known.mean(axis=1)) * cells.counts)),
-            # The places are noisy: their own spread already holds this much of the noise.
-            variance=np.maximum(cells.spreads / len(variances) - cells.known.mean(axis=1), 0.0),
+            place_noise=cells.place_noise,
+            variance=cells.variance,
             found=subspace,
             cells=cells,
             left=subspace.left - sum(sizes),
@@ -188,7 +187,7 @@ class ServerlessRun:
     def _for_mean(self, domain: Domain) -> int:
         """Return how many releases of the pool are spent on the mean: until its error is small, as far as these last."""
         scale = self._looks.plan[POOL].scale
-        points = np.sqrt(self._per_unit(domain.n_points))
+        points = np.sqrt(self._looks.per_unit(domain.n_points))
         wanted = self._method.dimension * (points * scale / (SERVERLESS.mean_error * max(domain.n_points, TINY))) ** 2
         return int(np.clip(np.ceil(wanted), 2, SERVERLESS.most_for_mean * self._method.pool))
 
@@ -198,7 +197,7 @@ class ServerlessRun:
         None, if too few are left for every look to have one.
         """
         n, rounds = subspace.bounds.n_points, SERVERLESS.rounds
-        vector = np.sqrt(self._per_unit(n) * (1 + SERVERLESS.cell_lengths[0] ** 2 + SERVERLESS.cell_lengths[1] ** 2))
+        vector = np.sqrt(self._looks.per_unit(n) * (1 + SERVERLESS.cell_lengths[0] ** 2 + SERVERLESS.cell_lengths[1] ** 2))
         need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan[POOL].scale
         most = subspace.left - max(int(SERVERLESS.left_for_full * self._method.pool), 1 + self._method.lloyd_steps)
         wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
@@ -209,7 +208,3 @@ class ServerlessRun:
         level = need / np.sqrt(total / rounds)
         wished = n / (SERVERLESS.wished_cells * self._method.k)
         return sizes, max(float(np.clip(wished, SERVERLESS.least_level * level, level)), TINY)
-
-    def _per_unit(self, n_points: float) -> float:
-        """Return about how many points a unit holds."""
-        return max(n_points / max(self._looks.n_clients, 1), 1.0) if self._looks.is_client_level else 1.0
