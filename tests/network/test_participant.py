@@ -229,6 +229,16 @@ def test_releases_made_as_one_are_not_nan_in_number(tmp_path):
     refused(together(talk, times=2.5), "field 'times' of a 'sum' message must be int, got float")
 
 
+def test_releases_are_made_in_no_more_sums_than_planned(tmp_path):
+    """The error of the sampler and the keys of a secure sum are counted for this many; the same sum again is no new one."""
+    often = replace(TOGETHER.releases[0], sums=2)
+    talk = opened_talk(tmp_path, releases=(often,))
+    assert together(talk, 0, times=1).kind == "summed"
+    assert together(talk, 1, times=2).kind == "summed"
+    assert together(talk, 1, times=2).kind == "summed"
+    refused(together(talk, 3, times=1), "release 'often' must be made in at most 2 sums, as planned, got one more")
+
+
 def test_only_gaussian_noise_on_all_clients_is_made_as_one(tmp_path):
     talk = opened_talk(tmp_path)
     refused(together(talk, release="laplace"), "release 'laplace' must be made one by one")

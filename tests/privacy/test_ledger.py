@@ -69,3 +69,15 @@ def test_what_is_not_planned_or_was_made_is_refused():
         ledger.book(ONCE)
     with pytest.raises(BudgetError, match="'other' is not in the plan"):
         ledger.book(Release("other", Mechanism.GAUSSIAN, 1.0, 1.0, 8.0, 2))
+
+
+def test_releases_are_made_in_no_more_sums_than_planned():
+    pool = Release("pool", Mechanism.GAUSSIAN, 1.0, 1.0, 80.0, 2, times=10, sums=2)
+    ledger = Ledger(Plan(PrivacyUnit.POINT, 2.0, 1e-6, (pool,)))
+    assert ledger.sums_left == 2
+    ledger.book(pool, 4, 1)
+    ledger.book(pool, 1, 1)
+    assert ledger.sums_left == 0
+    with pytest.raises(BudgetError, match="'pool' must be made in at most 2 sums, and was made in 2 already, got 1"):
+        ledger.book(pool, 1, 1)
+    assert ledger.not_made() == {"pool": 5}
