@@ -981,12 +981,8 @@ MUTANTS = [
     *_in(
         "participant.py",
         ("tests/network/test_participant.py", "tests/network/test_noise_shares.py"),
-        (
-            "a query that changes",
-            "if state.queries.setdefault(label, digest) != digest:",
-            "if False:",
-        ),
-        ("several made as one take one number", "for one in range(number, number + times)", "for one in range(number, number + 1)"),
+        ("a query that changes", "if any(now.meets(before) for before in state.sums):", "if False:"),
+        ("more sums than planned", "for before in state.sums) >= release.most_sums:", "for before in state.sums) > release.most_sums:"),
         ("any noise is made as one", "if times > 1 and not terms.plan.adds_up(release):", "if False:"),
         (
             "masked without noise",
@@ -1288,6 +1284,11 @@ MUTANTS = [
         "run_state.py",
         ("tests/network/test_run_state.py",),
         ("a site's backup answers", "self._odometer.check(run, _digest(content))", "pass"),
+    ),
+    *_in(
+        "run_state.py",
+        ("tests/network/test_participant.py",),
+        ("several made as one take one number", "self.number < other.number + other.times", "self.number < other.number + 1"),
     ),
     *_in(
         "participant.py",

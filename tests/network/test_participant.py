@@ -217,7 +217,7 @@ def test_releases_made_as_one_must_be_a_planned_number_of_them(tmp_path, times):
     assert reply.kind == "refused"
     assert "times" in reply.fields["reason"]
     assert read == []
-    assert RunStates(tmp_path / "ward", Odometer(tmp_path / "ward.jsonl")).load("r1").queries == {}
+    assert RunStates(tmp_path / "ward", Odometer(tmp_path / "ward.jsonl")).load("r1").sums == []
     assert together(talk, times=6).kind == "summed"
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from feddp_kmeans._typing import IntArray
 from feddp_kmeans.errors import BudgetError, FedDPError, InputError, kind_and_place
 from feddp_kmeans.network.protocol import PUBLIC, label_of, place_of, presence, query_bytes, session_terms
-from feddp_kmeans.network.run_state import RunState, RunStates
+from feddp_kmeans.network.run_state import Asked, RunState, RunStates
 from feddp_kmeans.network.secure_sum.fields import parsed, plain
 from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, sign
 from feddp_kmeans.network.secure_sum.messages import Advert
@@ -216,7 +216,7 @@ class Participant:
     def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Query]:
         """Return the release and the query of a request; refuse one that is not planned, not proved or too sensitive for its noise.
 
-        Several releases that are made as one are counted one by one: each number belongs to one request, with its query and its times.
+        Each release of the plan belongs to one sum, which may be asked for again. Several that are made as one are as many of the plan.
         """
         release, number, times = terms.plan[asked.get("release", str)], asked.get("number", int), asked.get("times", int)
         if not 0 <= number < number + times <= release.times:
@@ -231,13 +231,13 @@ class Participant:
             dimension = len(self._data().columns)
         query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
-        digest = query_bytes(asked.fields).hex()
-        for label in (label_of({"release": release.name, "number": one}) for one in range(number, number + times)):
-            if state.queries.setdefault(label, digest) != digest:
-                raise BudgetError(f"release {label!r} must stay the query that it was, got another.")
-        sums = {kept for label, kept in state.queries.items() if label.rpartition(" ")[0] == release.name}
-        if len(sums) > release.most_sums:
-            raise BudgetError(f"release {release.name!r} must be made in at most {release.most_sums} sums, as planned, got one more.")
+        now = Asked(release.name, number, times, query_bytes(asked.fields).hex())
+        if now not in state.sums:
+            if any(now.meets(before) for before in state.sums):
+                raise BudgetError(f"release {label_of(asked.fields)!r} must stay the query that it was, got another.")
+            if sum(before.release == release.name for before in state.sums) >= release.most_sums:
+                raise BudgetError(f"release {release.name!r} must be made in at most {release.most_sums} sums, as planned, got one more.")
+            state.sums.append(now)
         return release.as_one(times), query
 
     def _own_total(self, query: Query, release: Release) -> IntArray:

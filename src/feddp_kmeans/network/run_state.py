@@ -18,8 +18,22 @@ from feddp_kmeans.network.secure_sum.fields import Plain, parsed
 from feddp_kmeans.network.secure_sum.party import Party
 from feddp_kmeans.privacy.odometer import Odometer
 
-FORMAT = 2
-"""Format of a state file. Format 1 stated no format and not always the parties of the run: such a run cannot go on."""
+FORMAT = 3
+"""Format of a state file. A run whose state has an earlier one cannot go on."""
+
+
+@dataclass(frozen=True)
+class Asked(Plain):
+    """A sum that was asked for: the releases of the plan that it is, and its query."""
+
+    release: str
+    number: int
+    times: int
+    digest: str
+
+    def meets(self, other: "Asked") -> bool:
+        """Return whether a release of the plan is in both."""
+        return self.release == other.release and self.number < other.number + other.times and other.number < self.number + self.times
 
 
 @dataclass
@@ -33,8 +47,8 @@ class RunState(Plain):
     sessions: list[str] = field(default_factory=list)
     turn: int = -1
     """Number of the latest request of the session: each request is answered once."""
-    queries: dict[str, str] = field(default_factory=dict)
-    """For each release that was asked for, the digest of its query, which must not change."""
+    sums: list[Asked] = field(default_factory=list)
+    """The sums that were asked for, which must not change."""
     opened: list[str] = field(default_factory=list)
     """Releases that this client helped to unmask: it helps only once for each."""
     answer: dict[str, Any] = field(default_factory=dict)
