@@ -93,7 +93,7 @@ class Tracker:
         frame = Frame.around(origins)
         times = _first_part(track.left, track.steps, self.growth)
         mends = track.steps > TRACKING.unrepaired
-        lengths = TRACKING.lengths if mends else TRACKING.last_lengths
+        lengths = TRACKING.lengths if mends else (self._count_length(times, len(origins)), 0.0)
         bound = self.bounds.of_sums(self.looks.plan[POOL], frame, lengths, times=times, before=track.length)
         sums = self.looks.sums(POOL, self.ball, frame, bound, times)
         shift, variance = _common_move(sums, self.bounds.n_points * sums.kept, track.mean_variance)
@@ -112,6 +112,12 @@ class Tracker:
         length = bound.count_weight / lengths[0]
         left, steps = track.left - times, track.steps - 1
         return replace(now, track=replace(track, cells=cells, mean_variance=variance, left=left, steps=steps, length=length, times=times))
+
+    def _count_length(self, times: int, n_cells: int) -> float:
+        """Return how long the count is next to a residual, in a look that only moves centers: as short as shows it sharply enough."""
+        n_points, scale = max(self.bounds.n_points, 1.0), self.looks.plan[POOL].as_one(times).scale
+        noise = self.looks.per_unit(n_points) * scale * n_cells / n_points
+        return float(np.clip(noise / TRACKING.count_noise, *TRACKING.count_lengths))
 
     def _centers(self, track: Track, cells: Cells, sums: Sums, variances: FloatArray) -> TrackedCenters:
         """Return k centers: the cells; if these are fewer, the heaviest takes the places of the others."""
