@@ -180,6 +180,10 @@ class ServerlessTuning:
     mean_error: float = 0.14  # largest error of the mean relative to a typical distance from it that is paid for ...
     most_for_mean: float = 0.6  # ... with at most this part of the pool, in two looks ...
     first_for_mean: float = 0.25  # ... of which the first has this part
+    least_visible: float = 0.1
+    most_for_moment: float = 0.32
+    clear_edge: float = 2.1
+    hopeless: float = 3.0
     left_for_full: float = 0.28  # least part of the pool for looks in full space
     rounds: int = 6  # looks in the subspace, each after splitting cells; 4 and 8: letter at 0.1 costs 1.079 and 1.103, not 1.081
     most_at_once: int = 4  # releases that one such look may take; 8: b64 in 64 at 0.25 costs 9.2, not 4.6 times the optimum

@@ -16,7 +16,7 @@ from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, split
-from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, gaussian_releases
+from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, Moment, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
@@ -50,14 +50,15 @@ class ServerlessMethod:
         """Return the releases with noise in proportion to their parts of the budget."""
         d, k = self.dimension, self.k
         distances, mean = domain_rows(self.region, d, sharpened=2)
-        values = max(SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
+        moment = d * (d + 1) // 2 + 1
+        values = max(moment, SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
         # The looks have a bound each; at client level the second moment and the means need bounds too.
         bounds = ("bounds", 1, MOST_CLASSES, 1 + SERVERLESS.rounds + self.lloyd_steps + (3 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
-            ("second moment", BOUNDED_STEPS, d * (d - 1) // 2 + d + 1, 1),
+            ("second moment", BOUNDED_STEPS, moment, 1),
             (POOL, BOUNDED_STEPS, values, self.pool),
             *closing_rows(k),
         ]
@@ -91,6 +92,15 @@ class _MadeProxies(Proxies):
     """Releases that the last look was made of."""
 
 
+def _shape(moment: Moment, n_points: float, typical: float) -> Shape:
+    """Return what a noisy second moment of this many points shows; its trace is drawn towards the squared typical distance."""
+    spread, noise = SERVERLESS.trace_spread * typical**2, moment.noise * np.sqrt(len(moment.matrix)) / TRACE_WEIGHT / n_points
+    believed = spread**2 / (spread**2 + noise**2)
+    limits = typical**2 * (1 - believed * (1 - SERVERLESS.least_trace)), typical**2
+    trace = typical**2 + believed * (moment.trace / n_points - typical**2)
+    return Shape.of(moment.matrix / n_points, trace, moment.noise / n_points, limits)
+
+
 class ServerlessRun:
     """One run without server data, in integer coordinates around the noisy mean."""
 
@@ -110,17 +120,30 @@ class ServerlessRun:
             domain = sharpened(looks, domain, method.region, POOL, times)
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
-        moment = looks.second_moment("second moment", ball, self._moment_length(ball, typical))
-        spread, noise = SERVERLESS.trace_spread * typical**2, moment.noise * np.sqrt(d) / TRACE_WEIGHT / n
-        believed = spread**2 / (spread**2 + noise**2)
-        limits = typical**2 * (1 - believed * (1 - SERVERLESS.least_trace)), typical**2
-        shape = Shape.of(moment.matrix / n, typical**2 + believed * (moment.trace / n - typical**2), moment.noise / n, limits)
+        length = self._moment_length(ball, typical)
+        moment = looks.second_moment("second moment", ball, length)
+        shape, more = _shape(moment, n, typical), 0
+        if shape.visible < SERVERLESS.least_visible and method.k < d // 2:
+            more = self._for_moment(shape)
+        if more:
+            moment = moment.averaged(looks.second_moment(POOL, ball, length, more))
+            shape = _shape(moment, n, typical)
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
             mean_variance=domain.center_variance / ball.grid**2,
-            left=method.pool - for_mean,
+            left=method.pool - for_mean - more,
         )
+
+    def _for_moment(self, shape: Shape) -> int:
+        """Return how many releases of the pool the second moment takes too: until it may show directions, none if it still would not."""
+        sharper = (self._looks.plan[POOL].scale / self._looks.plan["second moment"].scale) ** 2  # releases of the pool for one of it
+        mean = shape.trace / len(shape.variances)
+        most = int(SERVERLESS.most_for_moment * self._method.pool)
+        if shape.edge / np.sqrt(1 + most / sharper) > SERVERLESS.hopeless * mean:
+            return 0
+        wanted = sharper * ((shape.edge / (SERVERLESS.clear_edge * mean)) ** 2 - 1)
+        return int(np.clip(np.ceil(wanted), 0, most))
 
     def _moment_length(self, ball: Ball, typical: float) -> float:
         """Return the length of a typical unit's second moment; a point's follows from its distance, so nothing is released for it."""
