@@ -1,6 +1,6 @@
 """The refined method without server data: its proxies are made from noisy looks at the clients. Why, with numbers: docs/no_server_data.md.
 
-It finds a center and a scale, then one second moment. In the subspace it splits and moves cells, as many as the noise allows; weighted
+It finds a center and a scale, then a second moment. In the subspace it splits and moves cells, as many as the noise allows; weighted
 k-means gathers them. Then it looks in full space, splits what holds two clusters and joins what shares one, and averages each look with
 those before it as far as the centers stand still. Most of the budget is a pool of small equal releases: how many of them make one look is
 decided by what was released before. All noise is Gaussian, bounds are read off noisy histograms, and every tuned number is in tuning.py.
@@ -69,6 +69,24 @@ class ServerlessMethod:
         """Return how many small releases of residual sums there are: enough for every Lloyd step to have one."""
         return max(SERVERLESS.pool, 3 * (1 + self.lloyd_steps))
 
+    def for_moment(self, shape: Shape, left: int) -> int:
+        """Return how many releases of the pool the second moment takes too, if it hides nearly all directions: until it may show them.
+
+        None if it could not show them even then, or if k directions are about all there are. What is left is enough for all other looks.
+        """
+        mean, most = shape.trace / self.dimension, min(int(SERVERLESS.most_for_moment * self.pool), self.spare(left) - SERVERLESS.rounds)
+        # Releases of the pool that have as little noise as the first second moment.
+        each = self.pool * SERVERLESS.shares["second moment"] / SERVERLESS.shares[POOL]
+        wanted, reached = SERVERLESS.moment_edges
+        hopeless = shape.edge > reached * mean * np.sqrt(1 + max(most, 0) / each)
+        if most < 0 or hopeless or shape.visible >= SERVERLESS.hidden or self.k >= self.dimension // 2:
+            return 0
+        return int(np.clip(np.ceil(each * ((shape.edge / (wanted * mean)) ** 2 - 1)), 0, most))
+
+    def spare(self, left: int) -> int:
+        """Return how many of the releases that are left the looks in full space do not need."""
+        return left - max(int(SERVERLESS.left_for_full * self.pool), 1 + self.lloyd_steps)
+
     def bind(self, run: Run) -> "ServerlessRun":
         """Return the steps of this method in one run."""
         return ServerlessRun(self, run)
@@ -122,10 +140,8 @@ class ServerlessRun:
         typical = domain.typical / ball.grid
         length = self._moment_length(ball, typical)
         moment = looks.second_moment("second moment", ball, length)
-        shape, more = _shape(moment, n, typical), 0
-        if shape.visible < SERVERLESS.least_visible and method.k < d // 2:
-            more = self._for_moment(shape)
-        if more:
+        shape = _shape(moment, n, typical)
+        if more := method.for_moment(shape, method.pool - for_mean):
             moment = moment.averaged(looks.second_moment(POOL, ball, length, more))
             shape = _shape(moment, n, typical)
         return _FoundSubspace(
@@ -134,16 +150,6 @@ class ServerlessRun:
             mean_variance=domain.center_variance / ball.grid**2,
             left=method.pool - for_mean - more,
         )
-
-    def _for_moment(self, shape: Shape) -> int:
-        """Return how many releases of the pool the second moment takes too: until it may show directions, none if it still would not."""
-        sharper = (self._looks.plan[POOL].scale / self._looks.plan["second moment"].scale) ** 2  # releases of the pool for one of it
-        mean = shape.trace / len(shape.variances)
-        most = int(SERVERLESS.most_for_moment * self._method.pool)
-        if shape.edge / np.sqrt(1 + most / sharper) > SERVERLESS.hopeless * mean:
-            return 0
-        wanted = sharper * ((shape.edge / (SERVERLESS.clear_edge * mean)) ** 2 - 1)
-        return int(np.clip(np.ceil(wanted), 0, most))
 
     def _moment_length(self, ball: Ball, typical: float) -> float:
         """Return the length of a typical unit's second moment; a point's follows from its distance, so nothing is released for it."""
@@ -222,7 +228,7 @@ class ServerlessRun:
         n, rounds = subspace.bounds.n_points, SERVERLESS.rounds
         vector = np.sqrt(self._looks.per_unit(n) * (1 + SERVERLESS.cell_lengths[0] ** 2 + SERVERLESS.cell_lengths[1] ** 2))
         need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan[POOL].scale
-        most = subspace.left - max(int(SERVERLESS.left_for_full * self._method.pool), 1 + self._method.lloyd_steps)
+        most = self._method.spare(subspace.left)
         wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
         total = int(min(np.clip(wanted, 1, SERVERLESS.most_at_once) * rounds, most))
         if total < rounds:
