@@ -16,3 +16,11 @@ def test_a_noisy_direction_is_believed_as_far_as_it_points_the_right_way(rng):
     assert shape.along[:2] == pytest.approx(along[:2], rel=0.15)
     assert shape.rank(1) == 2
     assert shape.rank(5) == 5
+    assert shape.visible == pytest.approx(sum(along[:2]) / shape.trace, abs=0.1)
+
+
+def test_directions_of_usual_variance_are_not_in_the_subspace_however_little_noise_there_is():
+    variances = np.array([3.0, 2.0] + [0.5] * 18)
+    shape = proxies.Shape.of(np.diag(variances - variances.mean()), float(variances.sum()), 1e-6, (0.0, 1e9))
+    assert shape.rank(2) == 2
+    assert shape.visible == pytest.approx((5 - 2 * variances.mean()) / variances.sum(), rel=1e-3)

@@ -29,8 +29,14 @@ class Shape:
         return cls(np.ascontiguousarray(vectors[:, ::-1]), eigenvalues[::-1], trace, noise * np.sqrt(2 * d))
 
     def rank(self, k: int) -> int:
-        """Return the dimension of the subspace: the number of directions above the noise, but at least k."""
-        return min(max(int(np.sum(self.variances > self.edge)), k), SERVERLESS.rank_factor * k, len(self.variances))
+        """Return the dimension of the subspace: the number of directions that stand above the noise, but at least k."""
+        above = int(np.sum(self.variances - self.trace / len(self.variances) > self.edge))
+        return min(max(above, k), SERVERLESS.rank_factor * k, len(self.variances))
+
+    @property
+    def visible(self) -> float:
+        """Return the part of the variance that the points are seen to have along single directions, beyond the mean variance."""
+        return float(np.maximum(self.along - self.trace / len(self.variances), 0.0).sum()) / self.trace
 
     @property
     def along(self) -> FloatArray:

@@ -175,20 +175,21 @@ class ServerlessTuning:
     pool: int = 32
     """Small releases of residual sums that look at whatever the noise allows: several of them are one look with less noise. 20 and 48: b64
     in 64 at 0.25 costs 6.7 and 6.5, not 4.6 times the optimum."""
-    lloyd_steps: int = 8
-    """Looks in full space after the first. Many small ones lose nothing: they are averaged while the centers stand still."""
+    lloyd_steps: int = 8  # looks in full space after the first; many small ones lose nothing: they are averaged while centers stand still
     growth: float = 1.25
     """How much more of the pool each of these takes than the one before: with 1.0 and 1.5 b64 in 64 at 0.5 costs 1.26 and 1.19 times the
     optimum, not 1.18 (16 runs)."""
     mean_error: float = 0.14  # largest error of the mean relative to a typical distance from it that is paid for ...
     most_for_mean: float = 0.6  # ... with at most this part of the pool, in two looks ...
     first_for_mean: float = 0.25  # ... of which the first has this part
+    hidden: float = 0.1  # part of the variance seen along single directions, below which the second moment takes more of the pool ...
+    moment_edges: tuple[float, float] = (2.1, 3.0)  # ... until noise is this many mean variances; nothing if it stays above the second
+    most_for_moment: float = 0.32  # ... at most this part; 0, 0.2, 0.4: 10,000 of the mixture at 0.5 4.4, 3.6, 3.0 %, not 3.1 (20 runs)
     left_for_full: float = 0.28  # least part of the pool for looks in full space
     rounds: int = 6  # looks in the subspace, each after splitting cells; 4 and 8: letter at 0.1 costs 1.079 and 1.103, not 1.081
     most_at_once: int = 4  # releases that one such look may take; 8: b64 in 64 at 0.25 costs 9.2, not 4.6 times the optimum
     wished_cells: float = 1.5  # cells, in multiples of k, that looks are made large enough for
-    most_cells: int = 400
-    """With 80, letter at 4 costs 1.015 times the optimum, not 1.003: the more cells, the better the optimum of weighted k-means fits."""
+    most_cells: int = 400  # with 80, letter at 4 costs 1.015 times the optimum, not 1.003: k-means of more cells fits better
     split_level: float = 0.75
     """Points that a cell needs to be split, in noise of a mean per typical distance. 0.7 and 1.6 times as much: b64 in 64 at 0.25 costs 3.8
     and 12.1, not 4.6 times the optimum, and digits at 0.5 1.48 and 1.44 times, not 1.42."""

@@ -11,11 +11,13 @@ from feddp_kmeans.algorithm.looks import Sums
 from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
 from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.tracking import _common_move
 from feddp_kmeans.algorithm.tuning import SERVERLESS
 from feddp_kmeans.privacy.accounting import composed_epsilon
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.algorithm.three_clusters import BOX, made_up, near
 from tests.ledgers import check_ledger
 
@@ -112,3 +114,36 @@ def test_a_common_move_is_believed_as_far_as_the_error_of_the_mean_is_known_unle
     assert variance == pytest.approx(noise / 2)
     assert move_by(0.1, 1e-9)[0] == pytest.approx(np.zeros(8), abs=1e-6)  # what is seen is two standard deviations above noise
     assert move_by(1.0, 1e-9)[0] == pytest.approx(np.full(8, 1 - noise), rel=1e-6)
+
+
+def test_the_second_moment_takes_more_of_the_pool_only_where_it_hides_what_more_could_show():
+    method, d = ServerlessMethod(PrivacyUnit.POINT, 100, 10, SERVERLESS.lloyd_steps), 100
+    most = int(SERVERLESS.most_for_moment * method.pool)
+
+    def taken(edge, variances=None, used=2, method=method):
+        return method.for_moment(Shape(np.eye(d), np.ones(d) if variances is None else variances, float(d), edge), method.pool - used)
+
+    assert taken(2.0) == 0  # noise is low enough
+    assert 0 < taken(3.0) < taken(4.0) <= most
+    assert taken(5.0) == most
+    assert taken(8.0) == 0  # more would not help
+    assert taken(3.0, np.append(np.full(4, 15.0), np.full(d - 4, 40 / (d - 4)))) == 0  # directions are seen
+    assert taken(3.0, used=SERVERLESS.most_for_mean * method.pool // 1) == 0  # too little is left
+    assert taken(3.0, method=ServerlessMethod(PrivacyUnit.POINT, d, d // 2, SERVERLESS.lloyd_steps)) == 0  # no small subspace to be found
+
+
+def test_what_the_second_moment_takes_leaves_enough_for_all_other_looks():
+    for steps in (0, 8, 40):
+        method = ServerlessMethod(PrivacyUnit.POINT, 100, 10, steps)
+        for used in range(2, int(SERVERLESS.most_for_mean * method.pool) + 1):
+            more = method.for_moment(Shape(np.eye(100), np.ones(100), 100.0, 4.0), method.pool - used)
+            assert more == 0 or method.pool - used - more >= SERVERLESS.rounds + 1 + steps
+
+
+@pytest.mark.parametrize("unit", ["point", "client"])
+def test_a_run_in_which_the_second_moment_takes_more_is_within_its_plan(unit, monkeypatch):
+    monkeypatch.setattr(ServerlessMethod, "for_moment", lambda *_: 10)
+    points = np.random.default_rng(0).standard_normal((400, 9))
+    found = FedDPKMeans(2, epsilon=1.0, privacy_unit=unit, box=(-5, 5), random_state=1).fit(np.array_split(points, 40))
+    check_ledger(found.clustering_)
+    assert np.isfinite(found.cluster_centers_).all()

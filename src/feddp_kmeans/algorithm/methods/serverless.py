@@ -1,6 +1,6 @@
 """The refined method without server data: its proxies are made from noisy looks at the clients. Why, with numbers: docs/no_server_data.md.
 
-It finds a center and a scale, then one second moment. In the subspace it splits and moves cells, as many as the noise allows; weighted
+It finds a center and a scale, then a second moment. In the subspace it splits and moves cells, as many as the noise allows; weighted
 k-means gathers them. Then it looks in full space, splits what holds two clusters and joins what shares one, and averages each look with
 those before it as far as the centers stand still. Most of the budget is a pool of small equal releases: how many of them make one look is
 decided by what was released before. All noise is Gaussian, bounds are read off noisy histograms, and every tuned number is in tuning.py.
@@ -16,7 +16,7 @@ from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, split
-from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, gaussian_releases
+from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, Moment, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
@@ -50,14 +50,15 @@ class ServerlessMethod:
         """Return the releases with noise in proportion to their parts of the budget."""
         d, k = self.dimension, self.k
         distances, mean = domain_rows(self.region, d, sharpened=2)
-        values = max(SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
+        moment = d * (d + 1) // 2 + 1
+        values = max(moment, SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
         # The looks have a bound each; at client level the second moment and the means need bounds too.
         bounds = ("bounds", 1, MOST_CLASSES, 1 + SERVERLESS.rounds + self.lloyd_steps + (3 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
-            ("second moment", BOUNDED_STEPS, d * (d - 1) // 2 + d + 1, 1),
+            ("second moment", BOUNDED_STEPS, moment, 1),
             (POOL, BOUNDED_STEPS, values, self.pool),
             *closing_rows(k),
         ]
@@ -67,6 +68,24 @@ class ServerlessMethod:
     def pool(self) -> int:
         """Return how many small releases of residual sums there are: enough for every Lloyd step to have one."""
         return max(SERVERLESS.pool, 3 * (1 + self.lloyd_steps))
+
+    def for_moment(self, shape: Shape, left: int) -> int:
+        """Return how many releases of the pool the second moment takes too, if it hides nearly all directions: until it may show them.
+
+        None if it could not show them even then, or if k directions are about all there are. What is left is enough for all other looks.
+        """
+        mean, most = shape.trace / self.dimension, min(int(SERVERLESS.most_for_moment * self.pool), self.spare(left) - SERVERLESS.rounds)
+        # Releases of the pool that have as little noise as the first second moment.
+        each = self.pool * SERVERLESS.shares["second moment"] / SERVERLESS.shares[POOL]
+        wanted, reached = SERVERLESS.moment_edges
+        hopeless = shape.edge > reached * mean * np.sqrt(1 + max(most, 0) / each)
+        if most < 0 or hopeless or shape.visible >= SERVERLESS.hidden or self.k >= self.dimension // 2:
+            return 0
+        return int(np.clip(np.ceil(each * ((shape.edge / (wanted * mean)) ** 2 - 1)), 0, most))
+
+    def spare(self, left: int) -> int:
+        """Return how many of the releases that are left the looks in full space do not need."""
+        return left - max(int(SERVERLESS.left_for_full * self.pool), 1 + self.lloyd_steps)
 
     def bind(self, run: Run) -> "ServerlessRun":
         """Return the steps of this method in one run."""
@@ -91,6 +110,15 @@ class _MadeProxies(Proxies):
     """Releases that the last look was made of."""
 
 
+def _shape(moment: Moment, n_points: float, typical: float) -> Shape:
+    """Return what a noisy second moment of this many points shows; its trace is drawn towards the squared typical distance."""
+    spread, noise = SERVERLESS.trace_spread * typical**2, moment.noise * np.sqrt(len(moment.matrix)) / TRACE_WEIGHT / n_points
+    believed = spread**2 / (spread**2 + noise**2)
+    limits = typical**2 * (1 - believed * (1 - SERVERLESS.least_trace)), typical**2
+    trace = typical**2 + believed * (moment.trace / n_points - typical**2)
+    return Shape.of(moment.matrix / n_points, trace, moment.noise / n_points, limits)
+
+
 class ServerlessRun:
     """One run without server data, in integer coordinates around the noisy mean."""
 
@@ -110,16 +138,17 @@ class ServerlessRun:
             domain = sharpened(looks, domain, method.region, POOL, times)
         ball, n = domain.ball, domain.n_points
         typical = domain.typical / ball.grid
-        moment = looks.second_moment("second moment", ball, self._moment_length(ball, typical))
-        spread, noise = SERVERLESS.trace_spread * typical**2, moment.noise * np.sqrt(d) / TRACE_WEIGHT / n
-        believed = spread**2 / (spread**2 + noise**2)
-        limits = typical**2 * (1 - believed * (1 - SERVERLESS.least_trace)), typical**2
-        shape = Shape.of(moment.matrix / n, typical**2 + believed * (moment.trace / n - typical**2), moment.noise / n, limits)
+        length = self._moment_length(ball, typical)
+        moment = looks.second_moment("second moment", ball, length)
+        shape = _shape(moment, n, typical)
+        if more := method.for_moment(shape, method.pool - for_mean):
+            moment = moment.averaged(looks.second_moment(POOL, ball, length, more))
+            shape = _shape(moment, n, typical)
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
             mean_variance=domain.center_variance / ball.grid**2,
-            left=method.pool - for_mean,
+            left=method.pool - for_mean - more,
         )
 
     def _moment_length(self, ball: Ball, typical: float) -> float:
@@ -199,7 +228,7 @@ class ServerlessRun:
         n, rounds = subspace.bounds.n_points, SERVERLESS.rounds
         vector = np.sqrt(self._looks.per_unit(n) * (1 + SERVERLESS.cell_lengths[0] ** 2 + SERVERLESS.cell_lengths[1] ** 2))
         need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan[POOL].scale
-        most = subspace.left - max(int(SERVERLESS.left_for_full * self._method.pool), 1 + self._method.lloyd_steps)
+        most = self._method.spare(subspace.left)
         wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
         total = int(min(np.clip(wanted, 1, SERVERLESS.most_at_once) * rounds, most))
         if total < rounds:
