@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, joined, largest, moved, repaired, split
 from feddp_kmeans.algorithm.looks import Sums
+from feddp_kmeans.algorithm.tuning import CHOOSING
 
 VARIANCES = np.array([9.0, 4.0, 1.0])
 
@@ -51,6 +52,29 @@ def test_a_split_keeps_the_middle_and_the_points_and_forgets_what_was_known(rng)
     assert halves.counts.tolist() == [100, 150, 150]
     assert halves.fresh.tolist() == [False, True, True]
     assert split(rng, cells, np.zeros(0, dtype=np.int64), VARIANCES) is cells
+
+
+def test_cells_are_gathered_into_as_many_as_are_tried_for_the_choice_of_k():
+    cells = cells_at([[0.0, 0, 0], [9, 0, 0], [0, 1, 0]], counts=[300, 50, 100])
+    gathered = for_choosing(cells, 0, 2, seed=0)
+    order = np.argsort(gathered.counts)
+    assert gathered.counts[order].tolist() == [50, 400]
+    assert gathered.places[order] == pytest.approx(np.array([[9, 0, 0], [0, 0.25, 0]]))
+    assert for_choosing(cells, 0, 3, seed=0) is cells
+    assert for_choosing(cells, 1, 2, seed=0) is cells
+
+
+def test_cells_are_cut_across_the_line_to_the_one_that_they_are_least_apart_from():
+    """The third is farther from the first than the second is, but so wide that it is less apart: 20 / (1 + 8), not 10 / (1 + 1)."""
+    cells = cells_at([[0.0, 0, 0], [0, 10, 0], [20, 0, 0]], spreads=[3, 3, 3 * 64])
+    halves = for_choosing(cells, CHOOSING.gathered, 3, seed=0)
+    assert len(halves) == 6
+    assert halves.fresh.all()
+    assert halves.counts.tolist() == [50] * 6
+    assert halves.places[:3] + halves.places[3:] == pytest.approx(2 * cells.places)
+    across = 0.8 * np.array([[1.0, 0, 0], [2 / 5**0.5, -1 / 5**0.5, 0], [-8, 0, 0]])
+    assert halves.places[:3] - cells.places == pytest.approx(across)
+    assert len(for_choosing(cells.of(np.array([0])), CHOOSING.gathered, 3, seed=0)) == 1
 
 
 def test_without_noise_cells_move_to_the_means_and_know_the_spread():

@@ -1,14 +1,14 @@
 """Cells: centers that noisy looks move, split and join, with what is known about each. Post-processing, at no privacy cost."""
 
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.looks import TINY, Sums
-from feddp_kmeans.algorithm.server import SMALLEST, filtered
-from feddp_kmeans.algorithm.tuning import CELLS
+from feddp_kmeans.algorithm.server import SMALLEST, filtered, weighted_kmeans
+from feddp_kmeans.algorithm.tuning import CELLS, CHOOSING
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,34 @@ def split(rng: np.random.Generator, cells: Cells, chosen: IntArray, variances: F
     directions /= np.maximum(np.linalg.norm(directions, axis=1), SMALLEST)[:, None]
     part = np.square(directions) @ variances / max(float(variances.sum()), SMALLEST)
     halves = CELLS.half * np.sqrt(np.maximum(cells.spreads[chosen], 0.0) * part)[:, None] * directions
-    old = cells.of(chosen)
-    both = replace(
-        old, counts=old.counts / 2, looks=np.zeros(len(old)), known=np.zeros_like(old.known), fresh=np.ones(len(old), dtype=bool)
-    )
-    one, other = (replace(both, places=old.places + side * halves) for side in (1, -1))
     kept = np.setdiff1d(np.arange(len(cells)), chosen)
-    return reduce(Cells.with_all, [cells.of(kept), one, other])
+    return cells.of(kept).with_all(_in_two(cells.of(chosen), halves))
+
+
+def _in_two(cells: Cells, halves: FloatArray) -> Cells:
+    """Return two cells for each, on either side of it."""
+    m = len(cells)
+    both = replace(cells, counts=cells.counts / 2, looks=np.zeros(m), known=np.zeros_like(cells.known), fresh=np.ones(m, dtype=bool))
+    return replace(both, places=cells.places + halves).with_all(replace(both, places=cells.places - halves))
+
+
+def for_choosing(cells: Cells, turn: int, k: int, seed: int) -> Cells:
+    """Return the cells for this look of those that k is chosen by; k is the largest number that is tried.
+
+    First weighted k-means gathers the cells into k: with few, hardly any holds points of several clusters. Later each is cut in two across
+    the line to the one that it is least apart from: the means of its halves show its spread along this line.
+    """
+    if turn == 0 and len(cells) > k:
+        centers = weighted_kmeans(cells.places, np.maximum(cells.counts, SMALLEST), k, seed)
+        return joined(cells, cdist(cells.places, centers, "sqeuclidean").argmin(axis=1), k)
+    if turn == CHOOSING.gathered and len(cells) > 1:
+        spreads = np.sqrt(cells.variance)
+        distances = np.maximum(cdist(cells.places, cells.places), TINY)
+        np.fill_diagonal(distances, np.inf)
+        nearest = (distances / np.maximum(spreads[:, None] + spreads, TINY)).argmin(axis=1)
+        lines = (cells.places[nearest] - cells.places) / distances[np.arange(len(cells)), nearest, None]
+        return _in_two(cells, CELLS.half * spreads[:, None] * lines)
+    return cells
 
 
 @dataclass(frozen=True)

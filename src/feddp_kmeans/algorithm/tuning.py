@@ -46,8 +46,6 @@ class RefinedTuning:
     cell_lengths: tuple[float, float] = (0.8, 0.3)  # weights of counts and squared residuals, relative to a typical residual
     first: Rounds = Rounds(1, 2.0, 0.06)  # the first look at cells ...
     rounds: Rounds = Rounds(3, 1.0, 0.02)  # ... and those after it
-    choosing: Rounds = Rounds(5, 3.0, 0.05)
-    """The same if k is to be chosen: 8 and 15 clusters of mixtures are found in 6 of 6 runs; with the rounds above in 1 of 6."""
     credible: float = 1.0  # count of a cell, in standard deviations of its noise, below which it is dropped before the next look
     too_noisy: float = 0.06
     """Part of the pool that a look would need to show each cell's mean to within a residual, above which there is one such look, and no
@@ -274,10 +272,9 @@ class ChoosingTuning:
     apart: float = 1.8
     """Distance of two clusters, in sums of their standard deviations, from which they are apart. Halves of a uniform interval have
     sqrt(3) = 1.73, with some chance in a sample. 1.75, 1.85, 2.0 and 2.2 were right for 112, 110, 108 and 104 of 129 planted sets."""
-    nearly_apart: float = 1.4
-    much_closer: float = 0.8
-    """If no clusters are apart: those are picked that have the first separation, if those of all larger numbers are below the second times
-    theirs. It finds 5 more of 39 mixtures, and no clusters in any of 42 sets without them."""
+    rounds: Rounds = Rounds(4, 3.0, 0.03)  # looks at cells that are gathered into as many as are tried; how sharp, with server data ...
+    gathered: int = 2  # ... and after how many of them each is cut in two
+    fringe: float = 0.6  # part of a group that the tails of heavier ones explain, from which it is fringe
     credible: float = 2.0  # least weight of a cluster in standard deviations of its noise; single cells must stand out more
     least_share: float = 0.004  # least part of the points that is a cluster; fewer are outliers
     noise_mean: float = 0.25  # mean weight, in standard deviations, of an empty cell whose weight is dropped below one

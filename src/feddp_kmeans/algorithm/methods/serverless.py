@@ -15,13 +15,13 @@ from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, split
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
-from feddp_kmeans.algorithm.tuning import CELLS, SERVERLESS
+from feddp_kmeans.algorithm.tuning import SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -45,15 +45,18 @@ class ServerlessMethod:
     k: int
     lloyd_steps: int
     region: Region | None = None
+    choosing: int = 0
+    """Looks that k is chosen by."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
         d, k = self.dimension, self.k
         distances, mean = domain_rows(self.region, d, sharpened=2)
-        values = max(SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
+        values = max(max(SERVERLESS.most_cells, 2 * k) * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
         # The looks have a bound each; at client level the second moment and the means need bounds too.
-        bounds = ("bounds", 1, MOST_CLASSES, 1 + SERVERLESS.rounds + self.lloyd_steps + (3 + mean[-1] if is_client_level else 0))
+        looks = SERVERLESS.rounds + self.choosing + 1 + self.lloyd_steps
+        bounds = ("bounds", 1, MOST_CLASSES, looks + (3 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
@@ -97,6 +100,7 @@ class ServerlessRun:
     def __init__(self, method: ServerlessMethod, run: Run) -> None:
         self._method = method
         self._looks = Looks(run, method.unit)
+        self._seed = run.server_seed
         self._rng = np.random.default_rng(run.server_seed)
         """Draws directions along which cells are split."""
 
@@ -139,7 +143,9 @@ class ServerlessRun:
         cells = first_cells(self._rng, variances, bounds.n_points, SERVERLESS.first_cells * most)
         length, count_noise = float(np.sqrt(variances.sum())), 0.0
         for turn, times in enumerate(sizes):
-            if 0 < turn < len(sizes) - 1:
+            if turn >= SERVERLESS.rounds:
+                cells = for_choosing(cells, turn - SERVERLESS.rounds, k, self._seed)
+            elif 0 < turn < SERVERLESS.rounds - 1:
                 cells = split(self._rng, cells, largest(cells, need, most - len(cells)), variances)
             cells = replace(cells, places=np.rint(cells.places))
             frame = Frame.around(cells.places, projection)
@@ -147,7 +153,7 @@ class ServerlessRun:
             length = bound.count_weight / SERVERLESS.cell_lengths[0]
             sums = self._looks.sums(POOL, bounds.ball, frame, bound, times)
             cells = credible(moved(cells, sums, variances, k).cells, sums.count_noise)
-            count_noise = sums.count_noise / float(np.sqrt(1 + CELLS.averaged))
+            count_noise = sums.count_noise / float(np.sqrt(cells.looks.min()))
         return _MadeProxies(
             projection=projection,
             points=cells.places,
@@ -196,7 +202,7 @@ class ServerlessRun:
 
         None, if too few are left for every look to have one.
         """
-        n, rounds = subspace.bounds.n_points, SERVERLESS.rounds
+        n, rounds = subspace.bounds.n_points, SERVERLESS.rounds + self._method.choosing
         vector = np.sqrt(self._looks.per_unit(n) * (1 + SERVERLESS.cell_lengths[0] ** 2 + SERVERLESS.cell_lengths[1] ** 2))
         need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan[POOL].scale
         most = subspace.left - max(int(SERVERLESS.left_for_full * self._method.pool), 1 + self._method.lloyd_steps)
