@@ -87,23 +87,37 @@ def _in_two(cells: Cells, halves: FloatArray) -> Cells:
     return replace(both, places=cells.places + halves).with_all(replace(both, places=cells.places - halves))
 
 
-def for_choosing(cells: Cells, turn: int, k: int, seed: int) -> Cells:
-    """Return the cells for this look of those that k is chosen by; k is the largest number that is tried.
+def for_choosing(rng: np.random.Generator, cells: Cells, turn: int, k: int, sums: Sums, variances: FloatArray) -> Cells:
+    """Return the cells for this look of those that k is chosen by; k is the largest number that is tried, ``sums`` is the last look.
 
-    First weighted k-means gathers the cells into k: with few, hardly any holds points of several clusters. Later each is cut in two across
-    the line to the one that it is least apart from: the means of its halves show its spread along this line.
+    First the cells are gathered into k: of these hardly any lies between clusters. Then those that hold two clusters are mended. At last
+    each is cut in two across the line to the one that it is least apart from: the means of its halves show its spread along this line.
     """
-    if turn == 0 and len(cells) > k:
-        centers = weighted_kmeans(cells.places, np.maximum(cells.counts, SMALLEST), k, seed)
-        return joined(cells, cdist(cells.places, centers, "sqeuclidean").argmin(axis=1), k)
-    if turn == CHOOSING.gathered and len(cells) > 1:
-        spreads = np.sqrt(cells.variance)
-        distances = np.maximum(cdist(cells.places, cells.places), TINY)
-        np.fill_diagonal(distances, np.inf)
-        nearest = (distances / np.maximum(spreads[:, None] + spreads, TINY)).argmin(axis=1)
-        lines = (cells.places[nearest] - cells.places) / distances[np.arange(len(cells)), nearest, None]
-        return _in_two(cells, CELLS.half * spreads[:, None] * lines)
-    return cells
+    if turn == 0:
+        return _gathered(cells, k, int(rng.integers(1 << 31)))
+    if turn < CHOOSING.gathered:
+        return repaired(rng, cells, k, sums, np.maximum(cells.counts, TINY), variances)
+    return _halved(cells) if turn == CHOOSING.gathered else cells
+
+
+def _gathered(cells: Cells, k: int, seed: int) -> Cells:
+    """Return at most k cells, into which weighted k-means gathers these."""
+    if len(cells) <= k:
+        return cells
+    centers = weighted_kmeans(cells.places, np.maximum(cells.counts, SMALLEST), k, seed)
+    return joined(cells, cdist(cells.places, centers, "sqeuclidean").argmin(axis=1), k)
+
+
+def _halved(cells: Cells) -> Cells:
+    """Return two cells for each, on either side of it along the line to the one that it is least apart from."""
+    if len(cells) == 1:
+        return cells
+    spreads = np.sqrt(cells.variance)
+    distances = np.maximum(cdist(cells.places, cells.places), TINY)
+    np.fill_diagonal(distances, np.inf)
+    nearest = (distances / np.maximum(spreads[:, None] + spreads, TINY)).argmin(axis=1)
+    lines = (cells.places[nearest] - cells.places) / distances[np.arange(len(cells)), nearest, None]
+    return _in_two(cells, CELLS.half * spreads[:, None] * lines)
 
 
 @dataclass(frozen=True)
@@ -161,9 +175,14 @@ def largest(cells: Cells, need: float, room: int) -> IntArray:
     return chosen
 
 
-def credible(cells: Cells, count_noise: float, level: float = CELLS.credible) -> Cells:
-    """Return the cells whose counts are hardly noise only, above this many standard deviations; at least the heaviest."""
-    clear = cells.counts > level * count_noise / np.sqrt(np.maximum(cells.looks, 1.0))
+def credible(cells: Cells, sums: Sums, level: float = CELLS.credible) -> Cells:
+    """Return the cells of this look whose counts are hardly noise only, above this many standard deviations; at least the heaviest.
+
+    Points far from their center are scaled down, so that they hardly count; but their residuals add up to more than noise.
+    """
+    squares, p = np.square(sums.residuals).sum(axis=1), sums.residuals.shape[1]
+    clear = cells.counts > level * sums.count_noise / np.sqrt(np.maximum(cells.looks, 1.0))
+    clear |= squares > sums.noise**2 * (p + CELLS.far * np.sqrt(2 * p))
     clear[cells.counts.argmax()] = True
     return cells.of(clear)
 

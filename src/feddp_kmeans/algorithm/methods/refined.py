@@ -166,11 +166,11 @@ class RefinedRun:
         looks = [later] * rounds + [self._times_of(CHOOSING.rounds, 2 * self._method.k, noise)] * choosing
         for turn, (before, times) in enumerate(pairwise([first, *looks])):
             if turn >= rounds:
-                cells = for_choosing(cells, turn - rounds, self._method.k, self._seed)
+                cells = for_choosing(self._rng, cells, turn - rounds, self._method.k, sums, variances)
             elif turn < rounds - 1:
                 cells = split(self._rng, cells, largest(cells, 2 * need, most - len(cells)), variances)
             cells, sums = self._look_at(cells, bounds, projection, variances, times, times / before)
-            cells = credible(cells, sums.count_noise, REFINED.credible if turn < len(looks) - 1 else 0.0)
+            cells = credible(cells, sums, REFINED.credible if turn < len(looks) - 1 else 0.0)
         return _RefinedProxies(
             projection=projection,
             points=cells.places,

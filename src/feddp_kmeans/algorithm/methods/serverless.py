@@ -100,7 +100,6 @@ class ServerlessRun:
     def __init__(self, method: ServerlessMethod, run: Run) -> None:
         self._method = method
         self._looks = Looks(run, method.unit)
-        self._seed = run.server_seed
         self._rng = np.random.default_rng(run.server_seed)
         """Draws directions along which cells are split."""
 
@@ -142,9 +141,10 @@ class ServerlessRun:
         most = int(np.clip(bounds.n_points / need, 1, SERVERLESS.most_cells))
         cells = first_cells(self._rng, variances, bounds.n_points, SERVERLESS.first_cells * most)
         length, count_noise = float(np.sqrt(variances.sum())), 0.0
+        sums = None
         for turn, times in enumerate(sizes):
-            if turn >= SERVERLESS.rounds:
-                cells = for_choosing(cells, turn - SERVERLESS.rounds, k, self._seed)
+            if sums is not None and turn >= SERVERLESS.rounds:
+                cells = for_choosing(self._rng, cells, turn - SERVERLESS.rounds, k, sums, variances)
             elif 0 < turn < SERVERLESS.rounds - 1:
                 cells = split(self._rng, cells, largest(cells, need, most - len(cells)), variances)
             cells = replace(cells, places=np.rint(cells.places))
@@ -152,7 +152,7 @@ class ServerlessRun:
             bound = bounds.of_sums(self._looks.plan[POOL], frame, SERVERLESS.cell_lengths, times=times, before=length)
             length = bound.count_weight / SERVERLESS.cell_lengths[0]
             sums = self._looks.sums(POOL, bounds.ball, frame, bound, times)
-            cells = credible(moved(cells, sums, variances, k).cells, sums.count_noise)
+            cells = credible(moved(cells, sums, variances, k).cells, sums)
             count_noise = sums.count_noise / float(np.sqrt(cells.looks.min()))
         return _MadeProxies(
             projection=projection,
