@@ -2,7 +2,8 @@
 
 Two clusters are apart if the distance of their means is at least 1.8 times the sum of their standard deviations. However a single cluster
 is cut in two, its parts are closer: halves of a uniform interval have sqrt(3) = 1.73, halves of a Gaussian 1.32. Spread is measured along
-the line between the means, but is at least the mean spread over all directions, as k-means sees it. Why, with rates: docs/choosing_k.md.
+the line between the means, but is at least the mean spread over all directions, as k-means sees it. Points that the tails of other clusters
+explain are no cluster. Why, with rates: docs/choosing_k.md.
 """
 
 from dataclasses import dataclass, replace

@@ -121,8 +121,7 @@ class CellTuning:
     least_spread: float = 0.02  # least spread of a cell, as a part of the whole variance
     least_cost: float = 0.1  # least part of the cost of a cell that is split, in parts of the mean one
     far: float = 6.0
-    """Standard deviations of a squared sum of residuals from which a cell is kept whatever its count: points far away hardly count, since
-    they are scaled down. Without, k was wrong in 2 of 32 runs on unequal clusters (18 became 16), with it in none."""
+    """Deviations of a squared sum of residuals that keep a cell of far points, which hardly count. Without, 18 clusters became 16."""
     credible: float = 1.5  # count of a cell, in standard deviations of its noise, below which it is dropped
     clear: float = 2.0  # standard deviations of noise by which a spread must exceed the usual one for a cell to be split ...
     clear_with_room: float = 1.0
@@ -278,8 +277,8 @@ class ChoosingTuning:
     rounds: Rounds = Rounds(5, 3.0, 0.03)  # looks at cells gathered into as many as are tried; the last two numbers with server data only
     gathered: int = 3  # after this many of them each cell is cut in two; without, 30 clusters are found in gas, now 3
     fringe: float = 0.6
-    """Part of a group that the tails of heavier ones explain, from which it is fringe. 0.5 and 0.7 find the same k in 28 planted sets and 20
-    without clusters; 1.0 is one off in one. Without, 7 of the 28 are off by one, and mixtures have separations of 1.7, not 2.1."""
+    """Part of a group that the tails of heavier ones explain, from which it is fringe. 0.5 and 0.7 pick the same for 26 planted sets and 22
+    without clusters. Without fringe 5 of the 26 are one or two off: the least separation of planted clusters is 1.65, not 2.07."""
     credible: float = 2.0  # least weight of a cluster in standard deviations of its noise; single cells must stand out more
     least_share: float = 0.004  # least part of the points that is a cluster; fewer are outliers
     noise_mean: float = 0.25  # mean weight, in standard deviations, of an empty cell whose weight is dropped below one

@@ -202,10 +202,11 @@ class ServerlessRun:
 
         None, if too few are left for every look to have one.
         """
-        n, rounds = subspace.bounds.n_points, SERVERLESS.rounds + self._method.choosing
+        n, rounds = subspace.bounds.n_points, SERVERLESS.rounds
         vector = np.sqrt(self._looks.per_unit(n) * (1 + SERVERLESS.cell_lengths[0] ** 2 + SERVERLESS.cell_lengths[1] ** 2))
         need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan[POOL].scale
         most = subspace.left - max(int(SERVERLESS.left_for_full * self._method.pool), 1 + self._method.lloyd_steps)
+        rounds += self._method.choosing if most >= rounds + self._method.choosing else 0
         wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
         total = int(min(np.clip(wanted, 1, SERVERLESS.most_at_once) * rounds, most))
         if total < rounds:
