@@ -6,7 +6,6 @@ releases: how many of them make one look is decided by what was released before.
 """
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -148,7 +147,10 @@ class RefinedRun:
         variances = np.square(projected).mean(axis=0)
         centers, members, sizes = self._cells(projected)
         noise = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths)
-        first, later = (self._times_of(one, len(centers), noise) for one in (REFINED.first, REFINED.rounds))
+        first, later = (
+            self._times_of(one, len(centers), noise)
+            for one in (REFINED.first, CHOOSING.rounds if self._method.choosing else REFINED.rounds)
+        )
         need = noise * bounds.n_points * np.sqrt(self._method.pool / later)
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
@@ -162,15 +164,14 @@ class RefinedRun:
         cells = replace(cells, counts=weights).of(weights > 0)
         most = int(np.clip(n_points / (2 * need), len(centers), self._method.most_cells))
         rounds = 0 if is_noise else 1 if (len(centers) * noise) ** 2 > REFINED.too_noisy else REFINED.rounds.looks
-        choosing = self._method.choosing if rounds > 1 else 0
-        looks = [later] * rounds + [self._times_of(CHOOSING.rounds, 2 * self._method.k, noise)] * choosing
-        for turn, (before, times) in enumerate(pairwise([first, *looks])):
+        looks = rounds + (self._method.choosing if rounds > 1 else 0)
+        for turn in range(looks):
             if turn >= rounds:
                 cells = for_choosing(self._rng, cells, turn - rounds, self._method.k, sums, variances)
             elif turn < rounds - 1:
                 cells = split(self._rng, cells, largest(cells, 2 * need, most - len(cells)), variances)
-            cells, sums = self._look_at(cells, bounds, projection, variances, times, times / before)
-            cells = credible(cells, sums, REFINED.credible if turn < len(looks) - 1 else 0.0)
+            cells, sums = self._look_at(cells, bounds, projection, variances, later, 1.0 if turn else later / first)
+            cells = credible(cells, sums, REFINED.credible if turn < looks - 1 else 0.0)
         return _RefinedProxies(
             projection=projection,
             points=cells.places,
@@ -182,7 +183,7 @@ class RefinedRun:
             found=subspace.found,
             bounds=bounds,
             cells=cells,
-            left=subspace.left - first - sum(looks),
+            left=subspace.left - first - looks * later,
             is_noise=is_noise,
         )
 
