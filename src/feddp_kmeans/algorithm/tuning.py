@@ -120,8 +120,7 @@ class CellTuning:
     largest_signal: float = 0.3  # largest squared error of a center that is believed, as a part of the variance of its direction
     least_spread: float = 0.02  # least spread of a cell, as a part of the whole variance
     least_cost: float = 0.1  # least part of the cost of a cell that is split, in parts of the mean one
-    far: float = 6.0
-    """Deviations of a squared sum of residuals that keep a cell of far points, which hardly count. Without, 18 clusters became 16."""
+    far: float = 6.0  # deviations of a squared sum of residuals that keep a cell of far points, which hardly count; without, 18 became 16
     credible: float = 1.5  # count of a cell, in standard deviations of its noise, below which it is dropped
     clear: float = 2.0  # standard deviations of noise by which a spread must exceed the usual one for a cell to be split ...
     clear_with_room: float = 1.0
@@ -274,9 +273,8 @@ class ChoosingTuning:
     apart: float = 1.8
     """Distance of two clusters, in sums of their standard deviations, from which they are apart. Halves of a uniform interval have
     sqrt(3) = 1.73, with some chance in a sample. 1.75, 1.85, 2.0 and 2.2 were right for 112, 110, 108 and 104 of 129 planted sets."""
-    rounds: Rounds = Rounds(5, 3.0, 0.03)
-    """Looks at cells gathered into as many as are tried. With server data also how sharp these and the looks before are: with those of a
-    given k, 3 of 24 sets of 15 to 25 unequal clusters in 3 or 4 dimensions are two or three off, with these none."""
+    rounds: Rounds = Rounds(5, 3.0, 0.03)  # looks at cells gathered into as many as are tried; with server data all looks are so sharp
+    """If the looks before are those of a given k, 2 of 16 sets of unequal clusters in 3 and 4 dimensions are two off, else none."""
     gathered: int = 3  # after this many of them each cell is cut in two; without, 30 clusters are found in gas, now 3
     fringe: float = 0.6
     """Part of a group that the tails of heavier ones explain, from which it is fringe. 0.5 and 0.7 pick the same for 26 planted sets and 22
