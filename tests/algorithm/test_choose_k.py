@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from feddp_kmeans import FedDPKMeans
-from feddp_kmeans.algorithm.choose_k import find_elbow, pick
+from feddp_kmeans.algorithm.choose_k import find_elbow
 from feddp_kmeans.algorithm.clustering import choose_k, run
 from feddp_kmeans.algorithm.feddp_init import Proxies
 from feddp_kmeans.algorithm.prepare import prepare
@@ -101,26 +101,21 @@ def test_as_many_as_were_tried_are_not_clear():
     assert elbow.why.endswith("raise max_clusters")
 
 
-@pytest.mark.parametrize(
-    ("separations", "picked"),
-    [
-        ([0, 3.0, 2.0, 1.79], 3),
-        ([0, 1.2, 1.6, 1.2], 3),  # nearly apart, and four are much closer
-        ([0, 1.2, 1.6, 1.5], 1),
-        ([0, 1.2, 1.3, 1.0], 1),
-        ([0, 1.2, 1.3, 1.6], 1),  # five were not tried
-        ([0, 1.9, 1.6, 1.0], 2),  # apart goes first
-        ([0, 0, 0, 0], 1),
-    ],
-)
-def test_the_largest_number_apart_is_picked(separations, picked):
-    assert pick(np.array(separations, dtype=float), 3.0) == picked
+@pytest.mark.parametrize(("weight", "picked"), [(4.0, 2), (8.0, 3)])
+def test_points_between_clusters_are_counted_only_if_tails_do_not_explain_them(weight, picked):
+    """Of 100 normal points each, 2.3 per cluster are nearer to a center 4 standard deviations away: 4.6 of the weight in the middle."""
+    elbow = find_elbow(proxies_of(np.array([[0.0], [4.0], [8.0]]), np.array([100.0, weight, 100.0]), variance=1.0), 3, 0)
+    assert elbow.picked == picked
+    assert elbow.separations[2] == pytest.approx(0.0 if picked == 2 else 2.0)
 
 
-def test_in_few_directions_nearly_is_not_enough():
-    """Four parts need two cuts: in two directions both are cut."""
-    separations = np.array([0, 1.2, 1.6, 1.2])
-    assert [pick(separations, dimension) for dimension in (1.0, 2.0, 2.1)] == [1, 1, 3]
+def test_fringe_has_no_say_in_the_spread_of_clusters():
+    """The two clusters are as far apart as without the points between them."""
+    both = np.array([[0.0, 0.0], [6.0, 0.0]])
+    alone = find_elbow(proxies_of(both, np.array([100.0, 100.0]), variance=1.0), 3, 0)
+    found = find_elbow(proxies_of(np.vstack([both, [[3.0, 1.0]]]), np.array([100.0, 100.0, 15.0]), variance=1.0), 3, 0)
+    assert alone.separations == found.separations
+    assert found.picked == 2
 
 
 def budgets(ledger):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, repaired, split
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, joined, largest, moved, repaired, split
 from feddp_kmeans.algorithm.looks import Sums
+from feddp_kmeans.algorithm.tuning import CHOOSING
 
 VARIANCES = np.array([9.0, 4.0, 1.0])
 
@@ -20,6 +21,10 @@ def cells_at(places, counts=None, spreads=None):
 def look(residuals, counts, noise=0.0, squares=None, square_noise=0.0):
     counts = np.array(counts, dtype=float)
     return Sums(np.array(residuals) * counts[:, None], counts, noise, noise, 1.0, squares=squares, square_noise=square_noise)
+
+
+SHARP = look(np.zeros((1, 3)), [1], squares=np.ones(1))
+"""A look without noise."""
 
 
 @pytest.mark.parametrize(("most", "count"), [(0.3, 1), (1, 1), (5.9, 4), (1e9, 8)])
@@ -53,6 +58,36 @@ def test_a_split_keeps_the_middle_and_the_points_and_forgets_what_was_known(rng)
     assert split(rng, cells, np.zeros(0, dtype=np.int64), VARIANCES) is cells
 
 
+def test_cells_are_gathered_into_as_many_as_are_tried_for_the_choice_of_k(rng):
+    cells = cells_at([[0.0, 0, 0], [9, 0, 0], [0, 1, 0]], counts=[300, 50, 100])
+    gathered = for_choosing(rng, cells, 0, 2, SHARP, VARIANCES)
+    order = np.argsort(gathered.counts)
+    assert gathered.counts[order].tolist() == [50, 400]
+    assert gathered.places[order] == pytest.approx(np.array([[9, 0, 0], [0, 0.25, 0]]))
+    assert for_choosing(rng, cells, 0, 3, SHARP, VARIANCES) is cells
+    assert for_choosing(rng, cells, CHOOSING.gathered + 1, 3, SHARP, VARIANCES) is cells
+
+
+def test_gathered_cells_that_hold_two_clusters_are_mended(rng):
+    cells = cells_at(10 * np.eye(3), spreads=[1, 100, 1])
+    mended = for_choosing(rng, cells, 1, 4, SHARP, VARIANCES)
+    assert mended.fresh.tolist() == [False, False, True, True]
+    assert mended.places[2:].mean(axis=0) == pytest.approx([0, 10, 0])
+
+
+def test_cells_are_cut_across_the_line_to_the_one_that_they_are_least_apart_from(rng):
+    """The third is farther from the first than the second is, but so wide that it is less apart: 20 / (1 + 8), not 10 / (1 + 1)."""
+    cells = cells_at([[0.0, 0, 0], [0, 10, 0], [20, 0, 0]], spreads=[3, 3, 3 * 64])
+    halves = for_choosing(rng, cells, CHOOSING.gathered, 3, SHARP, VARIANCES)
+    assert len(halves) == 6
+    assert halves.fresh.all()
+    assert halves.counts.tolist() == [50] * 6
+    assert halves.places[:3] + halves.places[3:] == pytest.approx(2 * cells.places)
+    across = 0.8 * np.array([[1.0, 0, 0], [2 / 5**0.5, -1 / 5**0.5, 0], [-8, 0, 0]])
+    assert halves.places[:3] - cells.places == pytest.approx(across)
+    assert len(for_choosing(rng, cells.of(np.array([0])), CHOOSING.gathered, 3, SHARP, VARIANCES)) == 1
+
+
 def test_without_noise_cells_move_to_the_means_and_know_the_spread():
     cells = cells_at([[0.0, 0, 0], [10, 0, 0]])
     found = moved(cells, look([[0.1, 0, 0], [0, 0.2, 0]], [50, 150], squares=np.array([100.0, 300.0])), VARIANCES, 2).cells
@@ -78,9 +113,16 @@ def test_the_costliest_cells_with_enough_points_are_split_first():
 
 def test_what_may_be_noise_only_is_dropped_but_never_everything():
     cells = cells_at(np.arange(9.0).reshape(3, 3), counts=[-5, 10, 400])
-    assert credible(cells, 100.0).counts.tolist() == [400]
-    assert credible(cells, 1e9).counts.tolist() == [400]
-    assert len(credible(cells, 1.0)) == 2
+    assert credible(cells, look(np.zeros((3, 3)), cells.counts, noise=100.0)).counts.tolist() == [400]
+    assert credible(cells, look(np.zeros((3, 3)), cells.counts, noise=1e9)).counts.tolist() == [400]
+    assert len(credible(cells, look(np.zeros((3, 3)), cells.counts, noise=1.0))) == 2
+
+
+def test_cells_are_kept_if_their_residuals_are_not_noise():
+    """Points that are scaled down hardly count: 18 is the squared length from which three residuals stand out."""
+    cells = cells_at(np.arange(9.0).reshape(3, 3), counts=[1, 1, 400])
+    sums = look([[17.5**0.5, 0, 0], [0, 18.0**0.5, 0], [0, 0, 0]], [1, 1, 400], noise=1.0)
+    assert credible(cells, sums).places.tolist() == [[3, 4, 5], [6, 7, 8]]
 
 
 def test_joined_cells_are_weighted_means_with_less_error_and_more_spread():

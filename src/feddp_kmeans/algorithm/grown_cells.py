@@ -1,14 +1,14 @@
 """Cells: centers that noisy looks move, split and join, with what is known about each. Post-processing, at no privacy cost."""
 
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.looks import TINY, Sums
-from feddp_kmeans.algorithm.server import SMALLEST, filtered
-from feddp_kmeans.algorithm.tuning import CELLS
+from feddp_kmeans.algorithm.server import SMALLEST, filtered, weighted_kmeans
+from feddp_kmeans.algorithm.tuning import CELLS, CHOOSING
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,48 @@ def split(rng: np.random.Generator, cells: Cells, chosen: IntArray, variances: F
     directions /= np.maximum(np.linalg.norm(directions, axis=1), SMALLEST)[:, None]
     part = np.square(directions) @ variances / max(float(variances.sum()), SMALLEST)
     halves = CELLS.half * np.sqrt(np.maximum(cells.spreads[chosen], 0.0) * part)[:, None] * directions
-    old = cells.of(chosen)
-    both = replace(
-        old, counts=old.counts / 2, looks=np.zeros(len(old)), known=np.zeros_like(old.known), fresh=np.ones(len(old), dtype=bool)
-    )
-    one, other = (replace(both, places=old.places + side * halves) for side in (1, -1))
     kept = np.setdiff1d(np.arange(len(cells)), chosen)
-    return reduce(Cells.with_all, [cells.of(kept), one, other])
+    return cells.of(kept).with_all(_in_two(cells.of(chosen), halves))
+
+
+def _in_two(cells: Cells, halves: FloatArray) -> Cells:
+    """Return two cells for each, on either side of it."""
+    m = len(cells)
+    both = replace(cells, counts=cells.counts / 2, looks=np.zeros(m), known=np.zeros_like(cells.known), fresh=np.ones(m, dtype=bool))
+    return replace(both, places=cells.places + halves).with_all(replace(both, places=cells.places - halves))
+
+
+def for_choosing(rng: np.random.Generator, cells: Cells, turn: int, k: int, sums: Sums, variances: FloatArray) -> Cells:
+    """Return the cells for this look of those that k is chosen by; k is the largest number that is tried, ``sums`` is the last look.
+
+    First the cells are gathered into k: of these hardly any lies between clusters. Then those that hold two clusters are mended. At last
+    each is cut in two across the line to the one that it is least apart from: the means of its halves show its spread along this line.
+    """
+    if turn == 0:
+        return _gathered(cells, k, int(rng.integers(1 << 31)))
+    if turn < CHOOSING.gathered:
+        return repaired(rng, cells, k, sums, np.maximum(cells.counts, TINY), variances)
+    return _halved(cells) if turn == CHOOSING.gathered else cells
+
+
+def _gathered(cells: Cells, k: int, seed: int) -> Cells:
+    """Return at most k cells, into which weighted k-means gathers these."""
+    if len(cells) <= k:
+        return cells
+    centers = weighted_kmeans(cells.places, np.maximum(cells.counts, SMALLEST), k, seed)
+    return joined(cells, cdist(cells.places, centers, "sqeuclidean").argmin(axis=1), k)
+
+
+def _halved(cells: Cells) -> Cells:
+    """Return two cells for each, on either side of it along the line to the one that it is least apart from."""
+    if len(cells) == 1:
+        return cells
+    spreads = np.sqrt(cells.variance)
+    distances = np.maximum(cdist(cells.places, cells.places), TINY)
+    np.fill_diagonal(distances, np.inf)
+    nearest = (distances / np.maximum(spreads[:, None] + spreads, TINY)).argmin(axis=1)
+    lines = (cells.places[nearest] - cells.places) / distances[np.arange(len(cells)), nearest, None]
+    return _in_two(cells, CELLS.half * spreads[:, None] * lines)
 
 
 @dataclass(frozen=True)
@@ -140,9 +175,14 @@ def largest(cells: Cells, need: float, room: int) -> IntArray:
     return chosen
 
 
-def credible(cells: Cells, count_noise: float, level: float = CELLS.credible) -> Cells:
-    """Return the cells whose counts are hardly noise only, above this many standard deviations; at least the heaviest."""
-    clear = cells.counts > level * count_noise / np.sqrt(np.maximum(cells.looks, 1.0))
+def credible(cells: Cells, sums: Sums, level: float = CELLS.credible) -> Cells:
+    """Return the cells of this look whose counts are hardly noise only, above this many standard deviations; at least the heaviest.
+
+    Points far from their center are scaled down, so that they hardly count; but their residuals add up to more than noise.
+    """
+    squares, p = np.square(sums.residuals).sum(axis=1), sums.residuals.shape[1]
+    clear = cells.counts > level * sums.count_noise / np.sqrt(np.maximum(cells.looks, 1.0))
+    clear |= squares > sums.noise**2 * (p + CELLS.far * np.sqrt(2 * p))
     clear[cells.counts.argmax()] = True
     return cells.of(clear)
 

@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm.methods.paper import PaperMethod
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
-from feddp_kmeans.algorithm.tuning import GRID, REFINED, SERVERLESS
+from feddp_kmeans.algorithm.tuning import CHOOSING, GRID, REFINED, SERVERLESS
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
@@ -88,7 +88,7 @@ def _prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> P
         plan = _plan(settings, method.requests(), facts | {"lloyd_steps": 0}, grid.REASONS)
         return Prepared(settings, None, plan, method, 0)
     steps = SERVERLESS.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    many = ServerlessMethod(settings.unit, dimension, k, steps, region)
+    many = ServerlessMethod(settings.unit, dimension, k, steps, region, _choosing(settings))
     plan = _plan(settings, many.requests(), facts | {"lloyd_steps": steps}, serverless.REASONS)
     return Prepared(settings, None, plan, many, steps)
 
@@ -121,12 +121,15 @@ def _prepare_refined(settings: Settings, server_points: FloatArray, n_clients: i
         facts["client_size"] = settings.client_size
     steps = REFINED.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     n_points = settings.n_points if unit is PrivacyUnit.POINT else None
-    rounds = REFINED.choosing if settings.n_clusters == AUTO else REFINED.rounds
-    method = RefinedMethod(
-        unit, ball, settings.largest_k, server_points, steps, settings.client_size, n_points, settings.sampling_rate == 1, rounds
-    )
+    as_one, k = settings.sampling_rate == 1, settings.largest_k
+    method = RefinedMethod(unit, ball, k, server_points, steps, settings.client_size, n_points, as_one, _choosing(settings))
     plan = _plan(settings, method.requests(), facts | {"lloyd_steps": steps}, refined.REASONS)
     return Prepared(settings, server_points, plan, method, steps)
+
+
+def _choosing(settings: Settings) -> int:
+    """Return how many looks k is chosen by."""
+    return CHOOSING.rounds.looks if settings.n_clusters == AUTO else 0
 
 
 def _plan(

@@ -46,8 +46,6 @@ class RefinedTuning:
     cell_lengths: tuple[float, float] = (0.8, 0.3)  # weights of counts and squared residuals, relative to a typical residual
     first: Rounds = Rounds(1, 2.0, 0.06)  # the first look at cells ...
     rounds: Rounds = Rounds(3, 2.0, 0.01)  # ... and those after it
-    choosing: Rounds = Rounds(5, 3.0, 0.05)
-    """The same if k is to be chosen: 8 and 15 clusters of mixtures are found in 6 of 6 runs; with the rounds above in 1 of 6."""
     credible: float = 1.0  # count of a cell, in standard deviations of its noise, below which it is dropped before the next look
     too_noisy: float = 0.06
     """Part of the pool that a look would need to show each cell's mean to within a residual, above which there is one such look, and no
@@ -122,6 +120,7 @@ class CellTuning:
     largest_signal: float = 0.3  # largest squared error of a center that is believed, as a part of the variance of its direction
     least_spread: float = 0.02  # least spread of a cell, as a part of the whole variance
     least_cost: float = 0.1  # least part of the cost of a cell that is split, in parts of the mean one
+    far: float = 6.0  # deviations of a squared sum of residuals that keep a cell of far points, which hardly count; without, 18 became 16
     credible: float = 1.5  # count of a cell, in standard deviations of its noise, below which it is dropped
     clear: float = 2.0  # standard deviations of noise by which a spread must exceed the usual one for a cell to be split ...
     clear_with_room: float = 1.0
@@ -278,10 +277,12 @@ class ChoosingTuning:
     apart: float = 1.8
     """Distance of two clusters, in sums of their standard deviations, from which they are apart. Halves of a uniform interval have
     sqrt(3) = 1.73, with some chance in a sample. 1.75, 1.85, 2.0 and 2.2 were right for 112, 110, 108 and 104 of 129 planted sets."""
-    nearly_apart: float = 1.4
-    much_closer: float = 0.8
-    """If no clusters are apart: those are picked that have the first separation, if those of all larger numbers are below the second times
-    theirs. It finds 5 more of 39 mixtures, and no clusters in any of 42 sets without them."""
+    rounds: Rounds = Rounds(5, 3.0, 0.03)  # looks at cells gathered into as many as are tried; with server data all looks are so sharp
+    """If the looks before are those of a given k, 2 of 16 sets of unequal clusters in 3 and 4 dimensions are two off, else none."""
+    gathered: int = 3  # after this many of them each cell is cut in two; without, 30 clusters are found in gas, now 3
+    fringe: float = 0.6
+    """Part of a group that the tails of heavier ones explain, from which it is fringe. 0.5 and 0.7 pick the same for 26 planted sets and 22
+    without clusters. Without fringe 5 of the 26 are one or two off: the least separation of planted clusters is 1.65, not 2.07."""
     credible: float = 2.0  # least weight of a cluster in standard deviations of its noise; single cells must stand out more
     least_share: float = 0.004  # least part of the points that is a cluster; fewer are outliers
     noise_mean: float = 0.25  # mean weight, in standard deviations, of an empty cell whose weight is dropped below one

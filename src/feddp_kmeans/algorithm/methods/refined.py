@@ -14,18 +14,11 @@ from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.contest import local_optima, settled, winner
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, joined, largest, moved, split
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, for_choosing, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
-from feddp_kmeans.algorithm.server import (
-    SMALLEST,
-    Directions,
-    offsets_outside,
-    shrunk_weights,
-    steadied_directions,
-    weighted_kmeans,
-)
+from feddp_kmeans.algorithm.server import SMALLEST, Directions, offsets_outside, shrunk_weights, steadied_directions, weighted_kmeans
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
-from feddp_kmeans.algorithm.tuning import CONTEST, REFINED, Rounds
+from feddp_kmeans.algorithm.tuning import CHOOSING, CONTEST, REFINED, Rounds
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -56,12 +49,13 @@ class RefinedMethod:
     n_points: int | None = None
     as_one: bool = True
     """Whether several releases of the pool can be made as one: not if clients are sampled."""
-    rounds: Rounds = REFINED.rounds
+    choosing: int = 0
+    """Looks that k is chosen by."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
         d, k = self.ball.dimension, self.k
-        values = max(d * (d + 1) // 2 + 1, self.most_cells * (self.largest_rank + 2), k * (d + 2))
+        values = max(d * (d + 1) // 2 + 1, max(self.most_cells, 2 * k) * (self.largest_rank + 2), k * (d + 2))
         sizes = ("client sizes", 1.0, SIZE_CLASSES, int(self.unit is PrivacyUnit.CLIENT and self.client_size is None))
         rows = [sizes, (POOL, BOUNDED_STEPS, values, self.pool), *closing_rows(k)]
         return gaussian_releases(
@@ -77,7 +71,7 @@ class RefinedMethod:
     def most_looks(self) -> int:
         """Return how many looks are made from the pool, at most."""
         around = max(REFINED.subspace.looks, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
-        return 3 + self.rounds.looks + around + 1 + self.lloyd_steps
+        return 3 + REFINED.rounds.looks + self.choosing + around + 1 + self.lloyd_steps
 
     @property
     def largest_rank(self) -> int:
@@ -152,8 +146,11 @@ class RefinedRun:
         projected = project(self._server, projection)
         variances = np.square(projected).mean(axis=0)
         centers, members, sizes = self._cells(projected)
-        noise, planned = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths), self._method.rounds
-        first, later = (self._times_of(one, len(centers), noise) for one in (REFINED.first, planned))
+        noise = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths)
+        first, later = (
+            self._times_of(one, len(centers), noise)
+            for one in (REFINED.first, CHOOSING.rounds if self._method.choosing else REFINED.rounds)
+        )
         need = noise * bounds.n_points * np.sqrt(self._method.pool / later)
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
@@ -166,13 +163,15 @@ class RefinedRun:
         bounds = replace(bounds, weights=server_weights, n_points=max(n_points, 1.0))
         cells = replace(cells, counts=weights).of(weights > 0)
         most = int(np.clip(n_points / (2 * need), len(centers), self._method.most_cells))
-        sharper = later / first
-        rounds = 0 if is_noise else 1 if (len(centers) * noise) ** 2 > REFINED.too_noisy else planned.looks
-        for turn in range(rounds):
-            if turn < rounds - 1:
+        rounds = 0 if is_noise else 1 if (len(centers) * noise) ** 2 > REFINED.too_noisy else REFINED.rounds.looks
+        looks = rounds + (self._method.choosing if rounds > 1 else 0)
+        for turn in range(looks):
+            if turn >= rounds:
+                cells = for_choosing(self._rng, cells, turn - rounds, self._method.k, sums, variances)
+            elif turn < rounds - 1:
                 cells = split(self._rng, cells, largest(cells, 2 * need, most - len(cells)), variances)
-            cells, sums = self._look_at(cells, bounds, projection, variances, later, sharper)
-            cells, sharper = credible(cells, sums.count_noise, REFINED.credible if turn < rounds - 1 else 0.0), 1.0
+            cells, sums = self._look_at(cells, bounds, projection, variances, later, 1.0 if turn else later / first)
+            cells = credible(cells, sums, REFINED.credible if turn < looks - 1 else 0.0)
         return _RefinedProxies(
             projection=projection,
             points=cells.places,
@@ -184,7 +183,7 @@ class RefinedRun:
             found=subspace.found,
             bounds=bounds,
             cells=cells,
-            left=subspace.left - first - rounds * later,
+            left=subspace.left - first - looks * later,
             is_noise=is_noise,
         )
 

@@ -15,13 +15,13 @@ from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, joined, largest, moved, split
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, Moment, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
-from feddp_kmeans.algorithm.tuning import CELLS, SERVERLESS
+from feddp_kmeans.algorithm.tuning import SERVERLESS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -45,16 +45,19 @@ class ServerlessMethod:
     k: int
     lloyd_steps: int
     region: Region | None = None
+    choosing: int = 0
+    """Looks that k is chosen by."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
         d, k = self.dimension, self.k
         distances, mean = domain_rows(self.region, d, sharpened=2)
         moment = d * (d + 1) // 2 + 1
-        values = max(moment, SERVERLESS.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
+        values = max(moment, max(SERVERLESS.most_cells, 2 * k) * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
         # The looks have a bound each; at client level the second moment and the means need bounds too.
-        bounds = ("bounds", 1, MOST_CLASSES, 1 + SERVERLESS.rounds + self.lloyd_steps + (3 + mean[-1] if is_client_level else 0))
+        looks = SERVERLESS.rounds + self.choosing + 1 + self.lloyd_steps
+        bounds = ("bounds", 1, MOST_CLASSES, looks + (3 + mean[-1] if is_client_level else 0))
         rows = [
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
@@ -74,7 +77,8 @@ class ServerlessMethod:
 
         None if it could not show them even then, or if k directions are about all there are. What is left is enough for all other looks.
         """
-        mean, most = shape.trace / self.dimension, min(int(SERVERLESS.most_for_moment * self.pool), self.spare(left) - SERVERLESS.rounds)
+        mean, others = shape.trace / self.dimension, SERVERLESS.rounds + self.choosing
+        most = min(int(SERVERLESS.most_for_moment * self.pool), self.spare(left) - others)
         # Releases of the pool that have as little noise as the first second moment.
         each = self.pool * SERVERLESS.shares["second moment"] / SERVERLESS.shares[POOL]
         wanted, reached = SERVERLESS.moment_edges
@@ -167,16 +171,19 @@ class ServerlessRun:
         most = int(np.clip(bounds.n_points / need, 1, SERVERLESS.most_cells))
         cells = first_cells(self._rng, variances, bounds.n_points, SERVERLESS.first_cells * most)
         length, count_noise = float(np.sqrt(variances.sum())), 0.0
+        sums = None
         for turn, times in enumerate(sizes):
-            if 0 < turn < len(sizes) - 1:
+            if sums is not None and turn >= SERVERLESS.rounds:
+                cells = for_choosing(self._rng, cells, turn - SERVERLESS.rounds, k, sums, variances)
+            elif 0 < turn < SERVERLESS.rounds - 1:
                 cells = split(self._rng, cells, largest(cells, need, most - len(cells)), variances)
             cells = replace(cells, places=np.rint(cells.places))
             frame = Frame.around(cells.places, projection)
             bound = bounds.of_sums(self._looks.plan[POOL], frame, SERVERLESS.cell_lengths, times=times, before=length)
             length = bound.count_weight / SERVERLESS.cell_lengths[0]
             sums = self._looks.sums(POOL, bounds.ball, frame, bound, times)
-            cells = credible(moved(cells, sums, variances, k).cells, sums.count_noise)
-            count_noise = sums.count_noise / float(np.sqrt(1 + CELLS.averaged))
+            cells = credible(moved(cells, sums, variances, k).cells, sums)
+            count_noise = sums.count_noise / float(np.sqrt(cells.looks.min()))
         return _MadeProxies(
             projection=projection,
             points=cells.places,
@@ -229,6 +236,7 @@ class ServerlessRun:
         vector = np.sqrt(self._looks.per_unit(n) * (1 + SERVERLESS.cell_lengths[0] ** 2 + SERVERLESS.cell_lengths[1] ** 2))
         need = SERVERLESS.split_level * np.sqrt(rank) * vector * self._looks.plan[POOL].scale
         most = self._method.spare(subspace.left)
+        rounds += self._method.choosing if most >= rounds + self._method.choosing else 0
         wanted = np.ceil((need * SERVERLESS.wished_cells * self._method.k / max(n, TINY)) ** 2)
         total = int(min(np.clip(wanted, 1, SERVERLESS.most_at_once) * rounds, most))
         if total < rounds:
