@@ -25,9 +25,7 @@ class RefinedTuning:
     pool: int = 4_000  # small releases, of which each look takes as many as it needs
     sampled_pool: int = 60  # the same if clients are sampled: there each is a look of its own clients
     lloyd_steps: int = 8  # looks in full space after the first ...
-    growth: float = 1.6
-    """... each of which takes this many times as much of the pool as the one before: the centers still move in the first. With 1.35 the
-    mixture at 0.1 has 1.53 x floor, not 1.43 (3 runs)."""
+    growth: float = 1.6  # ... each with this many times as much of the pool as the one before; 1.35: mixture at 0.1 1.53 x floor, not 1.43
     moment: float = 0.03  # part of the pool for the second moment ...
     most_moment: float = 0.1  # ... and what is added at most ...
     hidden: float = 0.5  # ... until the noise is this part of the signal ...
@@ -38,8 +36,7 @@ class RefinedTuning:
     prior_restarts: int = 5  # starts of the k-means that finds them
     bulk: float = 0.25  # quantile of eigenvalues that a direction of signal exceeds by more than the noise
     rank_factor: int = 6  # largest dimension of the subspace, in multiples of k
-    cells_per_cluster: int = 6
-    """15 per cluster lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none."""
+    cells_per_cluster: int = 6  # 15 lost a cluster in 1 of 30 runs (clients-1000 at 1.24) and 25 in 7 of 30; 6, 8 and 10 in none
     points_per_cell: int = 4  # least mean number of server points of a cell: a cell of one point shows nothing of its spread
     most_cells: int = 400  # cells after splitting
     cell_iterations: int = 20  # steps of the k-means that makes cells
@@ -55,8 +52,7 @@ class RefinedTuning:
     largest_signal: float = 0.1  # largest squared error of a center that is believed, as a part of the variance of its direction
     least_signal: float = 15.0
     """Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""
-    largest_simulated_size: int = 1024
-    """Points of the largest simulated unit; a smaller bound only gives large clients less weight, which costs no accuracy."""
+    largest_simulated_size: int = 1024  # points of the largest simulated unit; a smaller bound only gives large clients less weight
     simulated_points: int = 20_000  # simulated units for one bound: as many as these points allow, within the next two limits
     fewest_simulated: int = 20
     most_simulated: int = 400
