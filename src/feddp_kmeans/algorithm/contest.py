@@ -12,9 +12,10 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.grown_cells import Cells
+from feddp_kmeans.algorithm.looks import Frame
 from feddp_kmeans.algorithm.server import LEAST_WEIGHT
 from feddp_kmeans.algorithm.tracking import POOL, Track, Tracker
-from feddp_kmeans.algorithm.tuning import CONTEST
+from feddp_kmeans.algorithm.tuning import CELLS, CONTEST, TRACKING
 
 
 def local_optima(points: FloatArray, weights: FloatArray, within: float, starts: list[FloatArray], seed: int) -> list[FloatArray]:
@@ -70,9 +71,28 @@ def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list
     return replace(best, left=track.left - spent - len(ends) * CONTEST.steps * times)
 
 
-def settled(tracker: Tracker, track: Track, times: int, pool: int) -> Track:
-    """Return the track after a few looks of this many releases, as far as a small part of the pool allows."""
-    return _looked(tracker, track, min(CONTEST.settling, int(CONTEST.most_all * pool / times)), times)
+def settled(tracker: Tracker, track: Track, pool: int) -> Track:
+    """Return the track after plain Lloyd steps with Nesterov's momentum, as many as are needed for the centers to stand still.
+
+    Centers of overlapping clusters settle slowly, and looks that are averaged with those before hold them back.
+    """
+    cells, basis, places, times = track.cells, tracker.basis, track.cells.places, max(1, round(CONTEST.settling_part * pool))
+    for turn in range(CONTEST.settling):
+        origins = np.rint(places @ basis.T)
+        frame = Frame.around(origins)
+        lengths = TRACKING.count_lengths[1], 0.0
+        bound = tracker.bounds.of_sums(tracker.looks.plan[POOL], frame, lengths, times=times, before=track.length)
+        sums = tracker.looks.sums(POOL, tracker.ball, frame, bound, times)
+        means, errors = sums.means(CELLS.least_count)
+        reached = (origins + means) @ basis
+        move, noise = reached - cells.places, float(errors.mean() + cells.known.mean())
+        known = np.repeat(errors[:, None], reached.shape[1], axis=1)
+        cells = replace(cells, places=reached, counts=sums.counts, known=known, looks=np.ones(len(reached)))
+        track = replace(track, cells=cells, times=times, left=track.left - times)
+        if turn > 0 and float(np.square(move).mean()) < CONTEST.still * noise:
+            break
+        places = reached + CONTEST.momentum * move
+    return track
 
 
 def _looked(tracker: Tracker, track: Track, looks: int, times: int) -> Track:

@@ -210,7 +210,7 @@ class RefinedRun:
         starts = local_optima(proxies.points, proxies.weights, within, starts, self._seed) if len(proxies.cells) > k else starts[:1]
         rivals = [self._lifted(proxies, self._joined(proxies, centers)) for centers in starts]
         pool = Track(k, rivals[0], 0.0, proxies.left, steps, 0.0, 1)
-        return tracker.step(settled(tracker, winner(tracker, proxies.bounds, pool, rivals, times, method.pool), times, method.pool))
+        return tracker.step(settled(tracker, winner(tracker, proxies.bounds, pool, rivals, times, method.pool), method.pool))
 
     def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals; if there is only noise the same ones, without a release."""
