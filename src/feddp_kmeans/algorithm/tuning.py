@@ -169,9 +169,7 @@ class ServerlessTuning:
     )
     """Parts of the budget mu**2. With 6 % and 15 % for the second moment, not 10 %, b64 in 64 at 0.25 costs 4.3 and 5.7, not 4.6 times the
     optimum, and gas at 0.1 1.036 and 1.043 times, not 1.046 (4 runs each, here and below)."""
-    pool: int = 32
-    """Small releases of residual sums that look at whatever the noise allows: several of them are one look with less noise. 20 and 48: b64
-    in 64 at 0.25 costs 6.7 and 6.5, not 4.6 times the optimum."""
+    pool: int = 32  # small releases, of which each look takes some; 20 and 48: b64 in 64 at 0.25 costs 6.7 and 6.5 times, not 4.6
     lloyd_steps: int = 8  # looks in full space after the first; many small ones lose nothing: they are averaged while centers stand still
     growth: float = 1.25
     """How much more of the pool each of these takes than the one before: with 1.0 and 1.5 b64 in 64 at 0.5 costs 1.26 and 1.19 times the

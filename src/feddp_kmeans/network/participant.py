@@ -16,7 +16,7 @@ import numpy as np
 from feddp_kmeans._typing import IntArray
 from feddp_kmeans.errors import BudgetError, FedDPError, InputError, kind_and_place
 from feddp_kmeans.network.protocol import PUBLIC, label_of, place_of, presence, query_bytes, session_terms
-from feddp_kmeans.network.run_state import Asked, RunState, RunStates
+from feddp_kmeans.network.run_state import AskedSum, RunState, RunStates
 from feddp_kmeans.network.secure_sum.fields import parsed, plain
 from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, sign
 from feddp_kmeans.network.secure_sum.messages import Advert
@@ -231,7 +231,7 @@ class Participant:
             dimension = len(self._data().columns)
         query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
-        now = Asked(release.name, number, times, query_bytes(asked.fields).hex())
+        now = AskedSum(release.name, number, times, query_bytes(asked.fields).hex())
         if now not in state.sums:
             if any(now.meets(before) for before in state.sums):
                 raise BudgetError(f"release {label_of(asked.fields)!r} must stay the query that it was, got another.")

@@ -23,7 +23,7 @@ FORMAT = 3
 
 
 @dataclass(frozen=True)
-class Asked(Plain):
+class AskedSum(Plain):
     """A sum that was asked for: the releases of the plan that it is, and its query."""
 
     release: str
@@ -31,7 +31,7 @@ class Asked(Plain):
     times: int
     digest: str
 
-    def meets(self, other: "Asked") -> bool:
+    def meets(self, other: "AskedSum") -> bool:
         """Return whether a release of the plan is in both."""
         return self.release == other.release and self.number < other.number + other.times and other.number < self.number + self.times
 
@@ -47,7 +47,7 @@ class RunState(Plain):
     sessions: list[str] = field(default_factory=list)
     turn: int = -1
     """Number of the latest request of the session: each request is answered once."""
-    sums: list[Asked] = field(default_factory=list)
+    sums: list[AskedSum] = field(default_factory=list)
     """The sums that were asked for, which must not change."""
     opened: list[str] = field(default_factory=list)
     """Releases that this client helped to unmask: it helps only once for each."""
