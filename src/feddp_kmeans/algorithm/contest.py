@@ -78,7 +78,8 @@ def settled(tracker: Tracker, track: Track, pool: int) -> Track:
     """
     cells, basis, places, times = track.cells, tracker.basis, track.cells.places, max(1, round(CONTEST.settling_part * pool))
     for turn in range(CONTEST.settling):
-        origins = np.rint(places @ basis.T)
+        inside = tracker.clip(tracker.ball.decode(places @ basis.T))  # one wrong sum must not send centers anywhere
+        origins = np.rint((inside - tracker.ball.center) / tracker.ball.grid)
         frame = Frame.around(origins)
         lengths = TRACKING.count_lengths[1], 0.0
         bound = tracker.bounds.of_sums(tracker.looks.plan[POOL], frame, lengths, times=times, before=track.length)
