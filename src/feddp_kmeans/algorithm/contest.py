@@ -78,14 +78,14 @@ def settled(tracker: Tracker, track: Track, pool: int) -> Track:
     """
     cells, basis, places, times = track.cells, tracker.basis, track.cells.places, max(1, round(CONTEST.settling_part * pool))
     for turn in range(CONTEST.settling):
-        inside = tracker.clip(tracker.ball.decode(places @ basis.T))  # one wrong sum must not send centers anywhere
-        origins = np.rint((inside - tracker.ball.center) / tracker.ball.grid)
+        origins = np.rint(places @ basis.T)
         frame = Frame.around(origins)
         lengths = TRACKING.count_lengths[1], 0.0
         bound = tracker.bounds.of_sums(tracker.looks.plan[POOL], frame, lengths, times=times, before=track.length)
         sums = tracker.looks.sums(POOL, tracker.ball, frame, bound, times)
         means, errors = sums.means(CELLS.least_count)
-        reached = (origins + means) @ basis
+        inside = tracker.clip(tracker.ball.decode(origins + means))  # one wrong sum must not send centers anywhere
+        reached = ((inside - tracker.ball.center) / tracker.ball.grid) @ basis
         move, noise = reached - cells.places, float(errors.mean() + cells.known.mean())
         known = np.repeat(errors[:, None], reached.shape[1], axis=1)
         cells = replace(cells, places=reached, counts=sums.counts, known=known, looks=np.ones(len(reached)))
