@@ -13,6 +13,6 @@ def check_ledger(found):
     left = {name: times for name, times in left.items() if times}
     assert found.privacy.not_made == left
     listed = [", ".join(f"{name} x {times}" for name, times in left.items())] if left else []
-    stated = [remark for remark in found.remarks if remark.startswith("planned and paid for, but not made")]
+    stated = [remark for remark in found.notes if remark.startswith("planned and paid for, but not made")]
     assert [remark.rpartition(": ")[2] for remark in stated] == listed
     return left

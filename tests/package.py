@@ -29,7 +29,7 @@ NEEDED = (
 )
 """Files that are not found by an import; each must be in a wheel."""
 
-EXTRAS = ("Crypto", "dask", "distributed", "flwr", "httpx", "numba", "ray", "torch", "uvicorn")
+EXTRAS = ("Crypto", "dask", "distributed", "flwr", "httpx", "numba", "python_calamine", "ray", "torch", "uvicorn")
 """What only extras install. A module may fail to import if one of these is missing, or with a line that names the extra."""
 
 IMPORT_ALL = """
@@ -53,8 +53,9 @@ TABLE = """
 import numpy as np, pathlib
 rng = np.random.default_rng(0)
 pathlib.Path("clients").mkdir()
-for i, file in enumerate(["clients/a.csv", "clients/b.csv", "public.csv"]):
-    np.savetxt(file, rng.standard_normal((50, 2)) + [[5 * (i % 2), 0]], delimiter=",", header="x,y", comments="")
+for file, n in {"clients/a.csv": 5000, "clients/b.csv": 5000, "public.csv": 100}.items():
+    points = rng.standard_normal((n, 2)) + 6 * rng.integers(2, size=(n, 1))
+    np.savetxt(file, points, delimiter=",", header="x,y", comments="")
 """
 
 RIVAL = """

@@ -2,12 +2,15 @@
 
 import importlib
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
 import pytest
+import typer
 
 import feddp_kmeans
+from feddp_kmeans.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "studies" / "README.md"]
@@ -120,6 +123,58 @@ def test_the_architecture_page_explains_the_words_and_finds_twenty_behaviours():
 def test_the_api_page_lists_what_is_public():
     listed = re.findall(r"^::: feddp_kmeans\.(\S+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
     assert sorted([*listed, "__version__"]) == sorted(feddp_kmeans.__all__)
+
+
+def test_the_page_on_the_result_names_every_field():
+    source = (PRODUCT / "report" / "result.py").read_text()
+    fields = set(re.findall(r'^ +"(\w+)": ', source, re.MULTILINE)) - {"python"}
+    page = (ROOT / "docs" / "result_file.md").read_text()
+    assert {"centers", "ledger", "reach"} <= fields
+    assert not fields - set(spans(page))
+
+
+def test_the_page_of_commands_shows_every_option():
+    page = runpy.run_path(str(ROOT / "docs" / "tools" / "commands.py"))["page"]()
+    for command in ("fit", "encode", "budget", "serve"):
+        assert f"\n## feddp {command}\n" in page
+    rows = [line for line in page.splitlines() if line.startswith("- `")]
+    assert "- `--epsilon FLOAT` (default `1.0`): Total privacy budget; inf adds no noise." in rows
+    assert not [row for row in rows if not row.partition(": ")[2]]
+
+
+COMMAND = re.compile(r"(?:^|\s)feddp (?P<name>[a-z-]+)(?P<rest>[^#\n]*)", re.MULTILINE)
+OPTION = re.compile(r"(?:^| )(--?[a-z][a-z-]*)")
+
+
+def shown_commands(text):
+    """The commands in the blocks of a page that a shell would take; a line that ends with a backslash goes on."""
+    for kind, block in re.findall(r"^```(\w*)[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        if kind in {"", "sh", "console"}:
+            yield from ((found["name"], OPTION.findall(found["rest"])) for found in COMMAND.finditer(block.replace("\\\n", " ")))
+
+
+def known_options():
+    group = typer.main.get_command(app)
+    return {name: {opt for param in command.params for opt in param.opts} for name, command in group.commands.items()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_on_a_page_has_these_options(page):
+    known = known_options()
+    for name, options in shown_commands(page.read_text()):
+        assert name in known, f"feddp {name}"
+        assert set(options) <= known[name], f"feddp {name}"
+
+
+def test_a_wrong_option_would_be_found():
+    ((name, options),) = shown_commands("```sh\nfeddp fit people.csv -k 3 \\\n    --moon 1   # --sun\n```")
+    assert (name, options) == ("fit", ["-k", "--moon"])
+    assert not set(options) <= known_options()["fit"]
+
+
+def test_every_page_is_in_the_navigation():
+    listed = re.findall(r": (\w+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted([*(page.name for page in (ROOT / "docs").glob("*.md")), "commands.md"])
 
 
 def test_one_version_is_stated_everywhere():

@@ -31,7 +31,9 @@ from feddp_kmeans.privacy.marks import Marks
 from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer, new_run, totals
 from feddp_kmeans.report.finished_run import read_run
 from feddp_kmeans.report.result import result_dict, write_result
-from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
+from feddp_kmeans.tables.boolean_columns import BooleanColumn
+from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn, OpenColumn
+from feddp_kmeans.tables.date_columns import DateColumn
 from feddp_kmeans.tables.schema import Schema
 from tests.hostile import HOSTILE, spoilt_json, spoilt_tree
 
@@ -41,7 +43,15 @@ SERVER = RNG.standard_normal((20, 3))
 PAPER = prepare(Settings(2, 1.0, method="paper"), SERVER, 3)
 REFINED = prepare(Settings(2, 1.0, lloyd_steps=0), SERVER, 3)
 SCHEMA = Schema(
-    (NumberColumn("age", 0, 99), NumberColumn("w", 0, 1, missing="indicator"), CategoryColumn("c", ("a", "<x>"), missing="own")),
+    (
+        NumberColumn("age", 0, 99),
+        NumberColumn("w", 0, 1, missing="indicator", scale="log", unit=0.1),
+        NumberColumn("q", scale="quantile", knots=(0, 1, 5)),
+        CategoryColumn("c", ("a", "<x>"), missing="own"),
+        BooleanColumn("b", ("ja",), ("nein",)),
+        DateColumn("d", "2015-01-01", "2026-12-31", ("trend", "season")),
+        OpenColumn("o"),
+    ),
     (("id", "asked for"),),
 )
 

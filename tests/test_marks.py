@@ -319,7 +319,7 @@ def test_words_in_a_frame_are_refused_by_the_column():
     for table, name in ((next(frames()), "'w'"), (np.array([[NUMBER, WORD]]), "1")):
         seen = []
         caught(lambda table=table: FedDPKMeans(1, box=(0, 1)).fit(table), seen)
-        assert f"X must hold numbers only, got something else in column {name}: leave the column out, or encode it" in seen[0]
+        assert f"X must hold numbers only, got something else in column {name}: leave the column out, or say what it holds" in seen[0]
 
 
 def test_the_search_finds_marks(tmp_path):

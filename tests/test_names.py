@@ -83,10 +83,13 @@ def untested():
 
 
 TESTED_ELSEWHERE = {
+    "feddp_kmeans._html": "tests/report/test_notebook.py",
     "feddp_kmeans._typing": "names of types",
     "feddp_kmeans.algorithm.feddp_lloyds": "tests/algorithm/test_clustering.py",
     "feddp_kmeans.network.sites": "tests/network/test_remote.py",
     "feddp_kmeans.privacy.entry": "tests/privacy/test_odometer.py",
+    "feddp_kmeans.report.column_facts": "tests/report/test_page_sections.py",
+    "feddp_kmeans.report.spent": "tests/cli/test_fit.py",
     "feddp_kmeans.report.templates": "tests/report",
     "feddp_kmeans.silos.gpu.cuda": "needs a GPU",
     "feddp_kmeans.silos.silo": "the protocol of tests/silos/test_batched.py",

@@ -21,7 +21,7 @@ ALLOWED = {
 FEDERATION = {"books", "columns", "dimension", "n_clients", "open", "trust", "with_books"}
 """What the algorithm may ask of a federation: a run, where it is booked, and public facts."""
 
-RUN = {"dimension", "ledger", "made", "n_clients", "noisy_sum", "plan", "report", "server_seed"}
+RUN = {"dimension", "fill", "ledger", "made", "n_clients", "noisy_sum", "plan", "report", "server_seed", "units"}
 """What it may ask of a run: the one verb, and public facts."""
 
 INSIDE = ("audit/", "federation/", "network/deployment/serve.py")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.client_bounds import ClientBounds
-    from feddp_kmeans.errors import BudgetError, FedDPError, InputError
+    from feddp_kmeans.errors import BudgetError, FedDPError, FedDPWarning, InputError
     from feddp_kmeans.estimator import FedDPKMeans
     from feddp_kmeans.federation.base import Federation
     from feddp_kmeans.federation.files import FileFederation
@@ -24,6 +24,7 @@ _HOMES = {
     "ClientBounds": "algorithm.client_bounds",
     "FedDPError": "errors",
     "FedDPKMeans": "estimator",
+    "FedDPWarning": "errors",
     "Federation": "federation.base",
     "FileFederation": "federation.files",
     "InMemoryFederation": "federation.in_memory",
@@ -37,6 +38,7 @@ __all__ = [
     "ClientBounds",
     "FedDPError",
     "FedDPKMeans",
+    "FedDPWarning",
     "Federation",
     "FileFederation",
     "InMemoryFederation",

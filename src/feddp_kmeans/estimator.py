@@ -1,31 +1,26 @@
-"""FedDPKMeans, the scikit-learn class: it checks its input, makes a plan and runs it."""
+"""FedDPKMeans, the scikit-learn class: its parameters, and fit, which makes a plan of them and runs it."""
 
-from numbers import Integral
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from feddp_kmeans import plugins
-from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.algorithm import clustering
+from feddp_kmeans import fit_inputs
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
-from feddp_kmeans.algorithm.settings import FEDDP, Box, Settings
-from feddp_kmeans.errors import InputError
-from feddp_kmeans.federation.base import Federation
-from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.privacy.booking import Books
-from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
-from feddp_kmeans.silos.batches import finite_rows
-from feddp_kmeans.silos.memory import as_points, refuse_words
+from feddp_kmeans.algorithm.settings import Box, Settings
+from feddp_kmeans.assignment import AssignsToCenters
+from feddp_kmeans.errors import FedDPWarning
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+from feddp_kmeans.tables import frames
+from feddp_kmeans.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from feddp_kmeans.report.notebook import ReportPage
 
 
-class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class FedDPKMeans(AssignsToCenters):
     """k-means clustering of points that many clients hold, with differential privacy for points or for whole clients.
 
     Parameters
@@ -36,12 +31,13 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         The total privacy budget of ``fit``. ``float("inf")`` means no noise, and the report says that it is not private.
     delta : float, default=1e-6
         Largest probability with which the guarantee may fail.
-    privacy_unit : {"point", "client"}, default="point"
-        What the guarantee hides: one data point, or all the data of one client.
-    method : {"refined", "paper"}, default="refined"
-        Which releases are made: those of the paper, or fewer and better ones under the same guarantee.
-    init : {"feddp"} or the name of an installed start, default="feddp"
-        Where the first centers come from. Those of feddp-studies touch no client data: the paper's Lloyd steps have the whole budget.
+    privacy_unit : str, default="point"
+        What the guarantee hides: "point", one data point, or "client", all the data of one client.
+    method : str, default="refined"
+        Which releases are made: "paper" makes those of the paper, "refined" fewer and better ones under the same guarantee.
+    init : str, default="feddp"
+        Where the first centers come from: "feddp", or an installed start. Those of feddp-studies touch no client data: the paper's Lloyd
+        steps have the whole budget.
     lloyd_steps : int or "auto", default="auto"
         Noisy Lloyd steps after the initialization.
     radius : float, default=None
@@ -54,17 +50,20 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         Public rough number of points in total; used with server data, where a point is protected.
     bounds : ClientBounds, default=None
         Public bounds on a client's statistics; used only by method "paper" at client level.
-    composition : {"tight", "paper-naive"}, default="tight"
-        How method "paper" adds up the costs of its releases.
-    noise : {"auto", "gaussian"}, default="auto"
-        "gaussian" replaces Laplace noise, so that clients can add the noise in shares. It matters only for method "paper", and for points
-        of one or two dimensions without server data: all other noise is Gaussian anyway.
+    composition : str, default="tight"
+        How method "paper" adds up the costs of its releases: "tight" or "paper-naive".
+    noise : str, default="auto"
+        "auto", or "gaussian" in place of Laplace noise, so that clients can add the noise in shares. It matters only for method "paper",
+        and for points of one or two dimensions without server data: all other noise is Gaussian anyway.
     sampling_rate : float, default=1.0
         Probability with which each client takes part in each release; below 1 only at client level.
     shares : tuple of 4 floats, default=None
         Proportions of the budget for the steps of method "paper": outer product, weights, sums, counts. None takes the paper's.
     max_clusters : int, default=30
         Largest number of clusters that is tried if ``n_clusters`` is "auto".
+    scale : str, default="auto"
+        "auto" gives each column a unit of its own where columns have very different ranges: from ``box`` or the server data, else by a
+        private look at each column, which is in the plan. "off" takes the numbers as they are.
     random_state : int, default=None
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
     odometer : str or Path, default=None
@@ -73,11 +72,21 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         Largest epsilon of all runs in the odometer together; a ``fit`` beyond it is refused with a BudgetError.
     limit_delta : float, default=1e-6
         The delta at which these runs are added up.
+    schema : Schema, dict or path, default=None
+        What the columns of a table hold: a Schema, its rules ({"sex": {"categories": ["female", "male"]}}) or a file of them. Tables are
+        encoded by it in ``fit``, ``predict``, ``transform`` and ``score``; centers are in its coordinates.
+    ranges : dict, default=None
+        Public range of columns: {"age": (0, 120), "income": (0, 1e6, "log"), "joined": ("2015-01-01", "2026-12-31")}. They replace
+        those of ``schema``; without one, the other columns are numbers without a range.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         The centers.
+    profiles_ : list of lists of Described, or None
+        Each center in the columns' own terms: means, words and dates, each with its error. None without a schema or ranges.
+    schema_ : Schema or None
+        How tables are encoded.
     cluster_counts_ : ndarray of shape (n_clusters_,)
         Noisy size of each cluster. With privacy unit "point" it is unbiased: the number of points nearest to the center, plus noise. With
         "client" it is of bounded contributions: a client with more points than a bound is scaled down to it, so sizes are too small by
@@ -94,6 +103,9 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         Standard deviation of the noise in it.
     cluster_spread_ : ndarray of shape (n_clusters_,) or None
         Root of the mean squared distance of each cluster's points from its center; NaN where noise hides it.
+    scale_ : ndarray of shape (n_features,) or None
+        The unit of each column: distances, spreads and ``inertia_`` are of columns divided by it. NaN for a column that noise hides, which
+        counts as if it were not there. None if columns were taken as they are.
     n_clusters_ : int
         Number of clusters: ``n_clusters``, or the one that was chosen.
     privacy_ : PrivacyReport
@@ -143,10 +155,13 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         sampling_rate: float = 1.0,
         shares: tuple[float, float, float, float] | None = None,
         max_clusters: int = 30,
+        scale: str = "auto",
         random_state: int | None = None,
         odometer: str | Path | None = None,
         limit: float | None = None,
         limit_delta: float = LIMIT_DELTA,
+        schema: Schema | Mapping[str, Any] | str | Path | None = None,
+        ranges: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
@@ -165,12 +180,15 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.sampling_rate = sampling_rate
         self.shares = shares
         self.max_clusters = max_clusters
+        self.scale = scale
         self.random_state = random_state
         self.odometer = odometer
         self.limit = limit
         self.limit_delta = limit_delta
+        self.schema = schema
+        self.ranges = ranges
 
-    def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None, **others: Any) -> Self:  # noqa: ARG002
         """Cluster the clients' points. Rows with a NaN or an infinity are dropped on the client.
 
         Parameters
@@ -183,118 +201,65 @@ class FedDPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             The client of each row of one table; without it, all rows belong to one client. The number of distinct groups counts as public.
         server_data : array of shape (n_server_points, n_features), default=None
             Public points that look like the clients'. Without them, method "refined" makes its own proxies, privately.
+        **others
+            Refused: there is no ``sample_weight``, since noise would grow with the largest weight (docs/encoding.md).
 
         Returns
         -------
         self : FedDPKMeans
             The fitted estimator.
 
+        Examples
+        --------
+        One table with the client of each row; the guarantee hides a whole client.
+
+        >>> import numpy as np
+        >>> from feddp_kmeans import FedDPKMeans
+        >>> table, owners = np.repeat([[0.0, 0.0], [1.0, 1.0]], 10_000, axis=0), np.arange(20_000) // 10
+        >>> model = FedDPKMeans(2, privacy_unit="client", box=(0, 1)).fit(table, groups=owners)
+        >>> model.n_clusters_, model.privacy_.unit.value
+        (2, 'client')
+
         """
-        settings = Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
-        seed = self._seed()
-        federation = self._federation(X, groups)
-        limit = None if self.limit is None else Limit(self.limit, self.limit_delta)
-        if self.odometer is not None:
-            federation = federation.with_books(Books(Odometer(Path(self.odometer)), limit))
-        elif limit is not None:
-            raise InputError(f"odometer must be given together with a limit, got None and a limit of {self.limit}.")
-        found = self._cluster(federation, settings, server_data, seed)
+        fit_inputs.refuse(others)
+        self.schema_ = schema = frames.schema_given(self.schema, self.ranges, X)
+        X, server_data = frames.encoded(schema, X, check=True), frames.encoded(schema, server_data)
+        settings = frames.bounded(
+            Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__ if hasattr(self, name)}), schema
+        )
+        seed = fit_inputs.seed_of(self.random_state)
+        federation = fit_inputs.federation_of(X, groups, self._validated)
+        self.n_features_in_ = federation.dimension
+        federation = fit_inputs.booked(federation, self.odometer, self.limit, self.limit_delta)
+        found = fit_inputs.clusterer(settings.init, server_data)(federation, settings, fit_inputs.server_points(server_data), seed=seed)
         self.clustering_, self.plan_, self.privacy_ = found, found.plan, found.privacy
         self.cluster_centers_, self.center_stddev_ = found.centers, found.center_stddev
+        self.profiles_ = frames.profiles(schema, found)
         self.cluster_counts_, self.count_stddev_ = found.counts, found.count_stddev
         closing = found.closing
         self.inertia_ = None if closing is None else closing.inertia
         self.inertia_stddev_ = None if closing is None else closing.inertia_stddev
         self.cluster_spread_ = None if closing is None else closing.spread
+        self.scale_ = None if found.units is None else found.units.scale
         self.n_clusters_ = self._n_features_out = len(found.centers)
+        for remark in found.all_remarks(fit_inputs.column_names(self)):
+            warnings.warn(f"{remark}.", FedDPWarning, stacklevel=2)
         return self
 
-    def _cluster(self, federation: Federation, settings: Settings, server_data: Any, seed: int | None) -> clustering.Clustering:
-        if server_data is None:
-            if settings.init != FEDDP:
-                raise InputError(f"server_data must be given for init {settings.init!r}, got None.")
-            return clustering.cluster(federation, settings, None, seed=seed)
-        server_points = _server_points(server_data)
-        clusterer = clustering.cluster if settings.init == FEDDP else plugins.load(plugins.STARTS, settings.init)
-        return clusterer(federation, settings, server_points, seed=seed)
+    def report(self, path: str | Path | None = None) -> "ReportPage | Path":
+        """Return the report as a page that a notebook shows; with a path, write it to that file and return the path.
 
-    def fit_predict(self, X: Any, y: None = None, **fit_params: Any) -> IntArray:
-        """Fit, then return the cluster of each row of X. The labels are not private: they are for the holder of the data only."""
-        return self.fit(X, y, **fit_params).predict(_pooled(X))
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from feddp_kmeans import FedDPKMeans
+        >>> model = FedDPKMeans(1, box=(0, 1)).fit(np.full((20_000, 2), 0.5))
+        >>> model.report().html.count("<h1>")
+        1
 
-    def fit_transform(self, X: Any, y: None = None, **fit_params: Any) -> FloatArray:
-        """Fit, then return the distance of each row of X to each center."""
-        return self.fit(X, y, **fit_params).transform(_pooled(X))
+        """
+        from feddp_kmeans.report.notebook import page_of
 
-    def predict(self, X: Any) -> IntArray:
-        """Return the index of the nearest center for each row; -1 for a row with a NaN or an infinity."""
-        return nearest_centers(self._checked(X), self.cluster_centers_)
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return the distance of each row to each center; NaN for a row with a NaN or an infinity."""
-        points = self._checked(X)
-        finite = finite_rows(points)
-        distances = np.full((len(finite), len(self.cluster_centers_)), np.nan)
-        if finite.any():
-            distances[finite] = euclidean_distances(points[finite], self.cluster_centers_)
-        return distances
-
-    def score(self, X: Any, y: None = None) -> float:  # noqa: ARG002
-        """Return minus the k-means cost of X under the centers. Computed from X exactly: not private."""
-        distances = self.transform(X)
-        return -float(np.nansum(np.square(distances).min(axis=1)))
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: rows with NaN are ordinary input."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
-
-    def _seed(self) -> int | None:
-        seed = self.random_state
-        if seed is not None and not isinstance(seed, Integral):
-            raise InputError(f"random_state must be None or a whole number, got {seed!r}.")
-        return None if seed is None else int(seed)
-
-    def _federation(self, X: Any, groups: Any) -> Federation:
-        if isinstance(X, Federation) or _is_list_of_tables(X):
-            federation = X if isinstance(X, Federation) else InMemoryFederation(X)
-            self.n_features_in_ = federation.dimension
-            return federation
-        table = self._validated(X, dtype="numeric", ensure_min_samples=0)
-        owners = np.zeros(table.shape[0], dtype=np.int8) if groups is None else groups
-        return InMemoryFederation.from_groups(table, owners) if table.shape[0] else InMemoryFederation([table])
-
-    def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._validated(X, dtype=np.float64, reset=False)
-
-    def _validated(self, X: Any, **how: Any) -> Any:
-        refuse_words(X, "X")
-        return validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, **how)
-
-
-def nearest_centers(points: Any, centers: FloatArray) -> IntArray:
-    """Return the index of the nearest center for each row of points, which may be sparse; -1 for a row with a NaN or an infinity."""
-    finite = finite_rows(points)
-    labels = np.full(len(finite), -1, dtype=np.int64)
-    if finite.any():
-        labels[finite] = pairwise_distances_argmin(points[finite], centers)
-    return labels
-
-
-def _is_list_of_tables(X: Any) -> bool:
-    return isinstance(X, list | tuple) and len(X) > 0 and len(getattr(X[0], "shape", ())) == 2
-
-
-def _pooled(X: Any) -> Any:
-    if isinstance(X, Federation):
-        raise InputError("X must be an array or a list of arrays to be labelled, got a Federation, whose points stay where they are.")
-    return np.concatenate([np.asarray(client) for client in X]) if _is_list_of_tables(X) else X
-
-
-def _server_points(server_data: Any) -> FloatArray:
-    table = as_points(server_data, "server data")
-    dense = table.toarray() if hasattr(table, "toarray") else table
-    return np.asarray(dense, dtype=np.float64)
+        page = page_of(self)
+        return page if path is None else page.write(path)

@@ -97,6 +97,8 @@ def honest(name, rng, where):
         "cells": np.rint(2.0 ** rng.uniform(0, 8 / d, d)),
         "depth": float(rng.integers(0, max(1, 40 // d))),
         "bound": _bound(name, rng, ball),
+        "chosen": np.ones(d),
+        "column_edges": np.sort(ball.center[:, None] + ball.radius * rng.uniform(-1, 1, (d, int(rng.integers(1, 9)))), axis=1),
     }
     if "sets" in statistic.arguments:
         about["sets"] = np.stack([_targets(rng, encoded, None, k) for _ in range(rng.choice([2, 3, 16]))])
@@ -106,6 +108,8 @@ def honest(name, rng, where):
         codes = np.prod(about["cells"]) * 2.0 ** (d * about["depth"])
         about["edges"] = np.sort(np.rint(rng.random(about["edges"].shape) * codes))
     given = {argument: about[argument] for argument in statistic.arguments}
+    if rng.random() < 0.25:
+        given |= {"units": 2.0 ** rng.uniform(-30, 30, d), "fill": [None, ball.center.copy()][rng.integers(2)]}
     return {argument: value for argument, value in given.items() if value is not None or rng.random() < 0.5}
 
 

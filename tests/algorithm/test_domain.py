@@ -18,7 +18,7 @@ def test_a_private_domain_is_found_at_any_scale_and_place(scale, offset):
     points = scale * (made_up(20_000) + offset)
     plan = prepare(Settings(3, 2.0), None, 1, 5).plan
     federation = InMemoryFederation([points])
-    domain = find_domain(Looks(federation.open(plan, seed=0), PrivacyUnit.POINT), None, 5)
+    domain = find_domain(Looks(federation.open(plan, seed=0), PrivacyUnit.POINT), None)
     assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 3 * scale
     assert 2 * scale < domain.ball.radius < 40 * scale
     assert domain.n_points == pytest.approx(20_000, rel=0.3)
@@ -30,7 +30,7 @@ def test_a_public_region_is_kept_and_a_mean_in_it_is_sharpened():
     assert (plan["mean"].times, plan["distances"].times) == (1, 3)
     points = np.clip(made_up(5000), *BOX)
     looks = Looks(InMemoryFederation([points]).open(plan, seed=0), PrivacyUnit.POINT)
-    domain = find_domain(looks, region, 5)
+    domain = find_domain(looks, region)
     assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 0.6
     domain = sharpened(looks, domain, region, "looks", 20)
     assert np.linalg.norm(domain.ball.center - points.mean(axis=0)) < 0.1

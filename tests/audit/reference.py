@@ -30,7 +30,8 @@ def reference_sum(query: Query, clients: Sequence[FloatArray]) -> FloatArray:
     public, add = dict(query.public), CONTRIBUTIONS[query.statistic.name]
     total = np.zeros(query.size)
     for points in clients:
-        finite = points[np.isfinite(points).all(axis=1)]
+        seen = np.isfinite(points).any(axis=1) if query.statistic.sees_gaps else np.isfinite(points).all(axis=1)
+        finite = points[seen]
         units = finite[:, None] if query.statistic.unit is PrivacyUnit.POINT else [finite] if len(finite) else []
         for unit in units:
             total += np.asarray(add(unit, public), dtype=np.float64).ravel()
@@ -159,6 +160,17 @@ def _class(length: float, public: Public) -> FloatArray:
     return np.asarray(np.eye(len(edges) + 1)[place])
 
 
+def _column_shares(points: FloatArray, public: Public) -> FloatArray:
+    """In each chosen column, the cells that are there share one count."""
+    edges = public["column_edges"]
+    shares = np.zeros((len(edges), edges.shape[1] + 1))
+    for row, column in enumerate(np.flatnonzero(public["chosen"])):
+        cells = points[np.isfinite(points[:, column]), column]
+        for cell in cells:
+            shares[row, sum(edge < cell for edge in edges[row])] += SHARE_STEPS / len(cells)
+    return shares
+
+
 def _shares(points: FloatArray, public: Public) -> FloatArray:
     return np.asarray(sum(_class(math.hypot(*(row - public["center"])), public) for row in points)) * SHARE_STEPS / len(points)
 
@@ -210,6 +222,8 @@ CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "client-spreads": _bounded_spreads,
     "point-costs": _bounded_costs,
     "client-costs": _bounded_costs,
+    "point-columns": _column_shares,
+    "client-columns": _column_shares,
     "point-distances": _shares,
     "client-distances": _shares,
     "point-residual-norms": lambda points, public: _class(float(np.sqrt((_residuals(points, public) ** 2).sum())), public),

@@ -14,7 +14,9 @@ WIDTHS = (390, 1200)
 _LIMIT = 180_000
 """Milliseconds for the browser to do anything: it is slow to start on a busy machine."""
 
-SECTIONS = ("asked", "guaranteed", "budget", "clusters", "map", "remarks", "again")
+BOTH, DECIDE = ("summary", "remarks", "columns"), ("clusters", "values", "quality", "map")
+OFFICER = ("guaranteed", "questions", "budget", "asked", "again")
+SECTIONS = (*BOTH, *DECIDE, *OFFICER)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"no Chromium here: none of {', '.join(NAMES)} is on the path")
 
@@ -110,6 +112,27 @@ def test_all_sections_and_pictures_are_there(see, pages, tmp_path):
     assert page.locator(".not-private").count() == 0
     page.screenshot(path=tmp_path / "report.png", full_page=True)
     assert (tmp_path / "report.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(("view", "shown", "hidden"), [("decide", DECIDE, OFFICER), ("officer", OFFICER, DECIDE)])
+def test_each_reader_has_a_view_on_screen_and_on_paper_without_script(see, pages, view, shown, hidden):
+    page = see(java_script_enabled=False).open(pages["ordinary"])
+    page.locator(f"#view-{view}").check()
+    for media in ("screen", "print"):
+        page.emulate_media(media=media)
+        assert all(page.locator(f"h2#{name}").is_visible() for name in (*BOTH, *shown))
+        assert not any(page.locator(f"h2#{name}").is_visible() for name in hidden)
+        assert page.locator(".views").is_visible() is (media == "screen")
+
+
+def test_tables_and_pictures_have_names(see, pages):
+    page = see().open(pages["categories"])
+    for table in page.get_by_role("table").all():
+        assert table.locator("caption").inner_text().strip()
+        assert table.locator("th:not([scope])").count() == 0
+    assert page.get_by_role("img", name="3 clusters from").count() == 7
+    assert page.get_by_role("radio").count() == 3
+    assert page.get_by_role("group", name="Show and print").count() == 1
 
 
 def test_it_reads_without_script(see, pages):

@@ -55,6 +55,6 @@ def with_data(tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "clients").mkdir()
     for index in range(3):
-        np.save(tmp_path / "clients" / f"{index}.npy", rng.standard_normal((40, 2)) + 4 * (index % 2))
-    np.save(tmp_path / "server.npy", rng.standard_normal((20, 2)) + 2)
+        np.save(tmp_path / "clients" / f"{index}.npy", rng.standard_normal((4000, 2)) + 4 * (index % 2))
+    np.save(tmp_path / "server.npy", rng.standard_normal((20, 2)) + 4 * (np.arange(20) % 2)[:, None])
     return tmp_path

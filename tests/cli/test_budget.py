@@ -1,8 +1,19 @@
-"""Which odometer is that of a data set: one, whatever the data are called."""
+"""Which odometer is that of a data set: one, whatever the data are called; and what its runs add up to."""
 
+import json
+
+import numpy as np
 import pytest
 
+from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.budget import ODOMETER, odometer_of
+from feddp_kmeans.cli.show import USELESS
+from feddp_kmeans.privacy.booking import Books
+from feddp_kmeans.privacy.odometer import Odometer, new_run
+from tests.cli.command import feddp
+
+PLAN = prepare(Settings(2, 1.0, lloyd_steps=0), np.eye(3), 1).plan
 
 
 @pytest.fixture
@@ -24,3 +35,50 @@ def test_a_folder_has_one_odometer_from_wherever_it_is_named(data, monkeypatch):
     monkeypatch.chdir(data.parent)
     for name in ("data", "./data/", "data/*.csv", str(data)):
         assert odometer_of(name).path.resolve() == (data / ODOMETER).resolve()
+
+
+def booked(folder, *runs):
+    """Book one run for each pair of a table and whether its noise was secret."""
+    for table, secure in runs:
+        Books(Odometer(folder / ODOMETER), what=f"feddp fit [{table}]", table=table).book(PLAN, new_run(), secure=secure)
+
+
+def epsilons(folder, *more):
+    made = json.loads(feddp("budget", folder, "--json", *more).stdout)
+    tables = {name: totals[0]["epsilon"] for name, totals in made["tables"].items()}
+    return tables, made["totals"][0]["epsilon"]
+
+
+def test_totals_by_table_add_up_unless_the_user_states_that_the_people_differ(data):
+    booked(data, ("a.csv", True), ("b.csv", True), ("a.csv", True))
+    tables, total = epsilons(data)
+    assert 0 < tables["b.csv"] < tables["a.csv"] < total
+    assert epsilons(data, "--different-people") == (tables, tables["a.csv"])
+    shown = feddp("budget", data).stdout
+    assert "[a.csv]" in shown.split("a.csv:")[0]
+    assert shown.index("a.csv:") < shown.index("b.csv:") < shown.index("All runs together:")
+    assert "If nobody is, say so: --different-people" in shown
+    assert "as you state:" in feddp("budget", data, "--different-people").stdout
+
+
+def test_a_run_on_several_tables_counts_for_each_and_an_open_one_for_its_own(data):
+    booked(data, ("a.csv", True), ("b.csv", True))
+    before, _ = epsilons(data)
+    booked(data, ("", True))
+    after, total = epsilons(data, "--different-people")
+    assert all(after[name] > before[name] for name in before)
+    assert total == max(after.values())
+    booked(data, ("b.csv", False))
+    assert epsilons(data) == ({"a.csv": after["a.csv"], "b.csv": None}, None)
+    assert epsilons(data, "--different-people")[1] is None
+    assert "with which anyone can take the noise off" in feddp("budget", data).stdout
+    assert "feddp fit --rehearse" in feddp("budget", data).stdout
+
+
+def test_a_fit_books_the_name_of_its_table(data, tmp_path):
+    (data / "table.csv").write_text("a\n" + "1\n5\n" * 50)
+    (tmp_path / "other.csv").symlink_to(data / "table.csv")
+    for clients in (data / "table.csv", tmp_path / "other.csv", data):
+        done = feddp("fit", clients, "-k", 2, "--epsilon", 1, "--box", "0,9", "-q")
+        assert done.returncode in {0, USELESS}, done.stderr
+    assert [entry.table for entry in Odometer(data / ODOMETER).entries()] == ["table.csv", "table.csv", ""]

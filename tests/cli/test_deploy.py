@@ -1,7 +1,9 @@
 """The commands of a federation, as far as they go without one."""
 
+import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from feddp_kmeans.network.deployment import join, serve
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.network.wire import pack
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from tests.report.examples import made_result
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def test_keys_are_made_for_the_server_and_for_a_site(feddp, tmp_path):
         (["join", "--data", "x.csv", "--limit", 1], "must be given the federation's kit and --key"),
         (["join", "kit", "--key", "k", "--data", "x.csv", "--limit", 1], "must be in the public/ folder"),
         (["join", "kit", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", 1], "--insecure must be given without a kit"),
-        (["simulate", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"], "clients must be files"),
+        (["simulate", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"], "clients must exist, got 'nowhere'"),
     ],
 )
 def test_what_is_wrong_with_a_command_is_said_in_one_line(feddp, arguments, rule):
@@ -78,7 +81,7 @@ def test_a_key_that_the_kit_does_not_know_ends_with_one_clear_line(feddp):
 def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
     status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "nowhere.csv", "--limit", 1)
     assert status == 1
-    assert "got none at 'nowhere.csv'" in said
+    assert "got 'nowhere.csv', where there is no file" in said
 
 
 @pytest.mark.parametrize(
@@ -103,9 +106,22 @@ def test_a_site_insists_on_what_its_options_say(feddp, tmp_path, monkeypatch, as
     assert participant._odometer.path.name == "books.jsonl"
 
 
+def written(job, **changes):
+    """What a server that finished leaves behind."""
+    Path(job.out).mkdir()
+    (Path(job.out) / "result.json").write_text(json.dumps(made_result(**changes)))
+
+
+def test_a_server_whose_result_is_useless_says_so_by_its_status(feddp, monkeypatch):
+    monkeypatch.setattr(serve, "serve", lambda job, *_: written(job, useless="all is noise", remarks=["all is noise"]))
+    status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--out", "run")
+    assert status == 3
+    assert "This result is useless" in said
+
+
 def test_a_server_asks_for_what_its_options_say(feddp, monkeypatch):
     served = []
-    monkeypatch.setattr(serve, "serve", lambda job, *_: served.append(job))
+    monkeypatch.setattr(serve, "serve", lambda job, *_: served.append(job) or written(job))
     given = ["--threshold", 4, "--colluders", 1, "--confirmed", "--min-sites", 5, "--unit", "client"]
     status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--delta", 1e-7, "--out", "run", "--quiet", *given)
     assert status == 0, said
@@ -116,7 +132,7 @@ def test_a_server_asks_for_what_its_options_say(feddp, monkeypatch):
 
 def test_a_server_leaves_what_it_is_not_told_to_the_number_of_sites(feddp, monkeypatch):
     served = []
-    monkeypatch.setattr(serve, "serve", lambda job, *_: served.append(job))
+    monkeypatch.setattr(serve, "serve", lambda job, *_: served.append(job) or written(job))
     status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--out", "run", "--quiet")
     assert status == 0, said
     (job,) = served

@@ -144,6 +144,34 @@ def test_quiet_is_quiet_and_no_colour_means_none(folder):
     assert plain.returncode == 0
 
 
+def test_a_useless_result_is_written_in_full_and_loud(folder):
+    given = ["fit", "clients", "--server", "server.npy", "-k", 4, "--epsilon", 0.001]
+    shown = feddp(*given, "--out", "run", cwd=folder)
+    assert shown.returncode == 3
+    assert shown.stdout.startswith("This result is useless: it says nothing about the clusters.\nWarning: ")
+    result = json.loads((folder / "run" / "result.json").read_text())
+    assert result["useless"] == result["remarks"][0]
+    assert {"report.html", "centers.parquet"} <= {path.name for path in (folder / "run").iterdir()}
+    quiet = feddp(*given, "--quiet", cwd=folder)
+    assert (quiet.returncode, quiet.stdout) == (3, "")
+    assert quiet.stderr.startswith("feddp: finished and written, but useless: ")
+    printed = feddp(*given, "--json", cwd=folder)
+    assert printed.returncode == 3
+    assert json.loads(printed.stdout)["useless"]
+
+
+def test_a_result_says_what_all_runs_have_spent_and_which_columns_it_left_out(folder):
+    table = np.concatenate([np.load(path) for path in sorted((folder / "clients").glob("*.npy"))])
+    lines = ["a,b,c,d,e", *(",".join(f"{x:.3f}" for x in row) for row in table)]
+    (folder / "all.csv").write_text("\n".join(lines))
+    for runs in (1, 2):
+        done = feddp("fit", "all.csv", "-k", 4, "--epsilon", 2, "--box", "-20,20", "--ignore", "e", "--json", cwd=folder)
+        result = json.loads(done.stdout)
+        assert result["spent"]["runs"] == len(result["spent"]["listed"]) == runs
+    assert 2 < result["spent"]["epsilon"] < 4
+    assert result["left_out"] == [{"name": "e", "reason": "asked for"}]
+
+
 @pytest.mark.parametrize(("arguments", "status"), [(["fit"], 2), (["fit", "nowhere", "-k", "2", "--epsilon", "1"], 1), (["--help"], 0)])
 def test_exit_statuses(arguments, status, tmp_path):
     done = feddp_process(*arguments, cwd=tmp_path)

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from feddp_kmeans import mixture
+from feddp_kmeans.tables.advice import words_advice
 from tests.cli.command import feddp, feddp_process
 
 RNG = np.random.default_rng(2)
@@ -78,7 +79,9 @@ def test_json_prints_the_result_and_nothing_else_and_a_seed_repeats_it(folder):
     assert result["seed"] == 7
     assert result["secure"] is False
     assert result["guarantee"].startswith("SIMULATION, NOT PRIVATE")
-    assert result == json.loads(second.stdout)
+    again = json.loads(second.stdout)
+    assert (result.pop("spent")["runs"], again.pop("spent")["runs"]) == (1, 2)
+    assert result == again
 
 
 def test_one_table_with_a_client_column_and_client_level(folder):
@@ -88,6 +91,14 @@ def test_one_table_with_a_client_column_and_client_level(folder):
     result = json.loads(done.stdout)
     assert result["privacy_unit"] == "client"
     assert result["plan"]["facts"]["n_clients"] == 90
+
+
+def test_an_epsilon_that_protects_nobody_is_said_loudly(folder):
+    for epsilon, weak in ((8, False), (50, True)):
+        done = feddp("fit", folder / "clients", "--server", folder / "server.csv", "-k", 3, "--epsilon", epsilon, "--json")
+        told = "epsilon 50 protects hardly anyone: whoever knows all other data may guess right who took part in 100.00 % of cases"
+        assert (f"WARNING: {told}; 1 is a strong promise, 4 a weak one.\n" in done.stderr) is weak
+        assert (told in json.loads(done.stdout)["remarks"]) is weak
 
 
 def test_infinite_epsilon_says_that_it_is_not_private(folder):
@@ -117,7 +128,7 @@ def test_bad_values_get_one_line_and_exit_status_1(folder, more, message):
 def test_bad_files_get_one_line_that_names_them(folder):
     (folder / "clients" / "4.csv").write_text("a,b,c\n1,2,x\n")
     done = fit(folder)
-    advice = "leave it out with --ignore, or use a schema that says how words become numbers (feddp encode)"
+    advice = words_advice(["c"])
     told = f"feddp: column 'c' of 4.csv must hold numbers, got words in most cells: {advice}.\n"
     assert (done.returncode, done.stderr) == (1, told)
     (folder / "clients" / "4.csv").write_text("a,b\n1,2\n")
@@ -147,7 +158,7 @@ def test_plan_reads_no_client_data(folder):
     assert "outer product" in done.stdout
     bare = feddp("plan", "-k", 10, "--dimension", 100, "--epsilon", 1, "--radius", 11, "--method", "paper", "--json")
     assert json.loads(bare.stdout)["releases"][0]["l2_sensitivity"] == 121
-    assert "--server or a --dimension" in feddp("plan", "-k", 3).stderr
+    assert "--server, --schema, --range or a --dimension" in feddp("plan", "-k", 3).stderr
     plan = json.loads(feddp("plan", "--server", folder / "server.csv", "-k", 3, "--json").stdout)
     assert plan["epsilon_spent"] <= 1
 
@@ -176,4 +187,4 @@ def test_fit_without_server_data(folder):
     refused = feddp("fit", folder / "clients", "-k", 3, "--epsilon", 2, "--box", "1")
     assert (refused.returncode, "--box must be two numbers LOW,HIGH" in refused.stderr) == (1, True)
     planned = json.loads(feddp("plan", "-k", 3, "--dimension", 5, "--epsilon", 1, "--json").stdout)
-    assert [row["release"] for row in planned["releases"]][:2] == ["distances", "mean"]
+    assert [row["release"] for row in planned["releases"]][:3] == ["columns", "distances", "mean"]

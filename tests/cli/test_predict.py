@@ -1,9 +1,12 @@
 """``feddp predict``: labels beside the input."""
 
 import csv
+import datetime as dt
+import gzip
 import json
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -45,8 +48,34 @@ def test_a_csv_keeps_its_rows_its_columns_and_its_cells(run):
     again = predict(run, "in.csv")
     assert (again.returncode, "use --force" in again.stderr) == (1, True)
     assert predict(run, "in.csv", "--force").returncode == 0
-    assert predict(run, "in.csv", "--out", run / "other.csv").returncode == 0
-    assert sorted(path.name for path in run.iterdir()) == ["in.csv", "in.labels.csv", "other.csv", "run"]
+    assert predict(run, "in.csv", "--out", run / "run" / "other.csv").returncode == 0
+    assert predict(run, "in.csv", "--out", run / "new.labels.csv").returncode == 0
+    assert "--out must end in .labels.csv, or be in another folder" in predict(run, "in.csv", "--out", run / "other.csv").stderr
+    assert sorted(path.name for path in run.iterdir()) == ["in.csv", "in.labels.csv", "new.labels.csv", "run"]
+
+
+def test_a_folder_gets_one_file_of_labels_for_each_table_and_none_for_those(run):
+    folder = run / "clients"
+    folder.mkdir()
+    (folder / "a.csv").write_text("a,b\n1,2\n9,9\n")
+    (folder / "b.csv.gz").write_bytes(gzip.compress("a;b;größe\n9;9;é\n".encode("latin-1")))
+    pa.parquet.write_table(pa.table({"b": [1.0], "a": [2.0]}), folder / "c.parquet")
+    book = openpyxl.Workbook()
+    for row in (["a", "b", "day"], [9, 9.5, dt.date(2026, 3, 1)]):
+        book.active.append(row)
+    book.save(folder / "d.xlsx")
+    for _ in range(2):  # what was written is no client of the second call
+        done = predict(run, "clients", "--force", "--encoding", "latin-1")
+        assert done.returncode == 0, done.stderr
+        names = ["a.csv", "a.labels.csv", "b.csv.gz", "b.labels.csv", "c.labels.parquet", "c.parquet", "d.labels.csv", "d.xlsx"]
+        assert sorted(path.name for path in folder.iterdir()) == names
+    assert (folder / "b.labels.csv").read_text(encoding="latin-1") == "a;b;größe;cluster\n9;9;é;1\n"
+    assert (folder / "d.labels.csv").read_text() == "a,b,day,cluster\n9,9.5,2026-03-01,1\n"
+    assert predict(run, "clients", "--out", run / "labels", "--encoding", "latin-1").returncode == 0
+    assert len(list((run / "labels").iterdir())) == 4
+    (folder / "a.tsv").write_text("a\tb\n1\t2\n")
+    (folder / "a.csv.zst").write_bytes(pa.compress(b"a,b\n1,2\n", codec="zstd", asbytes=True))
+    assert "tables must have different names without their endings" in predict(run, "clients", "--encoding", "latin-1").stderr
 
 
 def test_parquet_and_feather_keep_their_types(run):
@@ -77,7 +106,7 @@ def test_what_does_not_fit_is_refused_in_one_line(run):
     (run / "taken.csv").write_text("a,b,cluster\n1,2,3\n")
     assert predict(run, "taken.csv").stderr == "feddp: taken.csv must not have a column 'cluster' already.\n"
     (run / "in.csv").write_text("a,b\n1,2\n")
-    assert "--out must end in '.csv'" in predict(run, "in.csv", "--out", run / "x.parquet").stderr
+    assert "--out must end in '.csv' for this input" in predict(run, "in.csv", "--out", run / "x.parquet").stderr
     (run / "ragged.csv").write_text("a,b\n" + "1\n" * 300_000 + "1,2\n")
     done = predict(run, "ragged.csv")
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)

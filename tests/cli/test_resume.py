@@ -4,9 +4,12 @@ import json
 import re
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from feddp_kmeans.algorithm import tracking
+from feddp_kmeans.cli.show import USELESS
 from feddp_kmeans.federation.adder import ExactAdder
 from feddp_kmeans.privacy.odometer import Odometer, total_for
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -66,29 +69,29 @@ def test_a_fit_that_was_interrupted_goes_on_and_pays_once(folder, asked, at, see
     assert again.returncode == 1
     assert "--out must not hold releases already, got 'run': --resume run continues with them, --force pays again." in again.stderr
     done = feddp(*GIVEN, *seed, "--resume", "run", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in {0, USELESS}, done.stderr
     result = result_of(folder, "run")
     assert asked.count == len(list((folder / "run").rglob("*.npy"))) - at
     assert len(booked(folder)) == 1
     if seed:
-        assert feddp(*GIVEN, *seed, "--out", "whole", cwd=folder).returncode == 0
+        assert feddp(*GIVEN, *seed, "--out", "whole", cwd=folder).returncode in {0, USELESS}
         assert result_of(folder, "whole")["centers"] == result["centers"]
 
 
 def test_a_run_that_left_releases_out_counts_with_its_whole_plan_wherever_it_is_read(folder, monkeypatch):
     monkeypatch.setattr(tracking, "_first_part", lambda *_: 1)
-    assert feddp(*GIVEN, "--out", "run", cwd=folder).returncode == 0
+    assert feddp(*GIVEN, "--out", "run", cwd=folder).returncode in {0, USELESS}  # few releases: noise may hide the clusters
     assert result_of(folder, "run")["not_made"]["looks"] > 1000
     spent = [json.loads(feddp("budget", place, "--json", cwd=folder).stdout)["totals"] for place in ("clients", "run")]
     assert spent[0] == spent[1]
 
 
 def test_a_finished_fit_is_written_again_from_its_releases(folder, asked):
-    assert feddp(*GIVEN, "--out", "run", cwd=folder).returncode == 0
+    assert feddp(*GIVEN, "--out", "run", cwd=folder).returncode in {0, USELESS}
     first, asked.count = result_of(folder, "run"), 0
     (folder / "run" / "report.html").unlink()
     for more in (("--resume", "run"), ("--resume", "run/", "--out", folder / "run"), ("--resume", "run", "--out", "second")):
-        assert feddp(*GIVEN, *more, cwd=folder).returncode == 0
+        assert feddp(*GIVEN, *more, cwd=folder).returncode in {0, USELESS}
     assert asked.count == 0
     assert len(booked(folder)) == 1
     for name in ("run", "second"):
@@ -109,14 +112,14 @@ def test_a_result_that_cannot_be_written_loses_nothing(folder, asked, monkeypatc
     assert "what was released is kept. Continue with the same options and --resume run" in done.stderr
     assert "feddp: the run must be able to read its data and to write its folder, got [Errno 28] No space left on device." in done.stderr
     asked.count = 0
-    assert feddp(*GIVEN, "--resume", "run", cwd=folder).returncode == 0
+    assert feddp(*GIVEN, "--resume", "run", cwd=folder).returncode in {0, USELESS}
     assert (asked.count, len(booked(folder))) == (0, 1)
 
 
 @pytest.mark.parametrize("options", [(), ("-q",), ("--json",)])
 def test_a_fit_has_a_folder_without_being_given_one(folder, options):
     done = feddp(*GIVEN, *options, cwd=folder)
-    assert done.returncode == 0
+    assert done.returncode in {0, USELESS}
     (made,) = folder.glob("feddp-*")
     assert re.fullmatch(r"feddp-\d{4}-\d\d-\d\dT\d\d\.\d\d\.\d\d", made.name)
     assert {path.name for path in made.iterdir()} == {"result.json", "centers.parquet", "report.html", "releases"}
@@ -124,42 +127,51 @@ def test_a_fit_has_a_folder_without_being_given_one(folder, options):
     assert (made.name in told) is (options != ("-q",))
     if options == ("--json",):
         assert json.loads(done.stdout)["centers"] == result_of(folder, made.name)["centers"]
-    assert feddp(*GIVEN, "-q", cwd=folder).returncode == 0  # also within the same second
+    assert feddp(*GIVEN, "-q", cwd=folder).returncode in {0, USELESS}  # also within the same second
     assert len(list(folder.glob("feddp-*"))) == 2
 
 
 @pytest.mark.parametrize(
-    ("clients", "where", "out"),
+    ("clients", "out"),
     [
-        ("*/*", ".", ()),
-        ("*/*.parquet", ".", ()),
-        ("feddp-*/*", ".", ()),
-        ("*/*/*.npy", ".", ()),
-        ("clients", ".", ("--out", "clients")),
-        (".", "clients", ("--out", ".")),
-        ("clients/*/*", ".", ("--out", "clients/run")),
+        ("*/*", ()),
+        ("**/*", ()),
+        ("*/*.parquet", ()),
+        ("feddp-*/*", ()),
+        ("**/*.npy", ()),
+        ("clients/*/*", ("--out", "clients/run")),
     ],
 )
-def test_a_result_is_never_written_where_it_would_be_read_as_a_client(folder, clients, where, out):
+def test_a_result_is_never_read_as_a_client(folder, clients, out):
+    """A pattern that matches all that the first run wrote finds the same clients in the second."""
     (folder / "feddp-old").mkdir()
     (folder / "clients" / "more").mkdir()
     for place in ("feddp-old", "clients/more"):
         shutil.copy(folder / "clients" / "0.npy", folder / place / "0.npy")
     if clients == "*/*.parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        pq.write_table(pa.table({"x0": [1.0, 2.0], "x1": [3.0, 4.0]}), folder / "clients" / "0.parquet")
+    found = []
+    for _ in range(2):
+        done = feddp("fit", clients, "--server", "server.npy", *GIVEN[4:], "--json", *out, "--force", cwd=folder)
+        assert done.returncode in {0, USELESS}, done.stderr
+        found.append(json.loads(done.stdout)["plan"]["facts"]["n_clients"])
+    assert found[0] == found[1] > 0
 
-        pq.write_table(pa.table({"x": [1.0, 2.0], "y": [3.0, 4.0]}), folder / "clients" / "0.parquet")
+
+@pytest.mark.parametrize(
+    ("clients", "where", "out"), [("clients", ".", "clients"), (".", "clients", "."), ("clients", ".", "clients/../clients")]
+)
+def test_a_result_is_not_written_among_the_clients_tables(folder, clients, where, out):
     before = sorted(folder.rglob("*"))
-    done = feddp("fit", clients, *GIVEN[4:], "--box=-9,9", *out, cwd=folder / where)
+    done = feddp("fit", clients, *GIVEN[4:], "--box=-9,9", "--out", out, cwd=folder / where)
     assert done.returncode == 1
-    assert "--out must be a folder that is not read as clients, got" in done.stderr
+    assert "--out must be another folder than that of the clients, got" in done.stderr
     assert sorted(folder.rglob("*")) == before
 
 
 def test_a_folder_inside_the_clients_folder_is_no_client(folder):
     done = feddp("fit", ".", "--server", "../server.npy", *GIVEN[4:], "-q", cwd=folder / "clients")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in {0, USELESS}, done.stderr
     again = feddp("fit", ".", "--server", "../server.npy", *GIVEN[4:], "--json", cwd=folder / "clients")
     assert json.loads(again.stdout)["plan"]["facts"]["n_clients"] == 3
 

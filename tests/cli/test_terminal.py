@@ -1,6 +1,8 @@
 """The log as the command line shows it, and as a library keeps it."""
 
 import logging
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import sys
 import pytest
 
 from feddp_kmeans.cli.terminal import log_shown, show_log
+from tests.cli.command import COMMAND
 
 LOG = logging.getLogger("feddp_kmeans.tables.point_files")
 LINE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d a note with \[brackets\]\n"
@@ -42,3 +45,26 @@ def test_as_a_library_it_shows_nothing_unless_asked(before, expected):
     code = f"import logging, feddp_kmeans; {before}\nlogging.getLogger('feddp_kmeans.x').warning('a warning')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", expected)
+
+
+@pytest.mark.parametrize(("more", "styled"), [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)])
+def test_no_color_means_plain_text_on_a_terminal(more, styled):
+    clean = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
+    ours, theirs = pty.openpty()
+    asked = [*COMMAND, "plan", "-k", "2", "--dimension", "1"]
+    with subprocess.Popen(asked, stdout=theirs, stderr=theirs, stdin=theirs, env=clean | {"TERM": "xterm"} | more) as done:
+        os.close(theirs)
+        shown = b""
+        while part := _read(ours):
+            shown += part
+    os.close(ours)
+    assert done.returncode == 0
+    assert b"multiplier" in shown
+    assert (b"\x1b[" in shown) is styled
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # the command has ended
+        return b""

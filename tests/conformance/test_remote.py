@@ -94,3 +94,17 @@ def test_a_run_under_secure_sum_keeps_plan_and_ledger(tmp_path):
     assert 5 < sums <= sum(release.most_sums for release in prepared.plan.releases)
     # Who are you, the terms, shares of keys; then two messages a sum.
     assert len(transport.sent) == len(CLIENTS) * (3 + 2 * sums)
+
+
+@pytest.mark.slow
+def test_columns_get_units_and_gaps_are_filled_in_over_a_network_too(tmp_path):
+    rng = np.random.default_rng(0)
+    centers = np.array([[0.0, 5e6, 0.0], [1e-3, 6e6, 10.0]])
+    points = centers[rng.integers(2, size=6000)] + rng.standard_normal((6000, 3)) * [1e-4, 1e5, 1.0]
+    points[::10, 0] = np.nan
+    federation, _ = loopback.federation(np.array_split(points, 3), tmp_path)
+    found = run(federation, prepare(Settings(2, 4.0), None, 3, 3))
+    assert found.units.scale == pytest.approx(np.nanstd(points, axis=0), rel=0.5)
+    errors = np.abs(found.centers[found.centers[:, 1].argsort()] - centers) / [1e-3, 1e6, 10.0]
+    assert errors.max() < 0.2
+    assert found.counts.sum() == pytest.approx(6000, rel=0.1)

@@ -309,7 +309,7 @@ MUTANTS = [
             "copied = copy(self)\n        copied.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None",
             "copied = self\n        self.kept = self.kept or {}",
         ),
-        ("rows that are not numbers", "copied = points[np.flatnonzero(finite)]", "copied = points"),
+        ("rows that are not numbers", "copied = ClientBatch(points[np.flatnonzero(finite)],", "copied = ClientBatch(points,"),
         ("rows dropped, sizes kept", "sizes = np.bincount(owners[finite], minlength=len(sizes))", "sizes = sizes * 1"),
     ),
     *_in(
@@ -663,9 +663,10 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "text.py",
-        ("tests/report",),
-        ("upper bounds rounded down", "math.ceil(share * 1000 - 1e-9) / 10", "math.floor(share * 1000) / 10"),
+        "_text.py",
+        ("tests/test_text.py", "tests/report"),
+        ("upper bounds rounded down", "math.ceil(part * 1000 - 1e-9) / 10", "math.floor(part * 1000) / 10"),
+        ("a negative number of people", "if count < 0.5:", "if False:"),
         ("a chance smaller than it is", "math.floor(1 / found + 1e-6)", "math.ceil(1 / found + 0.5)"),
     ),
     *_in(
@@ -674,7 +675,17 @@ MUTANTS = [
         ("names that are not escaped", "autoescape=True", "autoescape=False"),
     ),
     *_in(
-        "page.html",
+        "show.py",
+        ("tests/cli/test_fit.py",),
+        ("a useless run ends as a success", "raise typer.Exit(USELESS)", "return"),
+    ),
+    *_in(
+        "usefulness.py",
+        ("tests/algorithm/test_usefulness.py",),
+        ("centers within their noise are useful", "not _are_apart(", "_are_apart is None and not _are_apart("),
+    ),
+    *_in(
+        "guarantee.html",
         ("tests/report",),
         (
             "people with several rows forgotten",
@@ -684,7 +695,7 @@ MUTANTS = [
     ),
     *_in(
         "page.py",
-        ("tests/report",),
+        ("tests/report", "tests/test_text.py"),
         ("a factor rounded down", "math.ceil(math.exp(epsilon) * 100) / 100", "math.floor(math.exp(epsilon) * 100) / 100"),
         ("a seed is private", 'return bool(result.get("secure")) and finite', "return finite"),
         ("a caveat is overlooked", ' and not result.get("caveat")\n    return', "\n    return"),
@@ -719,8 +730,8 @@ MUTANTS = [
         ("tests/tables/test_schema.py", "tests/cli/test_encode.py"),
         (
             "a schema of the clients",
-            "schema = read_or_learn(server, schema_file, hidden)",
-            "schema = read_or_learn(server or (Path(clients) if Path(clients).is_file() else None), schema_file, hidden)",
+            "read_or_learn(server, schema_file, hidden, reading, stated, names)",
+            "read_or_learn(server or (Path(clients) if Path(clients).is_file() else None), schema_file, hidden, reading, stated, names)",
         ),
     ),
     *_in(
@@ -731,6 +742,22 @@ MUTANTS = [
             "clipped = np.clip(np.where(absent, self.low, values), self.low, self.high)",
             "clipped = np.where(absent, self.low, values)",
         ),
+    ),
+    *_in(
+        "date_columns.py",
+        ("tests/tables/test_columns.py",),
+        ("missing dates beyond the bound", "return self.weight**2 * max(present, absent)", "return self.weight**2 * present"),
+        ("dates beyond their range", "return self.weight**2 * max(present, absent)", "return self.weight**2 * absent"),
+    ),
+    *_in(
+        "boolean_columns.py",
+        ("tests/tables/test_columns.py",),
+        ("yes of twice the bound", "return self.weight / 2 * np.column_stack([signs,", "return self.weight * np.column_stack([signs,"),
+    ),
+    *_in(
+        "frames.py",
+        ("tests/tables/test_frames.py",),
+        ("a schema without its radius", "replace(settings, radius=schema.radius, open_columns", "replace(settings, open_columns"),
     ),
     *_in(
         "outside.py",
@@ -1082,23 +1109,23 @@ MUTANTS = [
         ("tests/test_booking.py", "tests/cli/test_resume.py", "tests/cli/test_fit.py"),
         (
             "a run that is not booked",
-            "recorded.books = books",
+            "recorded.books = None if rehearse else books",
             "pass",
         ),
         (
             "releases taken away before the limit is checked",
-            "if resume is None:  # before earlier releases are replaced",
+            "if resume is None and not rehearse:  # before earlier releases are replaced",
             "if False:",
         ),
         (
             "a look that is not booked",
-            "recorded.books = Books(odometer_of(clients, odometer), most, options.command_line())",
+            "recorded.books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))",
             "pass",
         ),
         (
             "a look without its limit",
-            "recorded.books = Books(odometer_of(clients, odometer), most, options.command_line())",
-            "recorded.books = Books(odometer_of(clients, odometer), None, options.command_line())",
+            "recorded.books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))",
+            "recorded.books = Books(odometer_of(clients, odometer), None, options.command_line(), table_of(clients))",
         ),
     ),
     *_in(
@@ -1152,9 +1179,22 @@ MUTANTS = [
         ("more values than a release has", "release.check_size(query.size)", "pass"),
         (
             "arguments are looked at after the booking",
-            "        query = Query(statistic, public, self.dimension)\n        parts =",
-            "        self.ledger.book(release, times)\n        query = Query(statistic, public, self.dimension)\n        parts =",
+            "        query = Query(statistic, public | rows, self.dimension)\n        parts =",
+            "        self.ledger.book(release, times)\n        query = Query(statistic, public | rows, self.dimension)\n        parts =",
         ),
+    ),
+    *_in(
+        "column_counts.py",
+        ("tests/statistics/test_column_counts.py", "tests/statistics/test_statistics.py"),
+        ("columns that cost nothing", "l2=math.sqrt(len(column_edges)) * SHARE_STEPS", "l2=float(SHARE_STEPS)"),
+        ("a count for every cell of a client", "counts * SHARE_STEPS // sizes[present // width]", "counts * SHARE_STEPS"),
+        ("more columns than were paid for", "if chosen.sum() != len(column_edges):", "if False:"),
+    ),
+    *_in(
+        "batch.py",
+        ("tests/statistics/test_column_counts.py",),
+        ("one unit for all columns", "units[places], dtype", "units[:1], dtype"),
+        ("rows without any cell are filled in", "there = np.flatnonzero(_has_cells(source.points))", "there = np.arange(source.n_points)"),
     ),
     *_in(
         "base.py",
@@ -1414,6 +1454,37 @@ MUTANTS = [
     *_in(
         "csv_files.py",
         ("tests/tables/test_one_row.py",),
+        (
+            "a decoder that keeps its state",
+            '[line.decode(self.encoding, "replace") for line in lines if',
+            '[line for line in block.decode(self.encoding, "replace").split("\\n") if',
+        ),
+        ("a line feed that is spelt otherwise", 'kept = [text for text in texts if "\\n" not in text]', "kept = texts"),
+    ),
+    *_in(
+        "client_files.py",
+        ("tests/tables/test_client_files.py",),
+        ("centers read as a client", "is_centers or is_release or", "is_release or"),
+        ("the server table read as a client", "and not (server and server.exists() and path.samefile(server))", ""),
+    ),
+    *_in(
+        "totals.py",
+        ("tests/cli/test_budget.py",),
+        ("the smallest table's total", "return [max((total_for(unit, group", "return [min((total_for(unit, group"),
+        ("a run on several tables that counts for none", 'if entry.table in {name, ""}]', "if entry.table == name]"),
+    ),
+    *_in(
+        "rehearsal.py",
+        ("tests/cli/test_rehearsal.py",),
+        (
+            "a rehearsal on the real rows",
+            "return replace(inputs, federation=InMemoryFederation(np.array_split(made, inputs.federation.n_clients)))",
+            "return inputs",
+        ),
+    ),
+    *_in(
+        "csv_files.py",
+        ("tests/tables/test_one_row.py",),
         ("a long line that is cut", "        if is_long(first):", "        if False:"),
     ),
     *_in(
@@ -1430,14 +1501,18 @@ MUTANTS = [
         ("tests/test_marks.py",),
         (
             "a reader's own words",
-            'why = os.strerror(number) if number else "it is broken, or not what its name says"',
-            "why = os.strerror(number) if number else str(error)",
+            'else "it is broken, or not what its name says"',
+            "else str(error)",
         ),
     ),
     *_in(
         "in_memory.py",
         ("tests/test_marks.py::test_no_table_in_memory_is_quoted",),
-        ("a cell in a message", "got something else in column {column!r:.80}: ", "got {cells.tolist()!r} in column {column!r:.80}: "),
+        (
+            "a cell in a message",
+            "[column for index, column in enumerate(_names(points, array)) if _has_words(array[:, index])]",
+            "[str(array[:, index].tolist()) for index in range(array.shape[1]) if _has_words(array[:, index])]",
+        ),
     ),
     *_in(
         "compat.py",

@@ -14,7 +14,7 @@ HOSTILE = '<script>alert("1")</script>\'&"><img src=x onerror=alert(2)>'
 
 def section(result, name):
     """Return one section of the page, on one line; empty where the page has none of this name."""
-    found = re.search(rf'<section aria-labelledby="{name}">.*?</section>', render_page(result), re.DOTALL)
+    found = re.search(rf'<section aria-labelledby="{name}"[^>]*>.*?</section>', render_page(result), re.DOTALL)
     return " ".join(found[0].split()) if found else ""
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from feddp_kmeans.report.charts import bar, map_chart
+from feddp_kmeans.report.charts import bar, map_chart, strip
 from tests.report.examples import HARD, HOSTILE, made_result, section
 
 
@@ -44,10 +44,23 @@ def test_a_difference_lies_on_its_side_of_the_middle_and_its_error_spans_two_dev
     assert (low, high) == (15.0, 35.0)
 
 
+@pytest.mark.parametrize("n", [2, 30])
+@pytest.mark.parametrize("stddev", [None, 0.5, 1e9])
+def test_strips_stay_inside_and_say_what_they_show(n, stddev):
+    svg = strip([(index, float(index), stddev) for index in range(n)], 0.5, -1.0, n + 1.0, 'from 0 to "many"')
+    tree = ET.fromstring(svg)
+    assert tree.get("aria-label") == f'{n} clusters from 0 to "many"'
+    assert len(tree.findall("circle")) == n
+    assert len(tree.findall("text")) == (n if n == 2 else 0)
+    for attribute in ("cx", "x1", "x2"):
+        assert all(0 <= x <= 100 for x in numbers(svg, attribute))
+    assert "50.00%" in strip([(0, 1.0, None)], 1.0, 1.0, 1.0, "")
+
+
 def test_the_map_shows_every_center_and_both_axes_have_one_scale():
     svg = map_chart({"points": [[0, 0, 1.0], [10, 1, 4.0], [0, None, 1.0]], "centers": [[0, 0], [10, 1]]})
     tree = ET.fromstring(svg)
-    centers = [(float(c.get("cx")), float(c.get("cy"))) for c in tree.findall("circle[@class='center']")]
+    centers = [(float(c.get("cx")), float(c.get("cy"))) for c in [c for c in tree.findall("circle") if c.get("class").startswith("dot")]]
     assert len(tree.findall("circle[@class='server']")) == 2
     assert [text.text for text in tree.findall("text")] == ["0", "1"]
     (x0, y0), (x1, y1) = centers

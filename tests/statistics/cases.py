@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from feddp_kmeans.statistics import costs, norms, residual_sums, spreads
+from feddp_kmeans.statistics import column_counts, costs, norms, residual_sums, spreads
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.paper_sums import COUNT_STEPS, MEAN_STEPS
+from feddp_kmeans.statistics.query import Query
 
 DIMENSION, K, RADIUS = 4, 3, 2.0
 BALL = Ball(np.full(DIMENSION, 0.25), RADIUS)
@@ -96,6 +97,17 @@ CLIENT_CASES += [
     (norms.CLIENT_MOMENT_NORMS, MOMENT_EDGES, 2, 1),
     (residual_sums.CLIENT_RESIDUALS, COUNTS_ALONE, 2, residual_sums.BOUNDED_STEPS),
 ]
+COLUMNS = {"chosen": np.ones(DIMENSION), "column_edges": np.sort(np.random.default_rng(8).uniform(-1.5, 1.5, (DIMENSION, 5)), axis=1)}
+ROWS = {"units": np.array([0.5, 3.0, 1e-3, 1.0]), "fill": np.array([0.1, -2.0, 0.0, 0.3])}
+POINT_CASES += [
+    (column_counts.POINT_COLUMNS, COLUMNS, 2, 2 * norms.SHARE_STEPS),
+    (residual_sums.POINT_SECOND_MOMENT, REFINED_MOMENT | ROWS, 2, residual_sums.BOUNDED_STEPS),
+    (norms.POINT_DISTANCES, {"center": BALL.center} | EDGES | ROWS, 2, norms.SHARE_STEPS),
+]
+CLIENT_CASES += [
+    (column_counts.CLIENT_COLUMNS, COLUMNS, 2, 2 * norms.SHARE_STEPS),
+    (residual_sums.CLIENT_RESIDUALS, REFINED_FULL | ROWS, 2, residual_sums.BOUNDED_STEPS),
+]
 ALL_CASES = POINT_CASES + CLIENT_CASES
 
 
@@ -109,7 +121,7 @@ def exact_norm(difference, order):
 
 
 def assert_within_what_is_stated(difference, statistic, public):
-    stated = statistic.sensitivity(**public)
+    stated = Query(statistic, public, public.get("center", np.zeros(DIMENSION)).shape[0]).sensitivity
     assert exact_norm(difference, 2) <= stated.l2
     if stated.l1 is not None:
         assert exact_norm(difference, 1) <= stated.l1

@@ -12,7 +12,9 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables.client_files import check_client_column, open_clients, open_table, read_grouped
+from feddp_kmeans.tables import point_files
+from feddp_kmeans.tables.client_files import check_client_column, client_paths, open_clients, open_table, read_grouped
+from feddp_kmeans.tables.point_files import FILLED
 from tests.logs import logged
 
 
@@ -52,7 +54,9 @@ def test_an_empty_table_is_a_client_without_points(tmp_path):
         ("a.csv", "", "a.csv must be a readable .csv table"),
         ("a.parquet", "not parquet", "a.parquet must be a readable .parquet table"),
         ("a.npy", "not npy", "a.npy must be a readable .npy table"),
-        ("a.txt", "1 2", "file must end in one of"),
+        ("a.doc", "1 2", r"a\.doc must be a table whose name ends in \.csv.*: save it as \.csv\.$"),
+        ("a.sav", "$FL2", r"a\.sav must be a table .*: save it as \.csv in a statistics program\.$"),
+        ("a.gz", "1 2", r"a\.gz must be a table .*: call it after what is in it, as in NAME\.csv\.gz\.$"),
     ],
 )
 def test_what_is_no_table_of_numbers_is_refused_by_name(tmp_path, name, content, message):
@@ -65,7 +69,7 @@ def test_a_word_far_down_a_csv_is_a_row_left_out(tmp_path):
     table = open_table(write(tmp_path / "a.csv", f"a,b\n{rows}\noops,3\n4,5,6\n"))
     with logged() as told:
         table.check()
-    assert told == ["a.csv: 2 of 300,002 rows are left out (1 do not parse, 1 have a cell that is missing or not a number)."]
+    assert told == [f"a.csv: 2 of 300,002 rows are left out (1 do not parse, 1 have a cell that is missing or not a number). {FILLED}"]
     assert np.isfinite(table.read()).all(axis=1).sum() == 300_000
 
 
@@ -85,7 +89,7 @@ def test_a_folder_or_a_pattern_of_clients(tmp_path):
         write(tmp_path / name, "x,y\n1,2\n")
     assert [t.path.name for t in open_clients(str(tmp_path))] == ["a.csv", "b.csv"]
     assert [t.path.name for t in open_clients(str(tmp_path / "b*.csv"))] == ["b.csv"]
-    with pytest.raises(FedDPError, match="got none at"):
+    with pytest.raises(FedDPError, match="clients must match the pattern, got no file for"):
         open_clients(str(tmp_path / "*.parquet"))
     write(tmp_path / "c.csv", "x,z\n1,2\n")
     with pytest.raises(FedDPError, match=r"c\.csv must have 2 columns \(x, y\) like the other tables, got 2 columns \(x, z\)"):
@@ -210,12 +214,12 @@ def test_one_bad_file_among_a_hundred_is_named_or_a_client_without_data(tmp_path
     write(tmp_path / "057.csv", "x,y\n1,2\n3\n")
     assert open_clients(str(tmp_path))[57].read().tolist() == [[1, 2]]
     write(tmp_path / "057.csv", "")
-    with pytest.raises(FedDPError, match=r"^057\.csv must be a readable \.csv table: it is broken, or not what its name says\.$"):
+    with pytest.raises(FedDPError, match=r"^057\.csv must be a readable \.csv table: it is empty\. With --skip-broken it is a client w"):
         open_clients(str(tmp_path))
     with logged() as told:
         tables = open_clients(str(tmp_path), skip_broken=True)
     assert [len(table.read()) for table in tables] == [3] * 57 + [0] + [3] * 42
-    assert told == ["057.csv must be a readable .csv table: it is broken, or not what its name says. It is a client without data."]
+    assert told == ["057.csv must be a readable .csv table: it is empty. It is a client without data."]
     assert [tables[57].columns, [p.shape for p in tables[57].pieces(9)]] == [("x", "y"), []]
     with pytest.raises(FedDPError, match="clients must have at least one file that can be read, got none"):
         open_clients(str(tmp_path / "057.csv"), skip_broken=True)
@@ -253,3 +257,97 @@ def test_a_word_that_is_no_text_among_the_clients_names_is_one_rows_own_matter(t
 def test_a_client_is_one_client_however_its_name_is_spaced_or_composed(tmp_path):
     path = write(tmp_path / "a.csv", 'who,x\na,1\n"a",2\n a,3\na\u00a0,4\nA,5\n\u00e9,6\ne\u0301,7\n7,8\n7.0,9\n')
     assert read_grouped(open_table(path, ignore=("who",)), "who")[1].tolist() == [0, 0, 0, 0, 1, 2, 2, 3, 3]
+
+
+def test_a_place_without_tables_gets_one_line_on_what_is_there(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "stats").mkdir()
+    (tmp_path / "stats" / "survey.sav").write_bytes(b"$FL2")
+    for where, message in (
+        ("empti", r"^clients must exist, got '.*empti', where there is no file or folder: is it '.*empty'\?$"),
+        ("none/at/all", r"^clients must exist, got '.*', where there is no file or folder\.$"),
+        ("empty", r"^clients must be tables, got a folder without files, '.*empty'\.$"),
+        ("empty/*.csv", r"^clients must match the pattern, got no file for '.*csv'\.$"),
+        ("stats", r"^clients must be tables, got none at '.*stats', only survey\.sav; save it as \.csv in a statistics program\.$"),
+        ("stats/survey.sav", r"^survey\.sav must be a table whose name ends in .*: save it as \.csv in a statistics program\.$"),
+    ):
+        with pytest.raises(FedDPError, match=message):
+            open_clients(str(tmp_path / where))
+
+
+def test_neither_the_server_table_nor_what_a_run_wrote_nor_another_file_is_a_client(tmp_path):
+    for name in ("a.csv", "sub/b.csv", "public.csv", "README.txt", "schema.json", "a.labels.csv.gz", "A.LABELS.CSV", ".hidden.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, "x,y\n1,2\n")
+    run = tmp_path / "run"
+    (run / "releases").mkdir(parents=True)
+    for name in ("result.json", "report.html", "releases/releases.json", "report.csv"):
+        write(run / name, "x,y\n1,2\n")
+    np.save(run / "releases" / "0.npy", np.zeros((1, 2)))
+    for folder in (run, tmp_path, tmp_path / "sub"):  # next to a result, and a table that is only called so
+        pa.parquet.write_table(pa.table({"x": [1], "y": [2]}), folder / "centers.parquet")
+    with logged() as told:
+        found = open_clients(str(tmp_path), server=tmp_path / "sub" / ".." / "public.csv")
+    assert [table.path.name for table in found] == ["a.csv", "centers.parquet"]
+    assert told == ["Not read as clients: A.LABELS.CSV, README.txt, a.labels.csv.gz, public.csv, schema.json"]
+    for pattern, names in {
+        "**/*.parquet": ["centers.parquet", "sub/centers.parquet"],
+        "**/*.csv": ["a.csv", "run/report.csv", "sub/b.csv"],
+        "*/centers.parquet": ["sub/centers.parquet"],
+    }.items():
+        paths = client_paths(str(tmp_path / pattern), tmp_path / "public.csv")
+        assert [path.relative_to(tmp_path).as_posix() for path in paths] == names
+    with pytest.raises(FedDPError, match="clients must be tables, got none at"):
+        client_paths(str(run / "**/*.npy"))
+
+
+def test_three_broken_files_of_a_hundred_cost_one_line_and_one_retry(tmp_path):
+    for index in range(100):
+        write(tmp_path / f"{index:03}.csv", "x,y\n1,2\n")
+    write(tmp_path / "007.csv", "")
+    (tmp_path / "042.csv").write_bytes("größe,y\n1,2\n".encode("latin-1"))
+    (tmp_path / "077.csv").unlink()
+    (tmp_path / "077.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(FedDPError) as refused:
+        open_clients(str(tmp_path))
+    first = "007.csv must be a readable .csv table: it is empty."
+    more = "Nor can 2 more of the 100 files be read: 042.csv, 077.parquet. With --skip-broken they are clients without data."
+    assert str(refused.value) == f"{first} {more}"
+    with logged():
+        assert [len(table.read()) for table in open_clients(str(tmp_path), skip_broken=True)].count(0) == 3
+
+
+def test_a_table_without_any_usable_row_is_told(tmp_path):
+    write(tmp_path / "a.csv", "x,y\n" + ",\n" * 3)
+    with logged() as told:
+        open_clients(str(tmp_path))
+    assert told[-1] == "No client has a row that can be used: the result will be noise only."
+
+
+def test_rows_that_all_are_left_out_are_told_with_the_column_that_does_it(tmp_path):
+    write(tmp_path / "a.csv", "x,hole,y\n" + "1,,2\n" * 9 + ",3,4\n")
+    with logged() as told:
+        open_clients(str(tmp_path))
+    assert told == [
+        (
+            "a.csv: 10 of 10 rows are left out (0 do not parse, 10 have a cell that is missing or not a number, "
+            f"most often in 'hole': --ignore keeps rows by leaving out a column). {FILLED}"
+        )
+    ]
+    with logged() as told:
+        open_clients(str(tmp_path), ignore=["hole"])
+    assert told == [f"a.csv: 1 of 10 rows are left out (0 do not parse, 1 have a cell that is missing or not a number). {FILLED}"]
+
+
+def test_a_long_reading_says_how_far_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(point_files, "_SILENT_SECONDS", 0.0)
+    write(tmp_path / "a.csv", "x,y\n" + "1,2\n" * 200_000)
+    write(tmp_path / "b.csv", "x,y\n1,2\n")
+    with logged() as told:
+        open_clients(str(tmp_path))
+    assert told[:2] == ["a.csv: 65,536 rows read so far", "a.csv: 131,072 rows read so far"]
+    assert told[-1] == "2 of 2 files read so far"
+    monkeypatch.undo()
+    with logged() as told:
+        open_clients(str(tmp_path))
+    assert told == []

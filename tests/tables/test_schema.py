@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.tables.boolean_columns import BooleanColumn
 from feddp_kmeans.tables.client_files import open_table
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
+from feddp_kmeans.tables.date_columns import DateColumn
 from feddp_kmeans.tables.inputs import open_inputs
-from feddp_kmeans.tables.learn_schema import learn_schema
+from feddp_kmeans.tables.learn_schema import learn_schema, proposals
+from feddp_kmeans.tables.propose import N_KNOTS
 from feddp_kmeans.tables.schema import Schema
 
 HALF = math.sqrt(0.5)
@@ -124,8 +128,11 @@ def test_a_column_that_lacks_or_has_no_words_is_refused_by_name(tmp_path):
     (tmp_path / "a.csv").write_text("age,income\n1,2\n")
     with pytest.raises(FedDPError, match=r"^column 'city' must be in a\.csv, which has age, income\.$"):
         open_table(tmp_path / "a.csv", SCHEMA)
-    dates = pa.table({"age": pa.array([1], pa.timestamp("s")), "city": ["x"], "income": [1]})
-    with pytest.raises(FedDPError, match="column 'age' of table must hold number values, got timestamp"):
+    dates = pa.table({"age": pa.array([1], pa.timestamp("s")), "city": ["x"], "income": pa.array([1], pa.timestamp("s"))})
+    with pytest.raises(
+        FedDPError,
+        match=r"columns 'age', 'income' of table must hold numbers, got timestamp\[s\]: leave them out with --ignore age --ignore income",
+    ):
         SCHEMA.encode(dates)
 
 
@@ -164,29 +171,65 @@ def test_learning_looks_at_kinds_ranges_and_holes(tmp_path):
         NumberColumn("Größe", 1.5, 3),
         CategoryColumn("city", ("Lyon", "Paris"), missing="own"),
         CategoryColumn("code", ("1", "2")),
-        NumberColumn("flag", 0, 1),
+        BooleanColumn("flag"),
     )
-    assert schema.ignored == (("id", "asked for"), ("gone", "fewer than two values in the server data"))
+    assert schema.ignored == (("gone", "no values"), ("id", "asked for"))
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("columns", "reason"),
     [
-        ({"name": [f"n{i}" for i in range(60)]}, "column 'name' of the server data must be a category, got 60 distinct values in 60 rows"),
-        ({"note": [f"n{i % 12}" for i in range(20)]}, "got 12 distinct values in 20 rows, like text or an id: drop it with --ignore"),
-        ({"user_id": [i * i for i in range(30)]}, "column 'user_id' .* got 30 distinct whole numbers, like an id: drop it"),
-        ({"row": list(range(30))}, "like an id"),
-        ({"when": pa.array([1, 2], pa.timestamp("s"))}, r"column 'when' .* got timestamp\[s\]: drop it with --ignore"),
-        ({"a": [1, 1]}, "must have a column with at least two values"),
-        ({"": [1, 2]}, "got column 0 without one"),
-        ({"a": ["x", "(other)"]}, "must be 1 to 1000 distinct lines of text, none of them empty"),
-        ({"a": ["x", "y\nz"]}, "must be 1 to 1000 distinct lines of text"),
+        ({"name": [f"n{i}" for i in range(60)]}, "looks like text or an id: 60 distinct values in 60 rows"),
+        ({"note": [f"n{i % 12}" for i in range(20)]}, "looks like text or an id: 12 distinct values in 20 rows"),
+        ({"user_id": [i * i for i in range(30)]}, "looks like an id: 30 distinct whole numbers"),
+        ({"row": list(range(30))}, "looks like an id"),
+        ({"when": pa.array([1, 1], pa.timestamp("s"))}, "one date only"),
+        ({"when": pa.array([b"1", b"2"])}, "values of type binary cannot be used"),
+        ({"number": [7 * i for i in range(30)]}, "looks like an id"),
+        ({"a": [1, 1]}, "one value only"),
+        ({"a": ["x", "x"]}, "one value only"),
+        ({"a": pa.array([None, None], pa.float64())}, "no values"),
+        ({"": [1, 2]}, "no name"),
+        ({"a": ["x", "(other)"]}, "its words cannot be categories"),
+        ({"a": ["x", "y\nz"]}, "its words cannot be categories"),
     ],
 )
-def test_what_no_schema_can_be_learnt_from_is_refused_with_advice(columns, message):
-    with pytest.raises(FedDPError, match=message) as error:
+def test_what_cannot_be_used_is_left_out_with_the_reason(columns, reason):
+    with pytest.raises(FedDPError, match="the server data must have a column that can be used, got none: '.*' " + reason) as error:
         learn_schema(pa.table(columns))
     one_line(error)
+    size = len(next(iter(columns.values())))
+    schema = learn_schema(pa.table(columns | {"x": np.arange(size) / 7}))
+    assert schema.names == ("x",)
+    ((name, told),) = schema.ignored
+    assert re.match(reason, told)
+    assert [name] == [*columns]
+
+
+def test_learning_finds_dates_yes_and_no_and_long_tails(tmp_path):
+    (tmp_path / "public.csv").write_text(
+        "when;seen;us;ok;income\n" + "2020-01-31;31.12.2020;12/31/2020;yes;0\n2021-01-31 10:00;;1/2/2021;NO;5\n" * 3
+    )
+    schema = learn_schema(str(tmp_path / "public.csv"), scales={"income": "log"})
+    assert schema.fields == (
+        DateColumn("when", "2020-01-31", "2021-01-31"),
+        DateColumn("us", "2020-12-31", "2021-01-02", order="mdy"),
+        BooleanColumn("ok"),
+        NumberColumn("income", 0, 5, scale="log"),
+    )
+    assert schema.ignored == (("seen", "one date only"),)
+    times = learn_schema(pa.table({"at": ["7:05", "23:59", ""]}))
+    assert times.fields == (DateColumn("at", parts=("hour",), missing="indicator"),)
+    tail = {"income": [*range(100, 0, -1), 10_000.5]}
+    (told,) = proposals(pa.table(tail))
+    assert "long tail: --log" in told.why
+    knots = learn_schema(pa.table(tail), scales={"income": "quantile"}).fields[0].knots
+    assert (len(knots), knots[0], knots[5], knots[-1]) == pytest.approx((N_KNOTS, 1, 51, 10_000.5))
+    with pytest.raises(FedDPError, match="scale of column 'income' of the server data must be linear, log or quantile, got 'cubic'"):
+        learn_schema(pa.table(tail), scales={"income": "cubic"})
+    (tmp_path / "nameless.csv").write_text(",,x\n1,2,3\n")
+    with pytest.raises(FedDPError, match=r"columns of nameless\.csv must have names, got 2 without one"):
+        learn_schema(tmp_path / "nameless.csv")
 
 
 def test_a_column_that_looks_like_an_id_can_be_kept():
@@ -225,7 +268,7 @@ def changed(path, value):
         (changed(["columns"], []), "columns of a schema must be at least one"),
         (changed(["columns"], 3), "columns of a schema must be a list"),
         (changed(["columns", 0], "age"), "column of a schema must be an object"),
-        (changed(["columns", 0, "kind"], "date"), "kind of column 'age' must be one of"),
+        (changed(["columns", 0, "kind"], "moon"), "kind of column 'age' must be one of"),
         (changed(["columns", 0, "low"], 100), "low of column 'age' must be below high"),
         (changed(["columns", 0, "low"], math.nan), "low of column 'age' must be below high, and their difference finite, got nan"),
         (changed(["columns", 0, "low"], 10**400), "low of column 'age' must be a number that a computer can hold"),
@@ -255,7 +298,7 @@ def test_a_file_that_is_no_schema_is_refused_in_one_line(tmp_path, content):
     with pytest.raises(FedDPError, match=r"schema\.json") as error:
         Schema.read(tmp_path / "schema.json")
     one_line(error)
-    with pytest.raises(FedDPError, match="schema must be a readable JSON file"):
+    with pytest.raises(FedDPError, match="schema must be a readable JSON or TOML file"):
         Schema.read(tmp_path / "none.json")
 
 

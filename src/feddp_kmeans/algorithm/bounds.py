@@ -201,7 +201,7 @@ def typical_length(
     may be that of longer classes too: the one whose noise and bias are least together. The bias is guessed from the mean length that is cut
     off. If there are at most ``most`` points, nothing is believed where these would not stand out either.
     """
-    run = _standing_out(histogram, noise, most)
+    run = standing_out(histogram, noise, most)
     if run is None and least_classes:
         run = slice(int(histogram.argmax()), int(histogram.argmax()) + 1)
     if run is None:
@@ -227,15 +227,15 @@ def typical_length(
     return Typical(best.length, kept(best.length), best.bias)
 
 
-def _standing_out(histogram: FloatArray, noise: float, most: float = np.inf) -> slice | None:
+def standing_out(histogram: FloatArray, noise: float, most: float = np.inf, level: float = BOUNDS.stands_out) -> slice | None:
     """Return the run of classes whose count exceeds its noise by most; None if none exceeds it clearly, or all points would not do so.
 
     Lengths lie close together, so neighbouring classes hold them all, each perhaps with fewer than its noise.
     """
     sums = np.concatenate([[0.0], np.cumsum(histogram)])
     start, stop = np.triu_indices(len(sums), 1)
-    level = BOUNDS.stands_out * noise * np.sqrt(stop - start)
-    excess = np.where(level < most, sums[stop] - sums[start] - level, -1.0)
+    noises = level * noise * np.sqrt(stop - start)
+    excess = np.where(noises < most, sums[stop] - sums[start] - noises, -1.0)
     best = int(excess.argmax())
     return slice(int(start[best]), int(stop[best])) if excess[best] > 0 else None
 

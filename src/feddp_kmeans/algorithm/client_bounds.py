@@ -20,7 +20,17 @@ _QUANTILE = 0.9
 
 @dataclass(frozen=True)
 class ClientBounds:
-    """How much one client may add to each statistic: L2 norms for outer product, means and sums; L1 norms for the rest."""
+    """How much one client may add to each statistic: L2 norms for outer product, means and sums; L1 norms for the rest.
+
+    Examples
+    --------
+    >>> from feddp_kmeans import ClientBounds, FedDPKMeans
+    >>> bounds = ClientBounds(outer_product=50.0, weights=50.0, means=5.0, presence=3.0, sums=50.0, counts=50.0)
+    >>> model = FedDPKMeans(3, method="paper", privacy_unit="client", bounds=bounds)
+    >>> model.bounds.counts  # a client counts for at most 50 points
+    50.0
+
+    """
 
     outer_product: float
     weights: float

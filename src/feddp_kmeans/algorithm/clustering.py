@@ -1,26 +1,35 @@
 """FedDP-KMeans: FedDP-Init, then FedDP-Lloyds, under one plan that is fixed before any data is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from feddp_kmeans._html import line, table
+from feddp_kmeans._text import counted, finite, size, uncertain
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.choose_k import Elbow, find_elbow
 from feddp_kmeans.algorithm.closing import Closing
-from feddp_kmeans.algorithm.feddp_init import NoisyCenters, feddp_init, feddp_proxies
+from feddp_kmeans.algorithm.column_looks import COLUMNS_RELEASE, UNSEEN
+from feddp_kmeans.algorithm.column_units import ColumnUnits
+from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Steps, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
 from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import AUTO, Settings
+from feddp_kmeans.algorithm.usefulness import column_remarks, doubts, stddevs, why_useless
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.ledger import PrivacyReport
+from feddp_kmeans.privacy.meaning import weakness
 from feddp_kmeans.privacy.plan import Plan
 from feddp_kmeans.silos.threads import one_blas_thread
 
 _SPARED = "planned and paid for, but not made, since nothing would have come of it"
+
+_SHOWN = 8
+"""Coordinates of a center that a notebook shows."""
 
 OnRelease = Callable[[str], None]
 """Is called with the name of each release just before it is made."""
@@ -38,6 +47,11 @@ class Clustering:
     plan: Plan
     privacy: PrivacyReport
     remarks: tuple[str, ...] = ()
+    """What a reader must know before believing the result; ``fit`` warns of each."""
+    notes: tuple[str, ...] = ()
+    """What is good to know, and no reason to doubt the result."""
+    useless: str | None = None
+    """Why the result says nothing about the clients' points, for example because all centers are the noisy mean; None if it does."""
     elbow: Elbow | None = None
     """How the number of clusters was chosen; None if it was given."""
     count_stddev: float | None = None
@@ -46,6 +60,32 @@ class Clustering:
     """What the closing look says about the centers; its counts are those above. None if the method makes no closing look."""
     axis_stddev: FloatArray | None = None
     """Standard deviation of each coordinate of each center (k, d); None if only ``center_stddev`` is known."""
+    units: ColumnUnits | None = None
+    """The unit of each coordinate: distances, spreads and inertia are in these units, centers and their errors in the data's own. None if
+    rows were taken as they are."""
+
+    def all_remarks(self, columns: Sequence[str]) -> list[str]:
+        """Return the remarks, and one more that names the columns in which noise exceeds the spread of the values."""
+        errors = stddevs(self.centers, self.center_stddev, self.axis_stddev)
+        return [*self.remarks, *column_remarks(self.centers, errors, None if self.units is None else self.units.scale, columns)]
+
+    def _repr_html_(self) -> str:
+        """Return sizes and centers with their errors, warnings first and the guarantee last, as a notebook shows them."""
+        k, d = self.centers.shape
+        errors = stddevs(self.centers, self.center_stddev, self.axis_stddev)
+        rows = [
+            (
+                str(row),
+                size(finite(float(self.counts[row])), self.count_stddev),
+                *(uncertain(float(self.centers[row, i]), finite(float(errors[row, i]))) for i in range(min(d, _SHOWN))),
+            )
+            for row in range(k)
+        ]
+        head = ("cluster", "size", *(f"coordinate {i}" for i in range(min(d, _SHOWN))))
+        more = f", the first {_SHOWN} of {d} coordinates" if d > _SHOWN else ""
+        made = table(f"{counted(k, 'cluster')}{more}; ± two standard deviations of the noise", head, rows)
+        useless = line("Useless: this result says nothing about the clusters.", strong=True) if self.useless else ""
+        return useless + "".join(line(f"Warning: {remark}.") for remark in self.remarks) + made + line(self.privacy.sentence())
 
 
 class Clusterer(Protocol):
@@ -112,7 +152,7 @@ def look(run: Run, prepared: Prepared) -> Elbow:
 
     On a federation that records its releases, a later run of the same plan goes on from there: nothing is paid twice.
     """
-    proxies = feddp_proxies(prepared.method.bind(run))
+    proxies = feddp_proxies(_bound(run, prepared))
     return find_elbow(proxies, prepared.settings.largest_k, run.server_seed)
 
 
@@ -122,7 +162,7 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
 
     If the number of clusters is to be chosen it is the elbow's, or ``chosen_k`` if somebody has seen the curve and decided.
     """
-    settings, steps, elbow = prepared.settings, prepared.method.bind(run), None
+    settings, steps, elbow = prepared.settings, _bound(run, prepared), None
     if start is None:
         proxies = feddp_proxies(steps)
         projection, server_weights = proxies.projection, proxies.server_weights
@@ -136,19 +176,51 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
     found = feddp_lloyds(steps, first, prepared.lloyd_steps)
     closing = steps.closing(found)
     told = closing or found
+    useless = why_useless(found, told.counts, told.count_stddev)
+    unsure = [] if useless else doubts(found, told.counts, told.count_stddev)
+    if run.units is None and run.dimension > 1 and any(release.name == COLUMNS_RELEASE for release in prepared.plan.releases):
+        unsure.append(UNSEEN)
+    unsure += filter(None, [weakness(prepared.plan.epsilon, prepared.plan.delta)])
     privacy = run.report()
+    units = None if run.units is None else ColumnUnits(run.units, run.fill)
+    axis, spread = found.axis_stddev, found.center_stddev
+    if units is not None:
+        axis = units.own_errors(_by_axis(found))
+        spread = np.sqrt(np.nanmean(np.square(axis), axis=1))
     spared = ", ".join(f"{name} x {times}" for name, times in privacy.not_made.items())
     return Clustering(
-        centers=found.centers,
+        centers=found.centers if units is None else _own(units, found.centers, settings),
         counts=told.counts,
-        center_stddev=found.center_stddev,
+        center_stddev=spread,
         projection=projection,
         server_weights=server_weights,
         plan=prepared.plan,
         privacy=privacy,
-        remarks=(*found.remarks, *([f"{_SPARED}: {spared}"] if spared else [])),
+        remarks=tuple(dict.fromkeys([*([useless] if useless else []), *found.remarks, *unsure])),
+        notes=(f"{_SPARED}: {spared}",) if spared else (),
+        useless=useless,
         elbow=elbow,
         count_stddev=told.count_stddev,
         closing=closing,
-        axis_stddev=found.axis_stddev,
+        axis_stddev=axis,
+        units=units,
     )
+
+
+def _bound(run: Run, prepared: Prepared) -> Steps:
+    """Return the steps of the method in this run, whose clients read rows in the plan's public units if there are any."""
+    run.units = prepared.units
+    return prepared.method.bind(run)
+
+
+def _own(units: ColumnUnits, centers: FloatArray, settings: Settings) -> FloatArray:
+    """Return centers in the data's own units; rounding takes none out of the public region."""
+    region, own = settings.region(centers.shape[1]), units.own(centers)
+    return own if region is None else region.clip(own)
+
+
+def _by_axis(found: NoisyCenters) -> FloatArray:
+    """Return the standard deviation of each coordinate of each center."""
+    if found.axis_stddev is not None:
+        return found.axis_stddev
+    return np.broadcast_to(found.center_stddev[:, None], found.centers.shape)

@@ -31,7 +31,7 @@ class Domain:
     """Variance of the noise in one coordinate of the ball's center."""
 
 
-def domain_rows(region: Region | None, dimension: int, sharpened: int = 0) -> list[tuple[str, int, int, int]]:
+def domain_rows(region: Region | None, dimension: int, sharpened: int = 0) -> list[tuple[str, float, int, int]]:
     """Return name, integer steps, values and times of the releases that find the domain, and sharpen it this many times.
 
     Each round releases distances and a mean. Without a public region there are several rounds, and distances from the last center.
@@ -40,13 +40,13 @@ def domain_rows(region: Region | None, dimension: int, sharpened: int = 0) -> li
     return [("distances", SHARE_STEPS, MOST_CLASSES, rounds + last + sharpened), ("mean", BOUNDED_STEPS, dimension + 1, rounds)]
 
 
-def find_domain(looks: Looks, region: Region | None, dimension: int) -> Domain:
+def find_domain(looks: Looks, region: Region | None) -> Domain:
     """Return where the points are.
 
     Each round reads the typical distance from the present center off a noisy histogram, then moves the center to the noisy mean of
     the points, each scaled down to that distance: so no outlier, however far, weighs more than a typical point.
     """
-    center = np.zeros(dimension) if region is None else region.ball.center
+    center = looks.origin if region is None else region.ball.center
     edges = _ANY_SCALE if region is None else geometric_edges(region.ball.radius, DOMAIN.point_classes)
     for _ in range(DOMAIN.rounds if region is None else 1):
         ball, typical = _around(looks, center, edges, region)

@@ -64,7 +64,9 @@ class NoisyCenters:
     axis_stddev: FloatArray | None = field(default=None, kw_only=True)
     """The same for each coordinate of each center (k, d); None if it is not known."""
     remarks: tuple[str, ...]
-    """What a reader of the result should know; made of public facts and released numbers only."""
+    """What a reader of the result must know; made of public facts and released numbers only."""
+    useless: str | None = field(default=None, kw_only=True)
+    """Why the centers say nothing about the clients' points, where the method knows; it is one of the remarks too."""
 
 
 class Steps(Protocol):

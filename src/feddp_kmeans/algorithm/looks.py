@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._typing import FloatArray
+from feddp_kmeans._typing import BoolArray, FloatArray
 from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics import costs, norms, residual_sums, spreads
+from feddp_kmeans.statistics import column_counts, costs, norms, residual_sums, spreads
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Statistic
@@ -150,6 +150,16 @@ class Looks:
         self.is_client_level = unit is PrivacyUnit.CLIENT
         self._run = run
 
+    @property
+    def origin(self) -> FloatArray:
+        """Return where the points are about, in the units in which they are read; zero if nothing is known."""
+        run = self._run
+        return np.zeros(run.dimension) if run.units is None or run.fill is None else run.fill / run.units
+
+    def read_as(self, units: FloatArray, fill: FloatArray | None) -> None:
+        """Have all rows read in these units from now on (see ``statistics.gate.ROWS``)."""
+        self._run.units, self._run.fill = units, fill
+
     def per_unit(self, n_points: float) -> float:
         """Return about how many points a unit holds, if there are this many in all."""
         return max(n_points / max(self.n_clients, 1), 1.0) if self.is_client_level else 1.0
@@ -183,6 +193,13 @@ class Looks:
         """Return a noisy histogram of the points' distances from the center."""
         statistic = norms.CLIENT_DISTANCES if self.is_client_level else norms.POINT_DISTANCES
         return self._run.noisy_sum(statistic, self.plan["distances"], center=center, edges=edges)
+
+    def columns(self, chosen: BoolArray, edges: FloatArray) -> tuple[FloatArray, float]:
+        """Return a noisy histogram of each chosen column over its own edges, and the noise of a count."""
+        statistic = column_counts.CLIENT_COLUMNS if self.is_client_level else column_counts.POINT_COLUMNS
+        noisy = self._run.noisy_sum(statistic, self.plan["columns"], chosen=chosen.astype(np.float64), column_edges=edges)
+        points = float(np.sqrt(len(edges)))
+        return points * noisy.reshape(len(edges), -1), points * self.made["columns"].scale
 
     def spreads(self, ball: Ball, centers: FloatArray, reach: float, bound: float) -> Spreads:
         """Return noisy sizes and sums of squared distances; ``bound`` is the number of points that a client is scaled down to.

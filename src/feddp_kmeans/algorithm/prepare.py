@@ -7,13 +7,15 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.client_bounds import DEFAULT_CLIENT_SIZE, simulated_bounds
+from feddp_kmeans.algorithm.column_looks import REASON
+from feddp_kmeans.algorithm.column_units import COLUMNS, beside_ranges, units_of
 from feddp_kmeans.algorithm.feddp_init import Steps
 from feddp_kmeans.algorithm.methods import grid, refined, serverless
 from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.paper import PaperMethod
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
-from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
+from feddp_kmeans.algorithm.settings import AUTO, OFF, MethodName, Settings
 from feddp_kmeans.algorithm.tuning import CHOOSING, GRID, REFINED, SERVERLESS
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.run import Run
@@ -42,6 +44,8 @@ class Prepared:
     plan: Plan
     method: Method
     lloyd_steps: int
+    units: FloatArray | None = None
+    """Public units of the columns, in which the method works; None if it takes them as they are, or finds units by itself."""
 
     @property
     def n_server_points(self) -> int:
@@ -56,6 +60,9 @@ def prepare(settings: Settings, server_points: FloatArray | None, n_clients: int
     Whether there are server data is decided here and nowhere else. Without them the dimension must be given; with them it is
     checked if given. A plan that simulates takes about a second: keep it if several runs are made under it.
     """
+    if (units := _public_units(settings, server_points, dimension)) is not None:
+        inner = prepare(_in_units(settings, units), None if server_points is None else server_points / units, n_clients, len(units))
+        return replace(inner, settings=settings, server_points=server_points, units=units)
     if server_points is None:
         if settings.method is not MethodName.REFINED:
             raise InputError(f"server_data must be given for method '{settings.method}', got None.")
@@ -65,6 +72,33 @@ def prepare(settings: Settings, server_points: FloatArray | None, n_clients: int
     server_points = _checked(settings, server_points, dimension)
     make = _prepare_paper if settings.method is MethodName.PAPER else _prepare_refined
     return make(settings, server_points, n_clients)
+
+
+def _public_units(settings: Settings, server_points: FloatArray | None, dimension: int | None) -> FloatArray | None:
+    """Return units where public facts show columns of very different ranges: the widths of a box, else the spread of the server data."""
+    if settings.scale != AUTO or settings.radius is not None or settings.bounds is not None:
+        return None
+    if settings.open_columns is not None:
+        if server_points is None:
+            return None
+        spreads, ranges = server_points.std(axis=0), np.ptp(server_points, axis=0)
+        return np.where(settings.open_columns, beside_ranges(spreads, ranges), 1.0)
+    if settings.box is not None:
+        region = settings.region(int(max(map(np.size, settings.box))) if dimension is None else dimension)
+        widths = stddevs = region.high - region.low if region is not None else np.zeros(0)
+    elif server_points is not None and server_points.ndim == 2 and len(server_points) and np.isfinite(server_points).all():
+        widths, stddevs = np.ptp(server_points, axis=0), server_points.std(axis=0)
+    else:
+        return None
+    units = units_of(stddevs, widths, np.ones(len(widths)))
+    return None if (units == units[0]).all() else units
+
+
+def _in_units(settings: Settings, units: FloatArray) -> Settings:
+    if settings.box is None:
+        return replace(settings, scale=OFF, open_columns=None)
+    low, high = (np.asarray(side, dtype=np.float64) / units for side in settings.box)
+    return replace(settings, scale=OFF, box=(low, high))
 
 
 def prepare_lloyds(settings: Settings, server_points: FloatArray, n_clients: int, start: str, default_steps: int) -> Prepared:
@@ -82,15 +116,23 @@ def _checked(settings: Settings, server_points: FloatArray, dimension: int | Non
 
 def _prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> Prepared:
     region, k = settings.region(dimension), settings.largest_k
+    unscaled = _unscaled(settings, dimension) if region is None else ()
     facts = _facts(settings, dimension, 0, n_clients, None if region is None else region.ball.radius)
+    why = (REASON,) if any(unscaled) else ()
     if dimension <= GRID.largest_dimension and settings.unit is PrivacyUnit.POINT and settings.lloyd_steps == AUTO:
-        method = GridMethod(dimension, k, region, settings.count_noise)
-        plan = _plan(settings, method.requests(), facts | {"lloyd_steps": 0}, grid.REASONS)
+        method = GridMethod(dimension, k, region, settings.count_noise, unscaled)
+        plan = _plan(settings, method.requests(), facts | {"lloyd_steps": 0}, (*why, *grid.REASONS))
         return Prepared(settings, None, plan, method, 0)
     steps = SERVERLESS.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    many = ServerlessMethod(settings.unit, dimension, k, steps, region, _choosing(settings))
-    plan = _plan(settings, many.requests(), facts | {"lloyd_steps": steps}, serverless.REASONS)
+    many = ServerlessMethod(settings.unit, dimension, k, steps, region, _choosing(settings), unscaled)
+    plan = _plan(settings, many.requests(), facts | {"lloyd_steps": steps}, (*why, *serverless.REASONS))
     return Prepared(settings, None, plan, many, steps)
+
+
+def _unscaled(settings: Settings, dimension: int) -> tuple[bool, ...]:
+    """Return which columns are looked at to find their units: those without a public range."""
+    chosen = settings.open_columns or (True,) * dimension
+    return chosen if settings.scale == AUTO and 0 < sum(chosen) <= COLUMNS.most else ()
 
 
 def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int, start: str | None = None) -> Prepared:

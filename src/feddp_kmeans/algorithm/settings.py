@@ -18,7 +18,7 @@ from feddp_kmeans.privacy.plan import Composition
 from feddp_kmeans.privacy.unit import PrivacyUnit, check_sampling
 from feddp_kmeans.statistics.fixed_point import Ball
 
-AUTO = "auto"
+AUTO, OFF = "auto", "off"
 
 FEDDP = "feddp"
 """The start of Algorithm 1; the other starts are those of installed plugins."""
@@ -102,6 +102,9 @@ class Settings:
     sampling_rate: float = 1.0
     shares: tuple[float, float, float, float] | None = None
     max_clusters: int = 30
+    scale: str = AUTO
+    open_columns: tuple[bool, ...] | None = None
+    """Which columns have no public range, where others have been scaled to one of about 1; None if no column has, or all have."""
 
     def __post_init__(self) -> None:
         check_budget(self.epsilon, self.delta)
@@ -110,6 +113,8 @@ class Settings:
                 _check_count(name, getattr(self, name), low, " or 'auto'" if instead else "")
         _check_count("max_clusters", self.max_clusters, 3)
         self._check_region()
+        if self.scale not in (AUTO, OFF):
+            raise InputError(f"scale must be 'auto' or 'off', got {self.scale!r:.80}.")
         for name, kind in (("method", MethodName), ("composition", Composition), ("noise", NoiseName)):
             object.__setattr__(self, name, _parsed(name, kind, getattr(self, name)))
         object.__setattr__(self, "privacy_unit", PrivacyUnit.parse(self.privacy_unit))

@@ -134,6 +134,7 @@ class Tracker:
             axis_stddev=np.sqrt(variances)[rows] * ball.grid,
             count_stddev=float(count_noise / sums.kept),
             remarks=(hidden,) if weak else (),
+            useless=_HIDDEN if weak and len(cells) == 1 else None,
             track=track,
             tracker=self,
         )

@@ -238,7 +238,8 @@ class GridTuning:
     """... for the first look: with 5 % 100 clusters along a curve cost 3.0 times optimal at 0.25, not 1.1. The last look has the rest."""
     closing_parts: Mapping[str, float] = field(default_factory=lambda: {"closing bounds": 0.01, "closing": 0.045})  # for the closing look
     domain_part: float = 0.3  # part of epsilon for the domain if none is public ...
-    distance_part: float = 0.3  # ... and the part of it for the distances; the mean has the rest
+    distance_part: float = 0.3  # ... and the part of it for the distances; the mean has the rest, the columns as much as this again:
+    column_part: float = 0.3
     gaussian_price: float = 4.5  # rough noise multiplier of a Gaussian release relative to a Laplace one of the same epsilon
     points_per_cell: float = 5.0
     """(n epsilon / c) to the power 2 d / (d + 2) cells are to hold points. Su et al. (2016) have c = 10 and count empty cells too. With 3,

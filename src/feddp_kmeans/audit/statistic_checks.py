@@ -106,6 +106,8 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
         "high": np.full(d, 1.7),
         "cells": np.array([4.0, 3.0, *[1.0] * (d - 2)]),
         "depth": 2.0,
+        "chosen": np.ones(d),
+        "column_edges": np.tile(_RADIUS * np.linspace(-1.5, 1.5, 7), (d, 1)),
     }
     if "projection" not in statistic.arguments:  # centers in full space, not in a subspace
         made["centers"] = np.rint(rng.uniform(-inside, inside, (k, d)))

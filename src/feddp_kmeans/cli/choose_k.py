@@ -9,7 +9,7 @@ import typer
 from feddp_kmeans._files import write_whole
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.budget import odometer_of, table_of
 from feddp_kmeans.cli.folders import LOOK, RELEASES, check_no_client, kept_run
 from feddp_kmeans.cli.show import show_elbow, show_ledger
 from feddp_kmeans.cli.terminal import out, show_log
@@ -18,16 +18,21 @@ from feddp_kmeans.federation.recorded import RecordedFederation, read_record
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.report.charts import elbow_chart
+from feddp_kmeans.tables.reading import Reading
 
 
 @options.takes_settings(clusters="auto")
+@options.takes_reading
 def choose_k(
     settings: Settings,
+    reading: Reading,
     clients: options.Clients,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume continues.")],
     server: options.Server = None,
     client_column: options.ClientColumn = None,
     schema_file: options.SchemaFile = None,
+    ranges: options.Ranges = None,
+    categories: options.Categories = None,
     ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     limit: options.LimitEpsilon = None,
@@ -58,12 +63,19 @@ def choose_k(
     if (folder / LOOK).exists() and read_record(folder / RELEASES):
         raise InputError(f"--out must not hold releases already, got {str(folder)!r}.")
     inputs = open_inputs(
-        clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken
+        clients,
+        server,
+        client_column=client_column,
+        schema_file=schema_file,
+        ignore=ignore or (),
+        skip_broken=skip_broken,
+        stated=options.stated_columns(ranges, categories),
+        reading=reading,
     )
     prepared = inputs.prepared(settings)
     clustering.check(prepared, inputs.federation.dimension)
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)
-    recorded.books = Books(odometer_of(clients, odometer), most, options.command_line())
+    recorded.books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))
     with kept_run(recorded, prepared.plan, seed, folder, f"--out {folder}", quiet=quiet) as run:
         elbow = clustering.look(run, prepared)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())

@@ -13,6 +13,7 @@ from feddp_kmeans.cli import options
 from feddp_kmeans.cli.show import new_table
 from feddp_kmeans.cli.terminal import out, say
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.tables.reading import Reading
 
 if TYPE_CHECKING:
     from feddp_kmeans.report.finished_run import FinishedRun
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16
 
 
+@options.takes_reading
 def evaluate(
+    reading: Reading,
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     clients: options.Clients,
     client_column: options.ClientColumn = None,
@@ -29,10 +32,10 @@ def evaluate(
     from feddp_kmeans.report.finished_run import read_run
     from feddp_kmeans.tables.client_files import check_client_column, client_paths
 
-    run = read_run(made)
+    run = read_run(made, reading)
     paths = [Path(clients)] if client_column else client_paths(clients)
     if client_column:
-        check_client_column(paths[0], client_column)
+        check_client_column(paths[0], client_column, reading)
     for path in paths:
         run.open(path).check()
     found = nonprivate_evaluation(run, paths)
@@ -63,19 +66,20 @@ class Evaluation:
 def nonprivate_evaluation(run: "FinishedRun", paths: list[Path]) -> Evaluation:
     """Return costs and sizes over all files. Each is read twice, in pieces: once for the mean, once for the costs."""
     from feddp_kmeans.algorithm.server import kmeans_cost
+    from feddp_kmeans.assignment import nearest_centers
 
     sizes = np.zeros(len(run.centers), dtype=np.int64)
     total, cost, one, left_out = np.zeros(len(run.columns)), 0.0, 0.0, 0
     for points, n_rows in _pieces(run, paths):
         total += points.sum(axis=0)
-        sizes += np.bincount(run.labels(points), minlength=len(sizes))
+        sizes += np.bincount(nearest_centers(points, run.read(run.centers)), minlength=len(sizes))
         left_out += n_rows - len(points)
     n_points = int(sizes.sum())
     if n_points == 0:
         raise InputError("clients must have at least one point, got none.")
     mean = (total / n_points)[None]
     for points, _ in _pieces(run, paths):
-        cost += kmeans_cost(points, run.centers) * len(points)
+        cost += kmeans_cost(points, run.read(run.centers)) * len(points)
         one += kmeans_cost(points, mean) * len(points)
     return Evaluation(max(0.0, cost) / n_points, max(0.0, one) / n_points, sizes, left_out)
 
@@ -83,4 +87,5 @@ def nonprivate_evaluation(run: "FinishedRun", paths: list[Path]) -> Evaluation:
 def _pieces(run: "FinishedRun", paths: list[Path]) -> Iterator[tuple[FloatArray, int]]:
     for path in paths:
         for points in run.open(path).pieces(_ROWS):
-            yield points[np.isfinite(points).all(axis=1)].astype(np.float64, copy=False), len(points)
+            read = run.read(points)
+            yield read[np.isfinite(read).all(axis=1)].astype(np.float64, copy=False), len(points)

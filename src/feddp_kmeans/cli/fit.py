@@ -10,13 +10,14 @@ import typer
 
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.budget import odometer_of, table_of
 from feddp_kmeans.cli.folders import RELEASES, checked_folder, kept_run, new_folder
-from feddp_kmeans.cli.show import show_run
+from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+from feddp_kmeans.tables.reading import Reading
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.prepare import Prepared
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 
 
 @options.takes_settings()
+@options.takes_reading
 def fit(
     settings: Settings,
+    reading: Reading,
     clients: options.Clients,
     server: options.Server = None,
     client_column: options.ClientColumn = None,
     schema_file: options.SchemaFile = None,
+    ranges: options.Ranges = None,
+    categories: options.Categories = None,
     ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     resume: Annotated[
@@ -39,6 +44,7 @@ def fit(
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
+    rehearse: options.Rehearse = False,
     folder: Annotated[
         Path | None, typer.Option("--out", help="Folder for result, report and releases. (default: a new folder named after the time)")
     ] = None,
@@ -51,43 +57,64 @@ def fit(
     Every release is saved in the folder as it is made. To continue a stopped run, give the same options and --resume FOLDER: nothing is
     paid twice. For a finished run, this writes the result again from the saved releases.
 
+    Exit status: 0 done, 1 refused, 3 finished and written in full, but useless: the noise hides the clusters.
+
     Examples:
       feddp fit clients/ --server public.csv -k 10 --epsilon 1 --out run/
       feddp fit table.parquet --client-column hospital -k auto --epsilon 2 --box 0,1
+      feddp fit clients/ --server public.csv -k 10 --epsilon 1 --rehearse
       feddp fit "phones/*.csv" --unit client --client-size 50 -k 5 --epsilon 2 --limit 4
 
     """
     from feddp_kmeans.algorithm import clustering
+    from feddp_kmeans.cli.rehearsal import marked, rehearsed
     from feddp_kmeans.report.result import result_dict, write_result
+    from feddp_kmeans.report.spent import spent_so_far
     from feddp_kmeans.tables.inputs import open_inputs
 
     show_log(quiet=quiet)
     most = options.limit_of(limit, limit_delta)
     folder = checked_folder(folder, resume, clients, force=force)
     inputs = open_inputs(
-        clients, server, client_column=client_column, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken
+        clients,
+        server,
+        client_column=client_column,
+        schema_file=schema_file,
+        ignore=ignore or (),
+        skip_broken=skip_broken,
+        stated=options.stated_columns(ranges, categories),
+        reading=reading,
     )
+    if rehearse:
+        inputs = rehearsed(inputs, settings, resume, seed)
     prepared, chosen = _prepared(inputs, settings, resume)
     clustering.check(prepared, inputs.federation.dimension, chosen)
     command = options.command_line()
-    books = Books(odometer_of(clients, odometer), most, command)
-    if resume is None:  # before earlier releases are replaced
+    books = Books(odometer_of(clients, odometer), most, command, table_of(clients))
+    if resume is None and not rehearse:  # before earlier releases are replaced
         books.check(prepared.plan, secure=seed is None)
-    folder = folder or new_folder(clients)
+    folder = folder or new_folder()
     if folder != resume:
         shutil.rmtree(folder / RELEASES, ignore_errors=True)
     recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
-    recorded.books = books
+    recorded.books = None if rehearse else books
     with kept_run(recorded, prepared.plan, seed, folder, f"--resume {resume or folder}", quiet=quiet) as run:
         found = clustering.carry_out(run, prepared, chosen_k=chosen)
         result = result_dict(
-            found, columns=inputs.columns, seed=seed, server_points=prepared.server_points, command=command, schema=inputs.schema
+            found,
+            columns=inputs.columns,
+            seed=seed,
+            server_points=prepared.server_points,
+            command=command,
+            schema=inputs.schema,
+            left_out=dict.fromkeys(ignore or (), "asked for") | ({client_column: "names the client"} if client_column else {}),
+            spent=spent_so_far(books.odometer, prepared.plan),
         )
+        result = marked(result) if rehearse else result
         write_result(folder, result)
     if as_json:
         typer.echo(json.dumps(result, indent=2, allow_nan=False))
-    elif not quiet:
-        show_run(folder)
+    finish(folder, quiet=quiet or as_json)
 
 
 def _prepared(inputs: "Inputs", settings: Settings, resume: Path | None) -> tuple["Prepared", int | None]:

@@ -21,15 +21,12 @@ log = logging.getLogger(__name__)
 RELEASES, LOOK = "releases", "choose_k.json"
 """Names in a run folder: the saved releases, and the result of feddp choose-k."""
 INTERRUPTED = 130
-_WRITTEN = ("result.json", "centers.parquet", "report.html", f"{RELEASES}/releases.json", f"{RELEASES}/0.npy")
-"""Examples of the files that a run writes."""
 
 
-def new_folder(clients: str) -> Path:
-    """Return a new folder in the current one, named after the time."""
+def new_folder() -> Path:
+    """Return a new folder in the current one, named after the time. What a run writes there is never read as a client."""
     while True:
         folder = Path(datetime.now(UTC).strftime("feddp-%Y-%m-%dT%H.%M.%S"))
-        check_no_client(clients, folder)
         with suppress(FileExistsError):
             folder.mkdir()
             return folder
@@ -59,11 +56,9 @@ def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, fo
 
 
 def check_no_client(clients: str, folder: Path) -> None:
-    """Refuse a folder whose files would be read as clients by the next run."""
-    pattern = Path(clients).absolute()
-    pattern = pattern / "*" if pattern.is_dir() else pattern
-    if any((folder.absolute() / name).match(str(pattern)) for name in _WRITTEN):
-        raise InputError(f"--out must be a folder that is not read as clients, got {str(folder)!r} for the clients {clients!r}.")
+    """Refuse the folder of the clients: a result among their tables could replace one, and looks like one to other programs."""
+    if folder.resolve() == Path(clients).resolve():
+        raise InputError(f"--out must be another folder than that of the clients, got {str(folder)!r}: --out {folder / 'run'} is one.")
 
 
 def check_new_file(path: Path, *, force: bool) -> None:

@@ -11,6 +11,7 @@ from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+from feddp_kmeans.tables.reading import Reading
 
 _STATE = ".feddp-runs"
 _THRESHOLD = "Refuse sums of fewer sites. (default: the least that is safe)"
@@ -18,7 +19,9 @@ _COLLUDERS = "Refuse runs that allow for fewer colluding sites. (default: a tent
 log = logging.getLogger(__name__)
 
 
+@options.takes_reading
 def join(
+    reading: Reading,
     kit: Annotated[Path | None, typer.Argument(help="The public/ folder of the federation, as received from the server.")] = None,
     *,
     data: Annotated[str, typer.Option("--data", help="This site's table, or a folder or glob of tables.")],
@@ -79,6 +82,7 @@ def join(
         schema=None if schema_file is None else str(schema_file),
         ignore=tuple(ignore or ()),
         skip_broken=skip_broken,
+        reading=reading,
         allow_aggregator=allow_aggregator,
         min_sites=min_sites,
         threshold=threshold,

@@ -6,6 +6,7 @@ Each command has its own file. Heavy libraries are imported when a command runs,
 import sys
 from typing import Annotated, Any
 
+import click
 import typer
 
 from feddp_kmeans import __version__, plugins
@@ -25,6 +26,7 @@ from feddp_kmeans.cli.report import report
 from feddp_kmeans.cli.serve import serve
 from feddp_kmeans.cli.simulate import simulate
 from feddp_kmeans.cli.terminal import log_shown, out
+from feddp_kmeans.cli.usage import usage_line
 from feddp_kmeans.errors import FedDPError, InputError, without_text
 
 UNFORESEEN = 70
@@ -55,13 +57,19 @@ for _name in plugins.names(plugins.COMMANDS):
 
 
 def main() -> None:
-    """Run the command. Our own errors become one line and exit status 1, Ctrl-C exit status 130.
+    """Run the command. Our own errors become one line and exit status 1, wrong usage one line and status 2, Ctrl-C status 130.
 
+    Status 3 means that fit, serve or simulate finished and wrote the result in full, but that it is useless: the noise hides the clusters.
     Any other error is also one line, with exit status 70: its text or a traceback could quote private data.
     """
     try:
         with log_shown():
-            app(standalone_mode=True)
+            sys.exit(app(prog_name="feddp", standalone_mode=False) or 0)
+    except click.exceptions.NoArgsIsHelpError as error:  # the help is printed already
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        print(f"feddp: {usage_line(error, sys.argv[1:])}", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_code)
     except FedDPError as error:
         print(f"feddp: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(1)

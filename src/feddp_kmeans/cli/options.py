@@ -1,21 +1,28 @@
 """Options shared by several commands, and the settings made from them."""
 
 import inspect
+import logging
 import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.privacy.meaning import weakness
 from feddp_kmeans.privacy.odometer import Limit
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.tables.reading import Reading
 
+if TYPE_CHECKING:
+    from feddp_kmeans.tables.column import Column
+
+log = logging.getLogger(__name__)
 PORT = 9443
 TRIAL = "No TLS and no keys: for trials on one machine only."
 
@@ -25,10 +32,27 @@ Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or c
 MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
 Server = Annotated[Path | None, typer.Option("--server", help="Public server data, if any: a table.")]
 ClientColumn = Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")]
-SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Public encoding of mixed tables, made by feddp encode.")]
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", help="What the columns hold: TOML or JSON, made by feddp encode or written by hand.")
+]
+Ranges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        metavar="NAME=LOW:HIGH",
+        help="Public range of a column: age=0:120, income=0:1e6:log, joined=2015-01-01:2026-12-31; may be repeated.",
+    ),
+]
+Categories = Annotated[
+    list[str] | None,
+    typer.Option("--categories", metavar="NAME=WORD,WORD", help="Public words of a column: sex=female,male; may be repeated."),
+]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="A client file that cannot be read is a client without data.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private. To try options, --rehearse.")]
+Rehearse = Annotated[
+    bool, typer.Option("--rehearse", help="Try these options on made-up points instead of the clients' rows: nothing is booked.")
+]
 LimitEpsilon = Annotated[float | None, typer.Option("--limit", help="Largest epsilon that all runs on these data may spend together.")]
 LimitDelta = Annotated[float, typer.Option("--limit-delta", help="The delta at which the total over all runs is stated.")]
 OdometerFile = Annotated[
@@ -58,15 +82,27 @@ RoundTimeout = Annotated[float, typer.Option("--round-timeout", help="Seconds th
 
 def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds the options of settings to a command and passes it the ``settings``; ``fixed`` ones are no options."""
+    return _takes("settings", _settings, defaults or {}, fixed)
+
+
+def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of reading text files to a command and pass it the ``reading``."""
+    return _takes("reading", _reading, {}, {})(command)
+
+
+def _takes(
+    made: str, make: Callable[..., Any], defaults: Mapping[str, Any], fixed: Mapping[str, Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the options of ``make``, and passes what it makes of them as the argument ``made``."""
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
-        stated = {name: p for name, p in inspect.signature(_settings).parameters.items() if name not in fixed}
-        asked = [p.replace(default=(defaults or {}).get(name, p.default)) for name, p in stated.items()]
-        own = [p for p in inspect.signature(command).parameters.values() if p.name != "settings"]
+        stated = {name: p for name, p in inspect.signature(make).parameters.items() if name not in fixed}
+        asked = [p.replace(default=defaults.get(name, p.default)) for name, p in stated.items()]
+        own = [p for p in inspect.signature(command).parameters.values() if p.name != made]
 
         @wraps(command)
         def run(**given: Any) -> None:
-            command(settings=_settings(**{name: given.pop(name) for name in stated}, **fixed), **given)
+            command(**{made: make(**{name: given.pop(name) for name in stated}, **fixed)}, **given)
 
         by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *asked)]
         run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
@@ -91,10 +127,13 @@ def _settings(
         int | None, typer.Option("--client-size", help="Public typical number of points per client (for --unit client).")
     ] = None,
     n_points: Annotated[int | None, typer.Option("--n-points", help="Public approximate number of points in total.")] = None,
+    scale: Annotated[
+        str, typer.Option("--scale", help="auto: columns of very different ranges get units of their own; off: numbers as they are.")
+    ] = "auto",
     max_clusters: Annotated[int, typer.Option("--max-clusters", help="Largest number of clusters tried with -k auto.")] = 30,
 ) -> Settings:
-    """Return the settings that these options state; wrong values are refused by name."""
-    return Settings(
+    """Return the settings that these options state; wrong values are refused by name, and an epsilon that protects nobody is said to."""
+    settings = Settings(
         _number(clusters),
         epsilon,
         delta,
@@ -106,7 +145,31 @@ def _settings(
         client_size=client_size,
         n_points=n_points,
         max_clusters=max_clusters,
+        scale=scale,
     )
+    if weak := weakness(settings.epsilon, settings.delta):
+        log.warning("WARNING: %s; 1 is a strong promise, 4 a weak one.", weak)
+    return settings
+
+
+def _reading(
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", help="Character between the cells of text files. (default: found in the header)")
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", help="Encoding of text files, such as latin-1. (default: UTF-8, or as a byte order mark says)"),
+    ] = None,
+) -> Reading:
+    """Return how text files are read."""
+    return Reading(delimiter, encoding)
+
+
+def stated_columns(ranges: list[str] | None, categories: list[str] | None) -> "tuple[Column, ...]":
+    """Return the columns that these options state."""
+    from feddp_kmeans.tables.short_schema import columns_of_options
+
+    return columns_of_options(ranges or (), categories or ())
 
 
 def limit_of(epsilon: float | None, delta: float) -> Limit | None:

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -14,29 +13,53 @@ from feddp_kmeans.cli import options
 from feddp_kmeans.cli.show import show_ledger
 from feddp_kmeans.cli.terminal import out
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.tables.reading import Reading
 
 log = logging.getLogger(__name__)
 
 
 @options.takes_settings(defaults={"epsilon": 1.0})
+@options.takes_reading
 def plan(
     settings: Settings,
+    reading: Reading,
     server: options.Server = None,
-    dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, if there is no --server.")] = None,
+    schema_file: options.SchemaFile = None,
+    ranges: options.Ranges = None,
+    categories: options.Categories = None,
+    ignore: options.Ignore = None,
+    client_column: options.ClientColumn = None,
+    dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, without --server and --schema.")] = None,
     n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
     as_json: options.Json = False,
 ) -> None:
     """Show the noise of every release for a budget. Reads no client data, and with --dimension no data at all.
 
+    With the options of a feddp fit it shows the plan of that fit.
+
     Examples:
       feddp plan -k 10 --dimension 100 --epsilon 1
       feddp plan -k 10 --server public.csv --unit client --client-size 50 --clients 2000 --json
+      feddp plan -k 10 --schema schema.toml --ignore name
+      feddp plan -k 3 --range age=0:120 --categories sex=female,male
 
     """
-    from feddp_kmeans.algorithm.prepare import prepare
+    from feddp_kmeans.tables.client_files import open_table
+    from feddp_kmeans.tables.inputs import prepared_for, read_or_learn
 
-    points = _server_or_stand_in(server, dimension, settings)
-    prepared = prepare(settings, points, n_clients, dimension if points is None else None)
+    hidden = (*(ignore or ()), *([client_column] if client_column else []))
+    stated = options.stated_columns(ranges, categories)
+    schema = read_or_learn(server, schema_file, hidden, reading, stated, [column.name for column in stated])
+    points = None if server is None else open_table(server, schema, ignore=hidden, reading=reading).read()
+    if schema is not None:
+        dimension = len(schema.columns)
+    elif points is not None:
+        dimension = points.shape[1]
+    if dimension is None or dimension < 1:
+        raise InputError(f"--server, --schema, --range or a --dimension of at least 1 must be given, got {dimension}.")
+    if points is None and settings.method is not MethodName.REFINED:
+        points = _stand_in(settings, dimension)
+    prepared = prepared_for(settings, points, schema, dimension, n_clients)
     if as_json:
         typer.echo(json.dumps(prepared.plan.to_dict(), indent=2))
         return
@@ -46,17 +69,8 @@ def plan(
         out.print(f"- {reason}", highlight=False)
 
 
-def _server_or_stand_in(server: Path | None, dimension: int | None, settings: Settings) -> FloatArray | None:
-    """Return the server data. If there are none: None, or random points on a sphere for the paper's method."""
-    if server is not None:
-        from feddp_kmeans.tables.client_files import open_table
-        from feddp_kmeans.tables.inputs import read_or_learn
-
-        return open_table(server, read_or_learn(server, None, ())).read()
-    if dimension is None or dimension < 1:
-        raise InputError(f"--server or a --dimension of at least 1 must be given, got {dimension}.")
-    if settings.method is MethodName.REFINED:
-        return None
+def _stand_in(settings: Settings, dimension: int) -> FloatArray:
+    """Return random points on a sphere, for the paper's method, which cannot be planned without server data."""
     points = np.random.default_rng(0).standard_normal((30 * settings.largest_k, dimension))
     log.warning("No server data: random points are used instead, so whatever depends on server data is only an example.")
     stand_in: FloatArray = (settings.radius or 1.0) * points / np.linalg.norm(points, axis=1, keepdims=True)

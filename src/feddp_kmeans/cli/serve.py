@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.show import show_run
+from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.tables.reading import Reading
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
@@ -20,8 +21,10 @@ log = logging.getLogger(__name__)
 
 
 @options.takes_settings()
+@options.takes_reading
 def serve(
     settings: "Settings",
+    reading: Reading,
     federation: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="Federation folder made by feddp keys.")] = None,
     *,
     folder: options.RunFolder,
@@ -42,6 +45,8 @@ def serve(
 ) -> None:
     """Cluster the data of sites on other machines, which take part by feddp join.
 
+    Exit status: 0 done, 1 refused, 3 finished and written in full, but useless: the noise hides the clusters.
+
     Examples:
       feddp serve federation/ --server public.csv -k 10 --epsilon 1 --out run/
       feddp serve --insecure -k 10 --epsilon 1 --box 0,1 --min-sites 3 --out run/
@@ -59,13 +64,13 @@ def serve(
     opened = None if federation is None else open_federation(federation)
     sums = {"min_sites": min_sites, "trust": trust, "threshold": threshold, "colluders": colluders, "confirmed": confirmed}
     kit = None if opened is None else str(opened.kit.folder.resolve())
-    request = new_request(settings, folder, server, schema_file, ignore, **sums, round_timeout=round_timeout, wait=wait, kit=kit)
+    more = {"reading": reading, "round_timeout": round_timeout, "wait": wait, "kit": kit}
+    request = new_request(settings, folder, server, schema_file, ignore, **sums, **more)
     if insecure:
         log.warning(options.TRIAL)
     with ended_by_signals():
         serving.serve(request, port if opened is None else opened.kit.port, opened)
-    if not quiet:
-        show_run(folder)
+    finish(folder, quiet=quiet)
 
 
 def new_request(

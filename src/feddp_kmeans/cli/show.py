@@ -1,31 +1,60 @@
-"""Results of a run as tables on the terminal."""
+"""Results of a run as tables on the terminal: first what must be known, then the clusters, then what was released."""
 
+import logging
 import math
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
 from feddp_kmeans.cli.terminal import out, say
 
+log = logging.getLogger(__name__)
+
+USELESS = 3
+"""Exit status of a run that was finished and written in full, but whose centers say nothing about the clients' points."""
+
+_MOST_CLUSTERS, _MOST_COLUMNS = 8, 30
+"""Larger tables of columns by clusters are left to the page."""
+
+
+def finish(folder: Path, *, quiet: bool) -> None:
+    """Show the finished run in a folder unless told to be quiet; end with exit status 3 if it says nothing about the clients' points."""
+    from feddp_kmeans.report.finished_run import read_result
+
+    if not quiet:
+        show_run(folder)
+    useless = read_result(folder).get("useless")
+    if useless:
+        if quiet:
+            log.warning("feddp: finished and written, but useless: %s.", useless)
+        raise typer.Exit(USELESS)
+
 
 def show_run(folder: Path) -> None:
-    """Print the results of the finished run in a folder, and its guarantee last."""
+    """Print the results of the finished run in a folder: remarks first, its guarantee last."""
     from feddp_kmeans.report.finished_run import read_result
 
     result = read_result(folder)
-    show_ledger(result["ledger"], "What was released")
+    if result.get("useless"):
+        out.print("This result is useless: it says nothing about the clusters.", style="bold red", highlight=False)
+    for remark in result.get("remarks", ()):
+        out.print(f"Warning: {remark}.", style="yellow", highlight=False, markup=False)
     if result.get("elbow"):
         show_elbow(result["elbow"])
     _show_clusters(result)
     if result.get("inertia") is not None:
         say(quality_line(result))
-    if result.get("schema"):
-        _show_profiles(result["profiles"])
-    for remark in result.get("remarks", ()):
-        out.print(f"Note: {remark}.", style="yellow", highlight=False)
+    if not result.get("useless"):
+        _show_values(result)
+    show_ledger(result["ledger"], "What was released")
+    for note in result.get("notes", ()):
+        out.print(f"Note: {note}.", highlight=False, markup=False)
     out.print(result["guarantee"], style="bold", highlight=False)
+    if result.get("spent"):
+        say(spent_line(result["spent"]))
     say(f"Written to {folder}: result.json, centers.parquet, report.html.")
 
 
@@ -55,36 +84,57 @@ def show_elbow(elbow: dict[str, Any]) -> None:
 
 
 def _show_clusters(result: dict[str, Any]) -> None:
-    table = new_table("Clusters", "cluster", "noisy size", "spread", "norm of center", "noise in a coordinate")
-    spreads = result.get("spread") or [None] * len(result["centers"])
-    shown = zip(result["noisy_counts"], spreads, result["centers"], result["center_stddev"], strict=True)
-    for index, (count, spread, center, noise) in enumerate(shown):
-        told = "-" if spread is None else f"{spread:.4g}"
-        table.add_row(str(index), f"{count:,.0f}", told, f"{math.hypot(*center):.4g}", f"{float(noise):.2g}")
+    from feddp_kmeans import _text as text
+    from feddp_kmeans.report.profiles import cluster_traits, size_weights
+    from feddp_kmeans.report.wording import in_one_line
+
+    table = new_table("Clusters", "cluster", "noisy size", "share", "spread")
+    table.add_column("what sets it apart", justify="left")
+    counts, error = result["noisy_counts"], text.finite(result.get("count_stddev"))
+    spreads = result.get("spread") or [None] * len(counts)
+    weights = size_weights(counts, len(counts))
+    for index, (count, spread, traits) in enumerate(zip(counts, spreads, cluster_traits(result), strict=True)):
+        spread_said = "-" if spread is None else f"{spread:.4g}"
+        line = in_one_line(traits) if len(counts) > 1 else "all points"
+        shown = text.size(text.finite(count), error), text.percent(weights[index] / sum(weights)), spread_said
+        table.add_row(str(index), *shown, escape(line))
     out.print(table)
 
 
 def quality_line(result: dict[str, Any]) -> str:
     """Return one line on how near the points are to their centers."""
+    from feddp_kmeans._text import uncertain
+
     cost, error, points = result["inertia"], result["inertia_stddev"], sum(result["noisy_counts"])
     per_point = f"; {cost / points:.4g} per point" if points > 0 else ""
-    return f"Sum of squared distances to the centers: {cost:.4g} ± {2 * error:.2g}{per_point} (distances cut at {result['reach']:.4g})."
+    return f"Sum of squared distances to the centers: {uncertain(cost, error)}{per_point} (distances cut at {result['reach']:.4g})."
 
 
-def _show_profiles(profiles: list[list[dict[str, Any]]]) -> None:
-    """Print the profile of each cluster in the original units, one column of the data per row."""
-    clusters = [f"cluster {index}" for index in range(len(profiles))]
-    table = new_table("Profiles: mean or most frequent value, and the noise in it", "column", *clusters)
-    for told in zip(*profiles, strict=True):
-        table.add_row(escape(told[0]["column"]), *(escape(_told(described)) for described in told))
+def spent_line(spent: dict[str, Any]) -> str:
+    """Return one line on what all runs on the same data have spent together."""
+    runs = f"{spent['runs']} run{'s' * (spent['runs'] != 1)} on these data so far"
+    if spent["epsilon"] is None:
+        return f"{runs}: no bound together, since {spent['why_unbounded']}."
+    return f"{runs}: together epsilon {spent['epsilon']:.4g} at delta {spent['delta']:g} for one {spent['privacy_unit']}."
+
+
+def _show_values(result: dict[str, Any]) -> None:
+    """Print columns by clusters in the original units, with two standard deviations of the noise."""
+    from feddp_kmeans.report.profiles import cluster_traits
+    from feddp_kmeans.report.value_table import value_table
+
+    traits = cluster_traits(result)
+    rows = [row for group in value_table(traits).groups for row in group]
+    if len(traits) > _MOST_CLUSTERS or len(rows) > _MOST_COLUMNS:
+        say(f"The table of all columns by {len(traits)} clusters is in report.html.")
+        return
+    table = new_table("Values, and two standard deviations of their noise", "column", *(f"cluster {index}" for index in range(len(traits))))
+    for row in rows:
+        name = row.column if row.category is None else f"{row.column} = {row.category}"
+        table.add_row(escape(name + " *" * row.hidden), *("-" if cell is None else escape(cell.said) for cell in row.cells))
     out.print(table)
-
-
-def _told(described: dict[str, Any]) -> str:
-    error = described["error"]
-    if described["kind"] == "number":
-        return f"{described['value']:.4g}" + (f" ± {error:.1g}" if error else "")
-    return f"{described['value']} {described['shares'][described['value']]:.0%}" + (f" ± {error:.0%}" if error else "")
+    if any(row.hidden for row in rows):
+        say("* no difference between the clusters beyond the noise")
 
 
 def new_table(title: str, *columns: str) -> Table:

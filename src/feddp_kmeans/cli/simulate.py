@@ -5,17 +5,20 @@ from typing import TYPE_CHECKING
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
 from feddp_kmeans.cli.serve import new_request
-from feddp_kmeans.cli.show import show_run
+from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+from feddp_kmeans.tables.reading import Reading
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
 
 
 @options.takes_settings()
+@options.takes_reading
 def simulate(
     settings: "Settings",
+    reading: Reading,
     clients: options.Clients,
     folder: options.RunFolder,
     server: options.Server = None,
@@ -34,6 +37,8 @@ def simulate(
 ) -> None:
     """Run a federation on Flower's simulation engine: one simulated node per client file, all on this machine.
 
+    Exit status: 0 done, 1 refused, 3 finished and written in full, but useless: the noise hides the clusters.
+
     Examples:
       feddp simulate clients/ --server public.csv -k 10 --epsilon 1 --out run/
 
@@ -47,12 +52,11 @@ def simulate(
     show_log(quiet=quiet, times=True)
     options.limit_of(limit, limit_delta)
     check_folder(folder, force=force)
-    paths = client_paths(clients)
-    inputs = open_inputs(clients, server, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken)
+    paths = client_paths(clients, server)
+    inputs = open_inputs(clients, server, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, reading=reading)
     sums = {"min_sites": len(paths), "trust": trust, "threshold": threshold, "colluders": colluders, "seed": seed}
     books = {"odometer": str(odometer_of(clients, odometer).path.resolve()), "limit": limit, "limit_delta": limit_delta}
-    request = new_request(settings, folder, server, schema_file, ignore, **sums, **books)
+    request = new_request(settings, folder, server, schema_file, ignore, reading=reading, **sums, **books)
     with ended_by_signals():
         simulation.simulate(request, paths, columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
-    if not quiet:
-        show_run(folder)
+    finish(folder, quiet=quiet)

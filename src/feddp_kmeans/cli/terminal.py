@@ -1,15 +1,19 @@
 """Output of commands: results on stdout; the log of this package, as plain lines, and a progress bar on stderr."""
 
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from rich.console import Console
 
 from feddp_kmeans.privacy.plan import Plan
 
-out = Console()
-err = Console(stderr=True)
+_COLORS: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+"""With NO_COLOR there is no bold or italic text either: rich would leave out colors only."""
+out = Console(color_system=_COLORS)
+err = Console(stderr=True, color_system=_COLORS)
 log = logging.getLogger(__name__)
 
 

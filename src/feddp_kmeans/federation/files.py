@@ -7,7 +7,22 @@ from feddp_kmeans.silos.batched import PointSource, SourceSilo
 
 
 class FileFederation(LocalFederation):
-    """One file per client; a statistic reads the files one after the other, in pieces."""
+    r"""One file per client; a statistic reads the files one after the other, in pieces.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from feddp_kmeans import FileFederation
+    >>> from feddp_kmeans.tables.client_files import open_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("berlin", "paris"):
+    ...         _ = (Path(folder) / f"{name}.csv").write_text("age,income\n31,2500\n58,4100\n")
+    ...     federation = FileFederation([open_table(path) for path in sorted(Path(folder).glob("*.csv"))])
+    >>> federation.n_clients, federation.dimension
+    (2, 2)
+
+    """
 
     def __init__(self, files: Sequence[PointSource]) -> None:
         super().__init__(SourceSilo(files))

@@ -19,7 +19,16 @@ class LocalFederation(Federation):
         self.n_clients, self.dimension = silo.n_clients, silo.dimension
 
     def nonprivate_clients(self) -> Iterator[Any]:
-        """Yield each client's raw points: for comparisons that are not private, and for nothing else."""
+        """Yield each client's raw points: for comparisons that are not private, and for nothing else.
+
+        Examples
+        --------
+        >>> from feddp_kmeans import InMemoryFederation
+        >>> federation = InMemoryFederation([[[0.0, 1.0]], [[2.0, 3.0], [4.0, 5.0]]])
+        >>> [len(points) for points in federation.nonprivate_clients()]
+        [1, 2]
+
+        """
         return self._silo.nonprivate_clients()
 
     def _adder(self, run: Run) -> Adder:

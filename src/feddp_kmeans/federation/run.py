@@ -54,6 +54,9 @@ class Run(AbstractContextManager["Run"]):
         self.made: dict[str, Release] = {}
         """By name, each release as it was made last, with the noise that it really had: less than planned if it stands for several, more if
         more clients than needed added their shares. For stated errors; the budget counts what was planned."""
+        self.units: FloatArray | None = None
+        self.fill: FloatArray | None = None
+        """How clients read their rows for all further sums (see ``statistics.gate.ROWS``): public, or read off earlier releases."""
         self._booked = False
         self._adder: Adder | None = None
         self._asked: Counter[str] = Counter()
@@ -94,7 +97,8 @@ class Run(AbstractContextManager["Run"]):
         """
         if self._adder is None:
             raise BudgetError(f"a run must be open to release anything, got {release.name!r} for one that is closed.")
-        query = Query(statistic, public, self.dimension)
+        rows = {name: value for name, value in (("units", self.units), ("fill", self.fill)) if value is not None}
+        query = Query(statistic, public | rows, self.dimension)
         parts = [times] if self.plan.adds_up(release) else [1] * times
         self.ledger.book(release, times, len(parts))
         check_query(query, release, self.plan.unit)

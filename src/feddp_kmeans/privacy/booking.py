@@ -13,17 +13,19 @@ class Books:
     odometer: Odometer
     limit: Limit | None = None
     what: str = "a run in Python"
+    table: str = ""
+    """Name of the table, if the data are one."""
 
     def check(self, plan: Plan, *, secure: bool) -> None:
         """Refuse a run that would take the total beyond the limit. Nothing is written."""
-        self.odometer.check_limit(Entry.of(plan, self.what, secure=secure, run=""), self.limit)
+        self.odometer.check_limit(Entry.of(plan, self.what, secure=secure, run="", table=self.table), self.limit)
 
     def book(self, plan: Plan, run: str, *, secure: bool, state: str | None = None) -> None:
         """Write a run down before its first release; refuse one that would take the total beyond the limit.
 
         ``state`` is given for a run that can be stopped and go on; see ``Odometer.begin``.
         """
-        entry = Entry.of(plan, self.what, secure=secure, run=run)
+        entry = Entry.of(plan, self.what, secure=secure, run=run, table=self.table)
         if state is None:
             self.odometer.book(entry, limit=self.limit)
         else:

@@ -34,11 +34,13 @@ class Entry:
     run: str = ""
     """The id of the run; lines written by 0.1 have none."""
     when: str = ""
+    table: str = ""
+    """Name of the one table that the run read; empty for several tables, and where it is not known."""
 
     @classmethod
-    def of(cls, plan: Plan, what: str, *, secure: bool, run: str) -> "Entry":
+    def of(cls, plan: Plan, what: str, *, secure: bool, run: str, table: str = "") -> "Entry":
         """Return the entry of a run that is about to start."""
-        return cls(plan, what, secure, run, datetime.now(UTC).isoformat(timespec="seconds"))
+        return cls(plan, what, secure, run, datetime.now(UTC).isoformat(timespec="seconds"), table)
 
     @property
     def private(self) -> bool:
@@ -48,7 +50,7 @@ class Entry:
 
     def same_plan(self, other: "Entry") -> bool:
         """Return whether the other entry is of the same plan, with the same kind of noise."""
-        names = {"when": "", "what": "", "run": ""}
+        names = {"when": "", "what": "", "run": "", "table": ""}
         return self.to_dict() | names == other.to_dict() | names
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,6 +60,7 @@ class Entry:
             "run": self.run,
             "when": self.when,
             "what": self.what,
+            "table": self.table,
             "privacy_unit": self.plan.unit.value,
             "epsilon": self.plan.epsilon if math.isfinite(self.plan.epsilon) else "inf",
             "delta": self.plan.delta,
@@ -71,9 +74,10 @@ class Entry:
         """Return the entry that this plain data states; refuse anything else."""
         what = "a line of the odometer"
         when, name = (field_of(given, field, str, what) for field in ("when", "what"))
+        table = field_of({"table": ""} | given, "table", str, what)
         secure = field_of(given, "secure", bool, what)
         check_format(given, FORMAT, what)
         run = given.get("run", "")
         if not (isinstance(run, str) and len(run) <= _LONGEST_RUN and (run.isalnum() or not run)):
             raise InputError(f"run of {what} must be an id of letters and digits, got {run!r:.80}.")
-        return cls(Plan.from_dict(given), name, secure, run, when)
+        return cls(Plan.from_dict(given), name, secure, run, when, table)

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from feddp_kmeans._html import line, table
+from feddp_kmeans._text import chance, number
 from feddp_kmeans.errors import BudgetError
 from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.mechanism import Release
@@ -61,7 +63,18 @@ class Ledger:
 
 @dataclass(frozen=True)
 class PrivacyReport:
-    """The guarantee of one run, and all that was released under it."""
+    """The guarantee of one run, and all that was released under it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from feddp_kmeans import FedDPKMeans
+    >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 1000, axis=0)
+    >>> report = FedDPKMeans(2, epsilon=1.0).fit(X).privacy_
+    >>> report.secure, report.epsilon, report.epsilon_spent <= 1.0
+    (True, 1.0, True)
+
+    """
 
     unit: PrivacyUnit
     epsilon: float
@@ -77,11 +90,32 @@ class PrivacyReport:
     """Shown instead of the guarantee if the run was made without plan and ledger."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data."""
+        """Return the report as plain data.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from feddp_kmeans import FedDPKMeans
+        >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 1000, axis=0)
+        >>> plain = FedDPKMeans(2).fit(X).privacy_.to_dict()
+        >>> plain["unit"], plain["delta"]
+        ('point', 1e-06)
+
+        """
         return asdict(self) | {"unit": self.unit.value, "ledger": [dict(row) for row in self.ledger]}
 
     def sentence(self) -> str:
-        """Return the guarantee in one sentence."""
+        """Return the guarantee in one sentence.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from feddp_kmeans import FedDPKMeans
+        >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 1000, axis=0)
+        >>> FedDPKMeans(2, epsilon=1.0).fit(X).privacy_.sentence()[:92]
+        'Adding or removing any one data point changes the probability of any outcome by a factor of '
+
+        """
         if self.caveat:
             return self.caveat
         if self.epsilon == float("inf"):
@@ -95,6 +129,21 @@ class PrivacyReport:
             f"Adding or removing {self.unit.hidden} changes the probability of any outcome by a factor of at most "
             f"e^{self.epsilon:g}, up to delta = {self.delta:g}. {PUBLIC_CLIENTS}"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and the ledger as a notebook shows them."""
+        head = ("release", "noise", "sensitivity", "noise scale", "multiplier", "times")
+        rows = [
+            (
+                str(row["release"]),
+                str(row["mechanism"]),
+                number(row.get("l2_sensitivity", row.get("l1_sensitivity"))),
+                *(number(row[name]) for name in ("scale", "noise_multiplier", "times")),
+            )
+            for row in self.ledger
+        ]
+        spent = f"Spent: epsilon {number(self.epsilon_spent)} of {number(self.epsilon)}, delta {chance(self.delta)}; trusted: {self.trust}."
+        return line(self.sentence(), strong=True) + line(spent) + table("Every release of this run", head, rows)
 
     def __repr__(self) -> str:
         """Return the guarantee and the ledger as a table."""

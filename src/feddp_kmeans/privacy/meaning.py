@@ -9,6 +9,9 @@ from typing import Any
 from feddp_kmeans.privacy.accounting import composed_epsilon, gaussian_delta
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
+WEAK_EPSILON = 8.0
+"""A larger epsilon is hardly a promise: at 8, an attacker may be right in 99.97 % of cases (docs/choosing_epsilon.md)."""
+
 
 def attack_advantage(epsilon: float, delta: float) -> float:
     """Return the most that any attacker's true positive rate can exceed the false positive rate: ``(e^eps - 1 + 2 delta) / (e^eps + 1)``.
@@ -36,6 +39,20 @@ def attack_accuracy(epsilon: float, delta: float) -> float:
     0.7311
     """
     return (1.0 + attack_advantage(epsilon, delta)) / 2.0
+
+
+def weakness(epsilon: float, delta: float) -> str:
+    """Return a sentence if this epsilon is too large to protect anyone; empty otherwise, and for no noise at all, which is said elsewhere.
+
+    >>> weakness(50.0, 1e-6)
+    'epsilon 50 protects hardly anyone: whoever knows all other data may guess right who took part in 100.00 % of cases'
+    >>> weakness(8.0, 1e-6)
+    ''
+    """
+    if not WEAK_EPSILON < epsilon < math.inf:
+        return ""
+    chance = f"{attack_accuracy(epsilon, delta):.2%}".replace("%", " %")
+    return f"epsilon {epsilon:g} protects hardly anyone: whoever knows all other data may guess right who took part in {chance} of cases"
 
 
 def ledger_accuracy(rows: Sequence[Mapping[str, Any]]) -> float | None:

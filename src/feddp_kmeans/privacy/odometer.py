@@ -14,9 +14,9 @@ from feddp_kmeans._json import parse_json
 from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.entry import Entry, new_run
 from feddp_kmeans.privacy.marks import Mark, Marks
-from feddp_kmeans.privacy.totals import LIMIT_DELTA, Limit, Total, filter_for, total_for, totals
+from feddp_kmeans.privacy.totals import LIMIT_DELTA, Limit, Total, apart, by_table, filter_for, total_for, totals
 
-__all__ = ["LIMIT_DELTA", "Entry", "Limit", "Odometer", "Total", "filter_for", "new_run", "total_for", "totals"]
+__all__ = ["LIMIT_DELTA", "Entry", "Limit", "Odometer", "Total", "apart", "by_table", "filter_for", "new_run", "total_for", "totals"]
 
 
 class Odometer:

@@ -27,7 +27,22 @@ class Composition(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a run may release, and what it costs."""
+    """Everything that a run may release, and what it costs.
+
+    Examples
+    --------
+    A fitted model keeps its plan. ``feddp plan`` shows one without any data.
+
+    >>> import numpy as np
+    >>> from feddp_kmeans import FedDPKMeans
+    >>> X = np.repeat([[0.0] * 5, [1.0] * 5], 1000, axis=0)
+    >>> plan = FedDPKMeans(2, epsilon=1.0, box=(0, 1)).fit(X).plan_
+    >>> plan.epsilon, plan.delta, plan.unit.value
+    (1.0, 1e-06, 'point')
+    >>> len(plan.releases) >= 1
+    True
+
+    """
 
     unit: PrivacyUnit
     epsilon: float
@@ -45,7 +60,16 @@ class Plan:
 
     @property
     def epsilon_spent(self) -> float:
-        """Return the epsilon of the tight composition, the sampler's error included; never above ``epsilon``."""
+        """Return the epsilon of the tight composition, the sampler's error included; never above ``epsilon``.
+
+        Examples
+        --------
+        >>> from feddp_kmeans import Plan
+        >>> from feddp_kmeans.privacy.unit import PrivacyUnit
+        >>> Plan(PrivacyUnit.POINT, epsilon=1.0, delta=1e-6, releases=()).epsilon_spent  # nothing is released
+        0.0
+
+        """
         spent = composed_epsilon(self.releases, self.delta, self.sampling_rate)
         return spent + sum(r.sampler_epsilon for r in self.releases)
 
@@ -65,15 +89,45 @@ class Plan:
 
         Only the costs of Gaussian noise on all clients add up like this. Sampling amplifies the privacy of each release by itself, and of
         one with less noise by less.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from feddp_kmeans import FedDPKMeans
+        >>> X = np.repeat([[0.0] * 5, [1.0] * 5], 1000, axis=0)
+        >>> plan = FedDPKMeans(2, box=(0, 1)).fit(X).plan_
+        >>> all(plan.adds_up(release) for release in plan.releases)  # all its noise is Gaussian
+        True
+
         """
         return release.mechanism is Mechanism.GAUSSIAN and self.sampling_rate == 1
 
     def ledger_rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the ledger after a run that made every release."""
+        """Return the rows of the ledger after a run that made every release.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from feddp_kmeans import FedDPKMeans
+        >>> X = np.repeat([[0.0] * 5, [1.0] * 5], 1000, axis=0)
+        >>> plan = FedDPKMeans(2, box=(0, 1)).fit(X).plan_
+        >>> {row["mechanism"] for row in plan.ledger_rows()}
+        {'gaussian'}
+
+        """
         return [release.to_dict() for release in self.releases]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data."""
+        """Return the plan as plain data.
+
+        Examples
+        --------
+        >>> from feddp_kmeans import Plan
+        >>> from feddp_kmeans.privacy.unit import PrivacyUnit
+        >>> Plan(PrivacyUnit.CLIENT, epsilon=1.0, delta=1e-6, releases=()).to_dict()["privacy_unit"]
+        'client'
+
+        """
         return {
             "privacy_unit": self.unit.value,
             "relation": RELATION,
@@ -89,7 +143,17 @@ class Plan:
 
     @classmethod
     def from_dict(cls, given: Any) -> "Plan":
-        """Return the plan that this plain data states, without facts and reasons; refuse anything else. It may come from the network."""
+        """Return the plan that this plain data states, without facts and reasons; refuse anything else. It may come from the network.
+
+        Examples
+        --------
+        >>> from feddp_kmeans import Plan
+        >>> from feddp_kmeans.privacy.unit import PrivacyUnit
+        >>> plan = Plan(PrivacyUnit.POINT, epsilon=1.0, delta=1e-6, releases=())
+        >>> Plan.from_dict(plan.to_dict()) == plan
+        True
+
+        """
         what = "a plan"
         unit = field_of(given, "privacy_unit", PrivacyUnit, what)
         epsilon, delta, rate = (field_of(given, name, float, what) for name in ("epsilon", "delta", "sampling_rate"))

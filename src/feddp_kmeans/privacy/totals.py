@@ -75,6 +75,21 @@ def total_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Tota
     return Total(unit, epsilon, delta, len(entries), why)
 
 
+def by_table(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """Return the runs that each named table was in. A run on several tables, or on one without a name, counts for every table."""
+    names = dict.fromkeys(entry.table for entry in entries if entry.table)
+    return {name: [entry for entry in entries if entry.table in {name, ""}] for name in names}
+
+
+def apart(entries: Sequence[Entry], delta: float) -> list[Total]:
+    """Return what the runs guarantee together if no unit is in two tables: the total of the table with the largest one.
+
+    A unit meets only the runs on its own table, so it has that table's total (parallel composition). This rests on the user's word.
+    """
+    groups = list(by_table(entries).values()) or [list(entries)]
+    return [max((total_for(unit, group, delta) for group in groups), key=lambda total: total.epsilon) for unit in PrivacyUnit]
+
+
 def filter_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Total:
     """Return what the runs guarantee together even if the budget of each was chosen after the results of those before it."""
     why = _unbounded(unit, entries)
@@ -86,7 +101,7 @@ def filter_for(unit: PrivacyUnit, entries: Sequence[Entry], delta: float) -> Tot
 def _unbounded(unit: PrivacyUnit, entries: Sequence[Entry]) -> str:
     """Return why the runs guarantee nothing to this unit; empty if they do."""
     if open_runs := [e for e in entries if not e.private]:
-        return f"{len(open_runs)} of {len(entries)} runs had no noise or a known seed"
+        return f"{len(open_runs)} of {len(entries)} runs had no noise or a known seed, with which anyone can take the noise off"
     narrower = [e for e in entries if unit is PrivacyUnit.CLIENT and e.plan.unit is PrivacyUnit.POINT]
     return f"{len(narrower)} of {len(entries)} runs protect points only" if narrower else ""
 

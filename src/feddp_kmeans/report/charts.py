@@ -3,9 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from feddp_kmeans.report.text import finite
+from markupsafe import escape
+
+from feddp_kmeans._text import finite
+
+COLOURS = 8
+"""Colours of clusters; with more clusters they come again."""
 
 _WIDTH, _MARGIN = 640, 28
+_SMALLEST = 16  # least radius of a center
 _MAP_HEIGHT, _LINE_HEIGHT, _ELBOW_HEIGHT = 480, 120, 260
 _ALONE = (
     "svg{background:#fff}.curve{stroke:#0969da;stroke-width:2.5}.tick{font:12px sans-serif;text-anchor:middle;fill:#333}"
@@ -32,6 +38,30 @@ def bar(value: float, stddev: float | None, limit: float, origin: float, kind: s
     return f'<svg aria-hidden="true" focusable="false" width="100%" height="20">{drawn}</svg>'
 
 
+_STRIP_HEIGHT, _NUMBERED = 24, 12
+
+
+def strip(marks: Sequence[tuple[int, float, float | None]], overall: float, low: float, high: float, words: str) -> str:
+    """Return where the clusters lie on one axis: a numbered dot and an error line for each, and a line for the mean over all."""
+
+    def place(x: float) -> float:
+        return 5 + 90 * min(1.0, max(0.0, (x - low) / (high - low))) if high > low else 50.0
+
+    middle, dots, lines = _STRIP_HEIGHT / 2, "", ""
+    for index, value, stddev in marks:
+        at, kind = place(value), f"k{index % COLOURS}"
+        if stddev:
+            ends = f'x1="{place(value - 2 * stddev):.2f}%" x2="{place(value + 2 * stddev):.2f}%"'
+            lines += f'<line class="reach {kind}" {ends} y1="{middle:g}" y2="{middle:g}"/>'
+        dots += f'<circle class="dot {kind}" cx="{at:.2f}%" cy="{middle:g}" r="{8 if len(marks) <= _NUMBERED else 5}"/>'
+        if len(marks) <= _NUMBERED:
+            dots += f'<text class="dot-label" x="{at:.2f}%" y="{middle + 4:g}">{index}</text>'
+    axis = f'<line class="axis" x1="0" x2="100%" y1="{middle:g}" y2="{middle:g}"/>'
+    mean = f'<line class="mean" x1="{place(overall):.2f}%" x2="{place(overall):.2f}%" y1="1" y2="{_STRIP_HEIGHT - 1}"/>'
+    said = f"{len(marks)} clusters {words}"
+    return f'<svg role="img" aria-label="{escape(said)}" width="100%" height="{_STRIP_HEIGHT}">{axis}{mean}{lines}{dots}</svg>'
+
+
 def elbow_chart(elbow: dict[str, Any], *, alone: bool = False) -> str:
     """Return the curve of costs against the number of clusters, the number picked marked; ``alone`` as a file of its own."""
     numbers, costs, picked = elbow["numbers"], elbow["costs"], elbow["picked"]
@@ -56,8 +86,8 @@ def elbow_chart(elbow: dict[str, Any], *, alone: bool = False) -> str:
     )
 
 
-def map_chart(server_map: dict[str, Any]) -> str:
-    """Return the map of server points (area: weight) and numbered centers; both axes have the same scale."""
+def map_chart(server_map: dict[str, Any], shares: Sequence[float] = ()) -> str:
+    """Return the map of server points (area: weight) and numbered centers (larger: share); both axes have the same scale."""
     points = [row for row in server_map.get("points") or [] if _drawable(row[:2])]
     centers = [(i, row) for i, row in enumerate(server_map.get("centers") or []) if _drawable(row)]
     place, height = _scale([row[:2] for row in points] + [row for _, row in centers])
@@ -67,9 +97,12 @@ def map_chart(server_map: dict[str, Any]) -> str:
     for row, weight in zip(points, weights, strict=True):
         x, y = place(row)
         drawn += f'<circle class="server" cx="{x:.1f}" cy="{y:.1f}" r="{1.6 + 6.4 * (weight / largest) ** 0.5:.1f}"/>'
+    most = max([*shares, 0.0]) or 1.0
     for i, row in centers:
         x, y = place(row)
-        drawn += f'<circle class="center" cx="{x:.1f}" cy="{y:.1f}" r="18"/><text class="label" x="{x:.1f}" y="{y + 7:.1f}">{i}</text>'
+        radius = _SMALLEST + (_MARGIN - _SMALLEST) * (shares[i] / most) ** 0.5 if i < len(shares) else _SMALLEST
+        drawn += f'<circle class="dot k{i % COLOURS}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
+        drawn += f'<text class="label" x="{x:.1f}" y="{y + 7:.1f}">{i}</text>'
     return (
         f'<svg role="img" aria-labelledby="map-title map-desc" viewBox="0 0 {_WIDTH} {height}"><title id="map-title">'
         f'Map of the cluster centers</title><desc id="map-desc">{len(centers)} numbered cluster centers and {len(points)} public server '

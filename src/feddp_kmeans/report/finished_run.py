@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
+from feddp_kmeans._text import finite
 from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.column_units import HIDDEN_UNIT, ColumnUnits
+from feddp_kmeans.assignment import nearest_centers
 from feddp_kmeans.errors import FedDPError, InputError
-from feddp_kmeans.estimator import nearest_centers
-from feddp_kmeans.report.text import finite
 from feddp_kmeans.tables.client_files import open_columns, open_table
 from feddp_kmeans.tables.point_files import PointFile
+from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
 
 _PRIVACY = ("epsilon", "delta", "privacy_unit", "guarantee", "secure", "ledger", "plan")
@@ -28,14 +30,24 @@ class FinishedRun:
     centers: FloatArray
     columns: tuple[str, ...]
     schema: Schema | None
+    units: ColumnUnits | None = None
+    """Units of the coordinates; None if they are taken as they are."""
+    reading: Reading = AS_THE_HEADER_SAYS
+    """How tables are read; not a fact of the run."""
 
     def open(self, path: Path) -> PointFile:
         """Return a table as points in the coordinates of the centers; columns that the run does not know are ignored."""
-        return open_columns(path, self.columns) if self.schema is None else open_table(path, self.schema)
+        if self.schema is None:
+            return open_columns(path, self.columns, self.reading)
+        return open_table(path, self.schema, reading=self.reading)
 
     def labels(self, points: FloatArray) -> IntArray:
         """Return the nearest center of each point; -1 for a point with a NaN or an infinity."""
-        return nearest_centers(points, self.centers)
+        return nearest_centers(self.read(points), self.read(self.centers))
+
+    def read(self, points: FloatArray) -> FloatArray:
+        """Return points in the units in which distances are taken."""
+        return points if self.units is None else self.units.read(points)
 
 
 def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
@@ -55,8 +67,8 @@ def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
     return result
 
 
-def read_run(where: Path) -> FinishedRun:
-    """Return the run in a folder or in a result.json; refuse anything else in one line."""
+def read_run(where: Path, reading: Reading = AS_THE_HEADER_SAYS) -> FinishedRun:
+    """Return the run in a folder or in a result.json; refuse anything else in one line. ``reading`` says how it reads tables."""
     data, name = read_result(where, ("centers", "columns")), "result.json"
     columns, centers = data["columns"], data["centers"]
     if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
@@ -66,7 +78,21 @@ def read_run(where: Path) -> FinishedRun:
     schema = None if data.get("schema") is None else Schema.from_dict(data["schema"])
     if schema is not None and schema.columns != tuple(columns):
         raise InputError(f"columns of {name} must be those of its schema, got {columns!r:.80}.")
-    return FinishedRun(np.array(centers, dtype=np.float64), tuple(columns), schema)
+    return FinishedRun(np.array(centers, dtype=np.float64), tuple(columns), schema, _units(data, len(columns)), reading)
+
+
+def _units(data: dict[str, Any], dimension: int) -> ColumnUnits | None:
+    scale, fill = data.get("scale"), data.get("fill")
+    if scale is None and fill is None:
+        return None
+    for name, numbers in (("scale", scale), ("fill", fill)):
+        if numbers is not None and not (isinstance(numbers, list) and len(numbers) == dimension):
+            raise InputError(f"{name} of result.json must be a list of {dimension} numbers, got {numbers!r:.80}.")
+    units = [HIDDEN_UNIT if unit is None else finite(unit) for unit in scale or [1.0] * dimension]
+    places = [finite(value) for value in fill or [0.0] * dimension]
+    if not all(unit and unit > 0 for unit in units) or None in places:
+        raise InputError(f"scale and fill of result.json must be finite numbers, and scale positive, got {scale!r:.80} and {fill!r:.80}.")
+    return ColumnUnits(np.array(units, dtype=np.float64), None if fill is None else np.array(places, dtype=np.float64))
 
 
 def _is_center(center: Any, dimension: int) -> bool:

@@ -1,49 +1,121 @@
-"""report.html: one page that loads nothing and says what was asked, what was guaranteed and what came out.
+"""report.html: one page that loads nothing. It leads with the answer; the guarantee, with every term explained, comes after.
 
-Its words are in page.html, a Jinja template that escapes every value. This module adds the numbers that result.json does not hold.
+Its words are in page.html and the templates that it includes, which escape every value. This module adds what result.json does not hold.
 """
 
 import math
 import sys
 from typing import Any
 
+from feddp_kmeans import _text as text
+from feddp_kmeans._text import finite
 from feddp_kmeans.privacy import meaning
 from feddp_kmeans.report import charts
-from feddp_kmeans.report.profiles import SHOWN, cluster_traits, size_weights
+from feddp_kmeans.report.column_facts import column_facts
+from feddp_kmeans.report.profiles import SHOWN, cluster_traits, size_weights, telling
 from feddp_kmeans.report.templates import rendered
-from feddp_kmeans.report.text import finite
+from feddp_kmeans.report.value_table import MOST_ROWS, PER_TABLE, value_table
+from feddp_kmeans.report.wording import in_one_line
 
 _UNITS = {"point": "one data point", "client": "all the data of one client"}
+_SPARED = "planned and paid for, but not made"
+_COLUMNS = "columns"
+"""Name of the release in which the columns' units are found privately."""
+_MOST_FACTS = 200
+"""Columns listed one by one."""
 
 
 def render_page(result: dict[str, Any]) -> str:
     """Return the page for a result; older results may lack fields."""
-    counts = [finite(count) for count in result["noisy_counts"]]
-    weights = size_weights(counts, len(counts))
-    traits = [row[:SHOWN] for row in cluster_traits(result)]
+    traits = cluster_traits(result)
+    shown = [telling(row)[:SHOWN] for row in traits]
     limits: dict[str, float] = {}
-    for trait in (trait for row in traits for trait in row):
+    for trait in (trait for row in shown for trait in row):
         limits[trait.scale] = max(limits.get(trait.scale, 0.0), abs(trait.difference) + 2 * (trait.error or 0.0))
+    attacker, is_finer = _attacker(result)
+    stddev = finite(result.get("count_stddev"))
+    sizes = _sizes(result, stddev, [in_one_line(row) for row in traits])
     return rendered(
         "page.html",
-        result=result,
+        result=result | {"remarks": [remark for remark in result.get("remarks") or [] if not str(remark).startswith(_SPARED)]},
+        notes=[note for note in result.get("notes") or [] if not str(note).startswith(_SPARED)],
+        not_made=", ".join(f"{name} x {times}" for name, times in (result.get("not_made") or {}).items()),
         private=is_private(result),
         unit=_UNITS.get(str(result.get("privacy_unit")), str(result.get("privacy_unit"))),
+        clients=int(finite(((result.get("plan") or {}).get("facts") or {}).get("n_clients")) or 0),
+        spent=result.get("spent"),
+        attacker=attacker,
+        attacker_is_finer=is_finer,
         meaning=meaning,
-        sizes=[
-            {"count": count, "share": weight / sum(weights), "spread": spread, "spread_error": error}
-            for count, weight, spread, error in zip(counts, weights, *_spreads(result), strict=True)
-        ],
+        **_points(result, stddev),
+        sizes=sizes,
+        empty_sizes=[index for index, size in enumerate(sizes) if size["count"] is not None and size["count"] <= 0 and stddev],
         quality=quality(result),
-        largest=max([0.0] + [count + 2 * (finite(result.get("count_stddev")) or 0.0) for count in counts if count is not None]),
-        traits=traits,
+        largest=max([0.0] + [size["count"] + 2 * (stddev or 0.0) for size in sizes if size["count"] is not None]),
+        traits=shown,
         most_traits=SHOWN,
         limits=limits,
+        values=value_table(traits),
+        most_rows=MOST_ROWS,
+        per_table=PER_TABLE,
+        facts=column_facts(result),
+        most_facts=_MOST_FACTS,
+        scale_is_private=any(row.get("release") == _COLUMNS for row in result["ledger"]),
         bar=charts.bar,
         elbow_chart=charts.elbow_chart,
         map_chart=charts.map_chart,
         call=_call(result),
     )
+
+
+def _attacker(result: dict[str, Any]) -> tuple[float, bool]:
+    """Return how often an attacker can be right at most, and whether that follows from the noise itself, which says more than epsilon.
+
+    Of the whole plan: that a release was not made follows from others, so it takes nothing off the guarantee.
+    """
+    epsilon = finite(result.get("epsilon"))
+    if epsilon is None:
+        return 1.0, False
+    bound = meaning.attack_accuracy(epsilon, finite(result.get("delta")) or 0.0)
+    finer = meaning.ledger_accuracy((result.get("plan") or {}).get("releases", result["ledger"]))
+    return (bound, False) if finer is None or finer >= bound else (finer, True)
+
+
+def _points(result: dict[str, Any], stddev: float | None) -> dict[str, str]:
+    """Return the noisy number of points in words and as a figure, and what it counts."""
+    clients_counted = result.get("method") == "paper" and result.get("privacy_unit") == "client"
+    word = "client sizes" if clients_counted else "data points"
+    known = [finite(count) for count in result["noisy_counts"]]
+    if any(count is None for count in known) or clients_counted:
+        return {"about_points": f"an unknown number of {word}", "tile_points": text.UNKNOWN, "points_word": word}
+    total = max(0.0, sum(count for count in known if count is not None))
+    error = (stddev or 0.0) * math.sqrt(len(known))
+    if total < 2 * error:
+        most = text.rounded(total + 2 * error, max(error, 0.5))
+        return {"about_points": f"at most {most} {word}", "tile_points": f"≤ {most}", "points_word": word}
+    shown = text.rounded(total, max(error, 0.5)) if stddev else text.whole(total)
+    return {
+        "about_points": f"about {shown} {word}" if stddev else f"{shown} {word}",
+        "tile_points": f"≈ {shown}" if stddev else shown,
+        "points_word": f"{word}, ± {text.rounded(2 * error, max(error, 0.5))}" if stddev else word,
+    }
+
+
+def _sizes(result: dict[str, Any], stddev: float | None, lines: list[str]) -> list[dict[str, Any]]:
+    counts = [finite(count) for count in result["noisy_counts"]]
+    weights = size_weights(counts, len(counts))
+    return [
+        {
+            "count": count,
+            "said": text.size(count, stddev),
+            "may_be_empty": count is not None and bool(stddev) and count < 2 * (stddev or 0.0),
+            "share": weight / sum(weights),
+            "spread": spread,
+            "spread_error": error,
+            "line": line if len(counts) > 1 else "all points",
+        }
+        for count, weight, line, spread, error in zip(counts, weights, lines, *_spreads(result), strict=True)
+    ]
 
 
 def _spreads(result: dict[str, Any]) -> list[list[float | None]]:
@@ -64,8 +136,10 @@ def quality(result: dict[str, Any]) -> dict[str, float] | None:
     if cost is None or error is None or reach is None or points <= 0:
         return None
     weights = size_weights(counts, len(counts))
-    middle = [sum(w * x for w, x in zip(weights, column, strict=True)) / sum(weights) for column in zip(*result["centers"], strict=True)]
-    between = sum(w * math.dist(center, middle) ** 2 for w, center in zip(weights, result["centers"], strict=True))
+    units = [finite(unit) or 1.0 for unit in result.get("scale") or [1.0] * len(result["centers"][0])]
+    centers = [[x / unit for x, unit in zip(center, units, strict=True)] for center in result["centers"]]
+    middle = [sum(w * x for w, x in zip(weights, column, strict=True)) / sum(weights) for column in zip(*centers, strict=True)]
+    between = sum(w * math.dist(center, middle) ** 2 for w, center in zip(weights, centers, strict=True))
     unsure = (finite(result.get("count_stddev")) or 0.0) * math.sqrt(len(counts)) / points
     total = max(cost + between, sys.float_info.min)
     return {

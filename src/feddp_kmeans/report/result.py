@@ -4,7 +4,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -18,10 +18,12 @@ from feddp_kmeans._json import RESULT_FORMAT
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.clustering import Clustering
+from feddp_kmeans.algorithm.column_units import ColumnUnits
+from feddp_kmeans.algorithm.usefulness import stddevs
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.report.page import render_page
 from feddp_kmeans.report.server_map import server_map
-from feddp_kmeans.tables.columns import Described
+from feddp_kmeans.tables.column import Described
 from feddp_kmeans.tables.schema import Schema
 
 _LIBRARIES = ("cryptography", "dp-accounting", "numpy", "scikit-learn", "scipy")
@@ -36,11 +38,14 @@ def result_dict(
     server_points: FloatArray | None = None,
     command: str | None = None,
     schema: Schema | None = None,
+    left_out: Mapping[str, str] | None = None,
+    spent: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised.
 
     ``server_points`` are public and drawn on the map; ``command`` is the command that made the result. Centers are in the coordinates of
-    ``columns``; profiles show them in the original units of each column.
+    ``columns``; profiles show them in the original units of each column. ``left_out`` names columns that were not used, and why; ``spent``
+    is what all runs on the same data have spent (``spent_so_far``).
     """
     from feddp_kmeans import __version__
 
@@ -54,12 +59,17 @@ def result_dict(
             "centers": clustering.centers.tolist(),
             "noisy_counts": clustering.counts.tolist(),
             "center_stddev": clustering.center_stddev.tolist(),
+            "axis_stddev": None if clustering.axis_stddev is None else clustering.axis_stddev.tolist(),
             "count_stddev": clustering.count_stddev,
+            **_units(clustering.units),
             **_closing(clustering.closing),
-            "remarks": list(clustering.remarks),
+            "useless": clustering.useless,
+            "remarks": clustering.all_remarks(columns),
+            "notes": list(clustering.notes),
             "elbow": clustering.elbow.to_dict() if clustering.elbow else None,
             "columns": list(columns),
             "schema": None if schema is None else schema.to_dict(),
+            "left_out": [{"name": name, "reason": reason} for name, reason in (left_out or {}).items()],
             "profiles": _profiles(clustering, columns, schema),
             "epsilon": plan.epsilon,
             "delta": plan.delta,
@@ -72,6 +82,7 @@ def result_dict(
             "seed": seed,
             "ledger": list(privacy.ledger),
             "not_made": privacy.not_made,
+            "spent": spent,
             "plan": plan.to_dict(),
             "server_map": server_map(clustering, server_points),
             "command": command,
@@ -79,6 +90,12 @@ def result_dict(
         }
     )
     return made
+
+
+def _units(units: ColumnUnits | None) -> dict[str, Any]:
+    """Return the units of the columns, null for a column that noise hides, and what missing cells were taken for."""
+    scale, fill = (None, None) if units is None else (units.scale, units.fill)
+    return {"scale": None if scale is None else scale.tolist(), "fill": None if fill is None else fill.tolist()}
 
 
 def _closing(closing: Closing | None) -> dict[str, Any]:
@@ -96,15 +113,17 @@ def _closing(closing: Closing | None) -> dict[str, Any]:
 
 def _profiles(clustering: Clustering, columns: Sequence[str], schema: Schema | None) -> list[list[dict[str, Any]]]:
     """Return what each cluster is like, column by column; without a schema, the numbers of its center."""
+    errors = stddevs(clustering.centers, clustering.center_stddev, clustering.axis_stddev)
 
-    def profile(center: FloatArray, stddev: float) -> Iterable[Described]:
+    def profile(center: FloatArray, error: FloatArray) -> Iterable[Described]:
         if schema is not None:
-            return schema.describe(center, stddev)
-        error = stddev if math.isfinite(stddev) else None
-        return [Described(name, "number", float(value), error) for name, value in zip(columns, center, strict=True)]
+            return schema.describe(center, error)
+        return [
+            Described(name, "number", float(value), float(stddev) if math.isfinite(stddev) else None)
+            for name, value, stddev in zip(columns, center, error, strict=True)
+        ]
 
-    pairs = zip(clustering.centers, clustering.center_stddev, strict=True)
-    return [[described.to_dict() for described in profile(center, float(stddev))] for center, stddev in pairs]
+    return [[told.to_dict() for told in profile(center, error)] for center, error in zip(clustering.centers, errors, strict=True)]
 
 
 def check_folder(folder: Path, *, force: bool) -> None:

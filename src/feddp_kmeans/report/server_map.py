@@ -6,6 +6,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.clustering import Clustering
+from feddp_kmeans.algorithm.column_units import ColumnUnits
 
 MOST_POINTS = 1500
 """Most server points on a map; of more, every n-th is shown."""
@@ -16,7 +17,7 @@ def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict
 
     All of it is public: the projection, the weights and the centers were released with noise, and server data are public.
     """
-    axes = clustering.projection[:, :2]
+    axes, units = clustering.projection[:, :2], clustering.units or ColumnUnits(np.ones(clustering.centers.shape[1]))
     if axes.shape[1] == 0 or axes.shape[0] != clustering.centers.shape[1]:
         return None
     rows: list[list[float]] = []
@@ -24,8 +25,8 @@ def server_map(clustering: Clustering, server_points: FloatArray | None) -> dict
         chosen = np.unique(np.linspace(0, len(server_points) - 1, min(MOST_POINTS, len(server_points))).round().astype(int))
         weights = clustering.server_weights
         weights = weights if len(weights) == len(server_points) else np.ones(len(server_points))
-        rows = _short(np.column_stack([_flat(server_points[chosen], axes), weights[chosen]]))
-    return {"points": rows, "centers": _short(_flat(clustering.centers, axes))}
+        rows = _short(np.column_stack([_flat(units.read(server_points[chosen]), axes), weights[chosen]]))
+    return {"points": rows, "centers": _short(_flat(units.read(clustering.centers), axes))}
 
 
 def _flat(points: FloatArray, axes: FloatArray) -> FloatArray:

@@ -4,11 +4,11 @@ from typing import Any
 
 from jinja2 import ChainableUndefined, Environment, PackageLoader
 
-from feddp_kmeans.report import text
+from feddp_kmeans import _text as text
 
 _FILTERS = (
-    *(text.finite, text.short, text.number, text.chance, text.rounded, text.whole),
-    *(text.percent, text.at_most_percent, text.one_in, text.factor),
+    *(text.finite, text.short, text.number, text.chance, text.rounded, text.uncertain, text.share, text.whole, text.counted),
+    *(text.percent, text.at_most_percent, text.one_in, text.factor, text.capitalize_first),
 )
 
 
@@ -17,4 +17,4 @@ def rendered(name: str, **values: Any) -> str:
     loader = PackageLoader("feddp_kmeans.report", "")
     made = Environment(loader=loader, autoescape=True, undefined=ChainableUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {one.__name__: one for one in _FILTERS}
-    return made.get_template(name).render(values)
+    return made.get_template(name).render(values).replace(" %", "\N{NO-BREAK SPACE}%")

@@ -44,15 +44,16 @@ def as_floats(points: Points) -> Points:
 
 
 def finite_batch(points: Points, sizes: IntArray) -> ClientBatch:
-    """Return clients of these sizes as a batch, without the rows that hold a NaN or an infinity.
+    """Return clients of these sizes as a batch, without the rows that hold a NaN or an infinity; ``with_gaps`` has them too.
 
     The copy without such rows is made even if there are none, and then dropped: otherwise the time of an answer would reveal them.
     """
     finite = finite_rows(points)
     owners = np.repeat(np.arange(len(sizes)), sizes)
+    whole = ClientBatch(points, np.concatenate([[0], np.cumsum(sizes)]))
     sizes = np.bincount(owners[finite], minlength=len(sizes))
-    copied = points[np.flatnonzero(finite)]
-    return ClientBatch(points if finite.all() else copied, np.concatenate([[0], np.cumsum(sizes)]))
+    copied = ClientBatch(points[np.flatnonzero(finite)], np.concatenate([[0], np.cumsum(sizes)]), whole)
+    return whole if finite.all() else copied
 
 
 def finite_rows(points: Points) -> BoolArray:

@@ -15,6 +15,9 @@ from feddp_kmeans.silos.pages import ReadPages
 from feddp_kmeans.silos.silo import numbered_columns
 from feddp_kmeans.statistics.batch import ClientBatch
 
+_MOST = 20
+"""Number of columns that one message names."""
+
 
 class ArraySource:
     """One client's points as an array or a sparse matrix, never changed. Without ``columns`` they are called x0, x1, ..."""
@@ -165,7 +168,9 @@ def as_points(points: Any, name: str) -> Any:
         return array
     if sparse.issparse(array):
         raise InputError(f"{name} must hold numbers only, got values of type {array.dtype}.")
-    return np.column_stack([_as_floats(array[:, index], name, column) for index, column in enumerate(_names(points, array))])
+    columns = [_as_floats(array[:, index]) for index in range(array.shape[1])]
+    _refuse(name, [column for column, floats in zip(_names(points, array), columns, strict=True) if floats is None])
+    return np.column_stack([floats for floats in columns if floats is not None])
 
 
 def refuse_words(points: Any, name: str) -> None:
@@ -175,9 +180,7 @@ def refuse_words(points: Any, name: str) -> None:
         return
     array = _as_table(points, name)
     if array.dtype.kind in "OUS":
-        for index, column in enumerate(_names(points, array)):
-            with suppress(TypeError):  # scikit-learn refuses other objects, and quotes nothing
-                _as_floats(array[:, index], name, column, (ValueError, OverflowError))
+        _refuse(name, [column for index, column in enumerate(_names(points, array)) if _has_words(array[:, index])])
 
 
 def _as_table(points: Any, name: str) -> Any:
@@ -199,14 +202,30 @@ def _names(points: Any, array: Any) -> list[str | int]:
     return names if named else list(range(array.shape[1]))
 
 
-def _as_floats(cells: Any, name: str, column: str | int, wrong: tuple[type[Exception], ...] = (Exception,)) -> FloatArray:
+def _as_floats(cells: Any) -> FloatArray | None:
+    """Return cells as numbers, None if one of them is no number."""
     found: FloatArray | None = None
     if cells.dtype.kind in "OUS":
-        with suppress(*wrong):
+        with suppress(Exception):
             found = cells.astype(np.float64)
-    if found is None:
-        raise InputError(
-            f"{name} must hold numbers only, got something else in column {column!r:.80}: "
-            "leave the column out, or encode it with a schema (feddp_kmeans.tables.learn_schema.learn_schema)."
-        )
     return found
+
+
+def _has_words(cells: Any) -> bool:
+    try:
+        cells.astype(np.float64)
+    except (ValueError, OverflowError):
+        return True
+    except TypeError:  # scikit-learn refuses other objects, and quotes nothing
+        return False
+    return False
+
+
+def _refuse(name: str, columns: Sequence[str | int]) -> None:
+    """Refuse columns that hold no numbers, all of them in one line, with what to do; no cell is quoted."""
+    if columns:
+        listed = ", ".join(f"{column!r:.80}" for column in columns[:_MOST]) + ", ..." * (len(columns) > _MOST)
+        them, each = ("column", "it holds") if len(columns) == 1 else ("columns", "each holds")
+        example = f"schema={{{str(columns[0])!r:.80}: {{'categories': [...]}}}}"
+        rule = f"{name} must hold numbers only, got something else in {them} {listed}"
+        raise InputError(f"{rule}: leave the {them} out, or say what {each}, from public knowledge, as in {example} (docs/encoding.md).")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._typing import FloatArray, IntArray, Points
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
+from feddp_kmeans.statistics.fixed_point import LARGEST
 
 _REMEMBERED = 2
 """Most numbers that are remembered per stored number and per point."""
@@ -21,6 +22,8 @@ class ClientBatch:
 
     points: Points
     starts: IntArray
+    with_gaps: "ClientBatch | None" = field(default=None, repr=False, compare=False)
+    """The same clients with the rows that were left out of ``points``, since a cell is missing; None if there are none."""
     _held: dict[str, tuple[Hashable, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def remembered(self, what: str, key: Hashable, compute: Callable[[], Any]) -> Any:
@@ -36,6 +39,31 @@ class ClientBatch:
                 self._held[what] = held
         return held[1]
 
+    def read_as(self, units: FloatArray, fill: FloatArray | None) -> "ClientBatch":
+        """Return the points with every coordinate divided by its unit; where ``fill`` is given, it stands for cells that are not finite.
+
+        A row without any cell is left out. Each row is read by itself, so whatever holds for a sum over rows holds for the sum over rows
+        that are read like this.
+        """
+        source = self if fill is None else self.with_gaps or self
+
+        def read() -> ClientBatch:
+            points = read_rows(source.points, units, fill)
+            if fill is None:
+                return ClientBatch(points, source.starts)
+            there = np.flatnonzero(_has_cells(source.points))
+            sizes = np.bincount(source.owners[there], minlength=source.n_clients)
+            return ClientBatch(points[there], np.concatenate([[0], np.cumsum(sizes)]))
+
+        key = (units.tobytes(), None if fill is None else fill.tobytes(), source.starts.tobytes())
+        made: ClientBatch = source.remembered("read", key, read)
+        return made
+
+    @property
+    def size(self) -> int:
+        """Return how many numbers are stored."""
+        return int(self.points.size)
+
     @property
     def remembers(self) -> bool:
         """Return whether something is remembered."""
@@ -44,7 +72,8 @@ class ClientBatch:
     @property
     def single_points(self) -> "ClientBatch":
         """Return the same points, one client per point."""
-        return replace(self, starts=np.arange(self.n_points + 1))
+        gaps = None if self.with_gaps is None else self.with_gaps.single_points
+        return replace(self, starts=np.arange(self.n_points + 1), with_gaps=gaps)
 
     @property
     def n_points(self) -> int:
@@ -81,3 +110,27 @@ class ClientBatch:
     def owners(self) -> IntArray:
         """Return, for each row, the index of its client in this batch."""
         return np.repeat(np.arange(self.n_clients), self.sizes)
+
+
+def _has_cells(points: Points) -> BoolArray:
+    """Return which rows have a finite cell; one that a sparse matrix does not store is zero."""
+    if not hasattr(points, "tocsr"):
+        there: BoolArray = np.isfinite(points).any(axis=1)
+        return there
+    rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+    gaps = np.bincount(rows[~np.isfinite(points.data)], minlength=points.shape[0])
+    return np.asarray(gaps < points.shape[1])
+
+
+def read_rows(points: Points, units: FloatArray, fill: FloatArray | None) -> Points:
+    """Return points with every coordinate divided by its unit, none beyond LARGEST; ``fill`` stands for cells that are not finite.
+
+    Of a sparse matrix only what is stored is divided, which gives the same bits.
+    """
+    is_sparse = hasattr(points, "tocsr")
+    numbers = points.data if is_sparse else points
+    places = points.indices if is_sparse else slice(None)
+    with np.errstate(over="ignore", invalid="ignore"):
+        present = numbers if fill is None else np.where(np.isfinite(numbers), numbers, fill[places])
+        read = np.clip(np.divide(present, units[places], dtype=np.float64), -LARGEST, LARGEST)
+    return type(points)((read, points.indices, points.indptr), shape=points.shape) if is_sparse else read

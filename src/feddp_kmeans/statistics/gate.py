@@ -27,9 +27,11 @@ _SIZES = {
     "e": (1, 1 << 20),
     "a": (1, 1 << 20),
     "c": (2, 16),
+    "s": (1, 1 << 16),
 }
 """Range of every size that a shape may name: coordinates, centers, columns of a projection and of a residual projection, edges, anchors,
-sets of centers. With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below 2**50."""
+sets of centers, chosen coordinates. With 2**16 columns a projected point is at most 2**24 long, and its products with a center stay below
+2**50."""
 
 _SHOWN = 60
 """Most characters of a value that a message quotes."""
@@ -96,6 +98,10 @@ MOMENT_BOUND = {"bound": Argument(low=1.0, high=2.0**100)}
 EDGES = {"edges": Argument(("e",), ascending=True)}
 """Edges of classes."""
 
+ROWS = {"units": Argument(("d",), low=1e-100, high=LARGEST, optional=True), "fill": Argument(("d",), optional=True)}
+"""How rows are read, whatever the statistic: every coordinate is divided by its unit, after a missing one was filled in. Without units
+coordinates are as they are; without fillings, rows with a missing one are left out."""
+
 
 def parse(
     arguments: Mapping[str, Argument], check: Callable[..., None], public: Mapping[str, Any], dimension: int
@@ -136,7 +142,7 @@ def _checked(name: str, argument: Argument, given: Any, sizes: dict[str, int]) -
     if argument.whole:
         _refuse(name, "hold whole numbers", array[array != np.rint(array)])
     if argument.ascending:
-        _refuse(name, "be in ascending order", array[1:][array[1:] < array[:-1]])
+        _refuse(name, "be in ascending order", array[..., 1:][array[..., 1:] < array[..., :-1]])
     with np.errstate(over="ignore"):
         rows, columns = (np.square(array).sum(axis=axis) if array.ndim >= 2 else np.zeros(0) for axis in (-1, -2))
     _refuse(name, f"have rows of norm at most {argument.row_norm:g}", np.sqrt(rows[~(rows <= argument.row_norm**2)]))

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from feddp_kmeans._typing import IntArray
+from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import BudgetError, InputError
 from feddp_kmeans.privacy.mechanism import Release, Sensitivity
 from feddp_kmeans.privacy.noise import MAX_SCALE
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.batch import ClientBatch
-from feddp_kmeans.statistics.gate import Argument, parse
+from feddp_kmeans.statistics.gate import ROWS, Argument, parse
 
 MOST_VALUES = 1 << 28
 """Most numbers of a release: this many squares add up to within 2**-25 of their sum in any order, for which scaling leaves room."""
@@ -40,6 +40,8 @@ class Statistic:
     arguments: Mapping[str, Argument] = field(repr=False)
     values: Callable[..., int] = field(repr=False)
     check: Callable[..., None] = field(default=lambda **_: None, repr=False)
+    sees_gaps: bool = False
+    """Whether rows with missing cells are part of what it counts."""
 
     @property
     def whole_clients(self) -> bool:
@@ -60,14 +62,19 @@ class Query:
     dimension: int
     size: int = field(init=False)
     """How many numbers come out."""
+    own: Mapping[str, Any] = field(init=False, repr=False)
+    """The arguments of the statistic itself, without those that say how rows are read."""
 
     def __post_init__(self) -> None:
         statistic = self.statistic
-        parsed, sizes = parse(statistic.arguments, statistic.check, self.public, self.dimension)
+        own = {name: value for name, value in self.public.items() if name not in ROWS}
+        parsed, sizes = parse(statistic.arguments, statistic.check, own, self.dimension)
+        rows, _ = parse(ROWS, _check_rows, {name: value for name, value in self.public.items() if name in ROWS}, self.dimension)
         size = statistic.values(**parsed, **sizes)
         if size > MOST_VALUES:
             raise InputError(f"statistic {statistic.name!r} must have at most {MOST_VALUES} values, got {size}.")
-        object.__setattr__(self, "public", MappingProxyType(parsed))
+        object.__setattr__(self, "own", MappingProxyType(parsed))
+        object.__setattr__(self, "public", MappingProxyType(parsed | {name: value for name, value in rows.items() if value is not None}))
         object.__setattr__(self, "size", size)
         stated = self.sensitivity
         if not 1 <= stated.l2 <= max(stated.l2, stated.l1 or 0.0) <= MAX_SCALE:
@@ -81,12 +88,18 @@ class Query:
         """Return the sum of the bounded contributions of this batch, without noise."""
         if batch.points.shape[1] != self.dimension:
             raise InputError(f"points must have {self.dimension} coordinates, got {batch.points.shape[1]}.")
-        return self.statistic.compute(batch if self.statistic.whole_clients else batch.single_points, **self.public)
+        batch = batch if self.statistic.whole_clients else batch.single_points
+        units = self.public.get("units")
+        if units is not None:
+            batch = batch.read_as(units, self.public.get("fill"))
+        elif self.statistic.sees_gaps:
+            batch = batch.with_gaps or batch
+        return self.statistic.compute(batch, **self.own)
 
     @property
     def sensitivity(self) -> Sensitivity:
         """Return how far one unit can move the sum."""
-        return self.statistic.sensitivity(**self.public)
+        return self.statistic.sensitivity(**self.own)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy is made in another process: by passing the gate there."""
@@ -96,6 +109,11 @@ class Query:
     def digest(self) -> str:
         """Return a digest of what clients are asked."""
         return query_digest(self.statistic, self.public)
+
+
+def _check_rows(*, units: FloatArray | None, fill: FloatArray | None) -> None:
+    if fill is not None and units is None:
+        raise InputError("fill must be given together with units, got no units.")
 
 
 def query_digest(statistic: Statistic, public: Mapping[str, Any]) -> str:

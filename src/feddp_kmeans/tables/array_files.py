@@ -89,12 +89,18 @@ def _load_npz(path: Path) -> Any:
 def check_npz(path: Path) -> None:
     """Refuse an .npz file that would unpack to far more than its own size, or that states more than it holds."""
     with zipfile.ZipFile(path) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-        if size > max(_UNPACKED_BYTES, _MOST_PACKED * path.stat().st_size):
-            raise InputError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; use an .npy file instead.")
+        check_unpacked(path, archive)
         for member in archive.infolist():
             with archive.open(member) as file:
                 _check_header(path, file, member.file_size)
+
+
+def check_unpacked(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse an archive that states that it unpacks to far more than its own size."""
+    size = sum(member.file_size for member in archive.infolist())
+    if size > max(_UNPACKED_BYTES, _MOST_PACKED * path.stat().st_size):
+        advice = "use an .npy or .csv file instead"
+        raise InputError(f"{path.name} must not unpack to far more than its own size, got {size} bytes; {advice}.")
 
 
 def _sparse(path: Path) -> Any:

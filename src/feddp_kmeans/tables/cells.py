@@ -18,6 +18,8 @@ MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 _NUMBER = r"^(-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?inf)$"
 _DECIMAL_COMMA = r"^([+-]?\d*),(\d+)([eE][+-]?\d+)?$"
 _SPELLINGS = ((r"^\+", ""), (r"^(?i:true)$", "1"), (r"^(?i:false)$", "0"), (r"^(-?)(?i:inf|infinity)$", r"\1inf"))
+_FEW = 1000
+"""Fewer cells are not searched for distinct ones."""
 _NULL = pa.scalar(None, pa.large_string())
 
 
@@ -36,6 +38,8 @@ def check_distinct(names: Sequence[str], what: str) -> None:
     """Refuse duplicate names."""
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
+        if not twice:
+            raise InputError(f"{what} must have names, got {names.count('')} without one in its first line: name them, or drop them.")
         raise InputError(f"{what} must have distinct names, got {twice!r:.80} twice.")
 
 
@@ -100,8 +104,19 @@ def decimal_of(table: pa.Table) -> str:
 
 
 def as_text(column: Any) -> Any:
-    """Return a column as trimmed text in Unicode's composed form, null for empty cells. 1.0 becomes 1, True becomes true."""
+    """Return a column as trimmed text in Unicode's composed form, null for empty cells. 1.0 becomes 1, True becomes true.
+
+    Each distinct text is made once: in a column of words they are few.
+    """
     column = as_plain(column)
+    if is_text(column.type) and len(column) > _FEW:
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        coded = whole.cast(pa.large_string()).dictionary_encode(null_encoding="encode")
+        return _as_text(coded.dictionary).take(coded.indices)
+    return _as_text(column)
+
+
+def _as_text(column: Any) -> Any:
     if not is_readable(column.type):
         raise InputError(f"column must hold text or numbers, got {column.type}.")
     if pa.types.is_floating(column.type):

@@ -1,70 +1,99 @@
-"""Columns of a schema: how a column of a table becomes coordinates, and how coordinates are shown in the column's own terms.
-
-All fields of a column are public. The coordinates of a row depend only on that row.
-"""
+"""Columns of a schema that hold numbers or categories. All fields are public; a row's coordinates depend only on that row."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from feddp_kmeans._json import field_of
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.tables.cells import as_numbers, as_text, is_line, is_missing
+from feddp_kmeans.tables.cells import as_numbers, as_text, is_line, is_missing, listed
+from feddp_kmeans.tables.column import (
+    MISSING_NAME,
+    ONE_HOT,
+    OTHER_NAME,
+    Column,
+    Described,
+    check_common,
+    compared,
+    described_shares,
+    finite,
+    set_numbers,
+)
+from feddp_kmeans.tables.number_scales import (
+    LINEAR,
+    LOG,
+    QUANTILE,
+    SCALES,
+    NumberScale,
+    linear_scale,
+    log_scale,
+    quantile_scale,
+    usual_unit,
+)
 
-MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
-ONE_HOT = math.sqrt(0.5)
-"""Value of a one in a one-hot block: two categories are then as far apart as the two ends of a number's range."""
-MOST_CATEGORIES = 1000
-LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
+MOST_CATEGORIES = MOST_KNOTS = 1000
 _MOST_MISSING = 0.99
 """Means are computed as if at most this share were missing: with fewer values left, noise would dominate."""
 
 
 @dataclass(frozen=True)
-class Described:
-    """One column of a center in the user's terms, computed from released numbers and public facts."""
-
-    column: str
-    kind: str
-    value: float | str
-    """Mean of a number in its own unit; the most frequent category."""
-    error: float | None
-    """Standard deviation of the noise in the value, or in a share for a category."""
-    shares: dict[str, float] | None = None
-    """Share of each category; for a number, the share of missing values if they have a coordinate."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return this as plain data."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class NumberColumn:
-    """A number with a public range, mapped to [0, weight]. Values outside the range are clipped to it."""
+class NumberColumn(Column):
+    """A number with a public range, mapped to [0, weight] on a scale. Values outside the range are clipped to it."""
 
     name: str
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
     weight: float = 1.0
     missing: str = "middle"
-    """A missing value becomes the middle of the range; with "indicator" it also has a coordinate of its own."""
+    """A missing value becomes the middle of the scale; with "indicator" it also has a coordinate of its own."""
+    scale: str = LINEAR
+    """linear, log (a signed logarithm that is linear within a ``unit`` around zero) or quantile (``knots`` are evenly spaced)."""
+    unit: float | None = None
+    knots: tuple[float, ...] = ()
 
     kind: ClassVar[str] = "number"
-    ways: ClassVar[tuple[str, ...]] = ("middle", "indicator")
 
     def __post_init__(self) -> None:
-        _check_common(self)
-        _set_numbers(self, "low", "high")
+        check_common(self)
+        what = f"column {self.name!r:.80}"
+        if self.scale not in SCALES:
+            raise InputError(f"scale of {what} must be one of {list(SCALES)}, got {self.scale!r:.80}.")
+        if (self.scale == QUANTILE) != bool(self.knots) or (self.unit is not None and self.scale != LOG):
+            raise InputError(f"{what} must have knots if its scale is quantile, and a unit only if it is log, got {self.scale!r}.")
+        if self.knots:
+            self._set_knots(what)
+        set_numbers(self, "low", "high")
         if not (self.low < self.high and math.isfinite(self.high - self.low)):
-            raise InputError(
-                f"low of column {self.name!r:.80} must be below high, and their difference finite, got {self.low} and {self.high}."
-            )
+            raise InputError(f"low of {what} must be below high, and their difference finite, got {self.low} and {self.high}.")
+        if self.unit is not None:
+            set_numbers(self, "unit")
+        with np.errstate(all="ignore"):
+            start, end = self._scale.ends
+        if not (start < end and math.isfinite(end - start)) or (self.unit is not None and self.unit <= 0):
+            raise InputError(f"unit of {what} must be positive and neither far below nor far above its range, got {self.unit}.")
+
+    def _set_knots(self, what: str) -> None:
+        given = self.knots if isinstance(self.knots, list | tuple) else ()
+        knots = [float(field_of({"knots": knot}, "knots", float, what)) for knot in given]
+        with np.errstate(all="ignore"):
+            steps = np.diff(knots)
+        if not (2 <= len(knots) <= MOST_KNOTS and (steps > 0).all() and np.isfinite(knots[-1] - knots[0])):
+            raise InputError(f"knots of {what} must be 2 to {MOST_KNOTS} ascending numbers, got {self.knots!r:.80}.")
+        for name, value in (("knots", tuple(knots)), ("low", knots[0]), ("high", knots[-1])):
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _scale(self) -> NumberScale:
+        if self.scale == QUANTILE:
+            return quantile_scale(self.knots)
+        if self.scale == LOG:
+            return log_scale(self.low, self.high, usual_unit(self.low, self.high) if self.unit is None else self.unit)
+        return linear_scale(self.low, self.high)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -73,33 +102,93 @@ class NumberColumn:
 
     @property
     def energy(self) -> float:
-        """Return the largest squared norm of the coordinates: 1 for a value at the end of its range, 3/4 for a missing one."""
+        """Return the largest squared norm of the coordinates: 1 for a value at the end of its range, 3/4 for a missing one.
+
+        Values are clipped to the range, so on every scale their place is in [0, 1]. A missing value has the place 1/2 and, with an
+        indicator, sqrt(1/2) beside it.
+        """
         return self.weight**2
+
+    @property
+    def public(self) -> str:
+        """Return the range and the scale."""
+        return f"{self.low:g} to {self.high:g}" + (f", {self.scale} scale" if self.scale != LINEAR else "")
 
     def encode(self, column: Any, decimal: str) -> FloatArray:
         """Return the coordinates of each row."""
-        values = as_numbers(column, decimal)
+        return self.encode_numbers(as_numbers(column, decimal))
+
+    def encode_numbers(self, values: FloatArray) -> FloatArray:
+        """Return the coordinates of these values; NaN is missing."""
         absent = np.isnan(values)
         clipped = np.clip(np.where(absent, self.low, values), self.low, self.high)
-        scaled = np.where(absent, 0.5, (clipped - self.low) / (self.high - self.low))
+        scaled = np.where(absent, 0.5, self._scale.places(clipped))
         if self.missing == "middle":
             return self.weight * scaled[:, None]
         return self.weight * np.column_stack([scaled, ONE_HOT * absent])
 
-    def describe(self, center: FloatArray, stddev: float) -> Described:
-        """Return the mean of the values that are not missing, in the unit of the column and within the public range."""
-        scaled, error, shares = float(center[0]) / self.weight, stddev / self.weight, None
+    def describe(self, center: FloatArray, stddev: FloatArray) -> list[Described]:
+        """Return the mean of the values that are not missing, in the unit of the column and within the public range.
+
+        On a log or quantile scale it is the value at the mean place. The error is carried through the scale.
+        """
+        place, error, shares = float(center[0]) / self.weight, float(stddev[0]) / self.weight, None
         if self.missing == "indicator":
             absent = float(np.clip(center[1] / (self.weight * ONE_HOT), 0, 1))
             shares = {MISSING_NAME: absent}
             present = max(1 - absent, 1 - _MOST_MISSING)
-            scaled, error = (scaled - absent / 2) / present, error / present
-        span = self.high - self.low
-        return Described(self.name, self.kind, self.low + span * float(np.clip(scaled, 0, 1)), _finite(error * span), shares)
+            place = (place - absent / 2) / present
+            # The derivative of the place by the share of missing values is (place - 1/2) / present.
+            off = (float(np.clip(place, 0, 1)) - 0.5) * float(stddev[1]) / (self.weight * ONE_HOT)
+            error = math.hypot(error, off) / present
+        value = self._scale.value(place)
+        return [Described(self.name, self.kind, value, finite(self._scale.error(place, error)), shares, self._scale.meaning)]
 
 
 @dataclass(frozen=True)
-class CategoryColumn:
+class OpenColumn(Column):
+    """A number without a public range: its coordinate is its value, and the run finds its scale privately."""
+
+    name: str
+    weight: float = 1.0
+    missing: str = "left out"
+    """A row without this value is left out."""
+
+    kind: ClassVar[str] = "open"
+    ways: ClassVar[tuple[str, ...]] = ("left out",)
+    is_open: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_common(self)
+        if self.weight != 1:
+            raise InputError(f"weight of column {self.name!r:.80} must be 1 where it has no range, got {self.weight}.")
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Return the name of the coordinate."""
+        return (self.name,)
+
+    @property
+    def energy(self) -> float:
+        """Return infinity: nothing public bounds the value."""
+        return math.inf
+
+    @property
+    def public(self) -> str:
+        """Return that there is no range."""
+        return "no range: its scale is found privately"
+
+    def encode(self, column: Any, decimal: str) -> FloatArray:
+        """Return the values; NaN where one is missing."""
+        return as_numbers(column, decimal)[:, None]
+
+    def describe(self, center: FloatArray, stddev: FloatArray) -> list[Described]:
+        """Return the mean."""
+        return [Described(self.name, "number", float(center[0]), finite(float(stddev[0])))]
+
+
+@dataclass(frozen=True)
+class CategoryColumn(Column):
     """A public list of categories, one coordinate per category. For a value that is not in the list, all are zero."""
 
     name: str
@@ -110,11 +199,12 @@ class CategoryColumn:
 
     kind: ClassVar[str] = "category"
     ways: ClassVar[tuple[str, ...]] = ("other", "own")
+    rule: ClassVar[str] = "hold words"
 
     def __post_init__(self) -> None:
-        _check_common(self)
+        check_common(self)
         words = self.categories if isinstance(self.categories, list | tuple) and all(map(is_line, self.categories)) else ()
-        if not 0 < len({*_compared(words).to_pylist()} - {"", MISSING_NAME, OTHER_NAME}) == len(words) <= MOST_CATEGORIES:
+        if not 0 < len({*compared(words).to_pylist()} - {"", MISSING_NAME, OTHER_NAME}) == len(words) <= MOST_CATEGORIES:
             rule = f"1 to {MOST_CATEGORIES} distinct lines of text, none of them empty, {MISSING_NAME} or {OTHER_NAME}"
             raise InputError(f"categories of column {self.name!r:.80} must be {rule}, got {self.categories!r:.80}.")
         object.__setattr__(self, "categories", tuple(words))
@@ -130,13 +220,18 @@ class CategoryColumn:
         return (self.weight * ONE_HOT) ** 2
 
     @property
+    def public(self) -> str:
+        """Return the first categories."""
+        return listed(self.categories)
+
+    @property
     def _words(self) -> tuple[str, ...]:
         return (*self.categories, MISSING_NAME) if self.missing == "own" else self.categories
 
     def encode(self, column: Any, decimal: str) -> FloatArray:  # noqa: ARG002 - categories have no decimal mark
         """Return the coordinates of each row."""
         text = as_text(column)
-        found = pc.index_in(text, value_set=_compared(self.categories)).fill_null(-1).to_numpy(zero_copy_only=False)
+        found = pc.index_in(text, value_set=compared(self.categories)).fill_null(-1).to_numpy(zero_copy_only=False)
         if self.missing == "own":
             absent = is_missing(text).to_numpy(zero_copy_only=False)
             found = np.where(absent & (found < 0), len(self.categories), found)
@@ -145,37 +240,11 @@ class CategoryColumn:
         block[known, found[known]] = self.weight * ONE_HOT
         return block
 
-    def describe(self, center: FloatArray, stddev: float) -> Described:
+    def describe(self, center: FloatArray, stddev: FloatArray) -> list[Described]:
         """Return the most frequent category and the share of each; the rest up to 1 is other."""
         unit = self.weight * ONE_HOT
-        shares = np.clip(center / unit, 0, 1)
-        shares = shares / max(1.0, float(shares.sum()))
-        told = dict(zip(self._words, map(float, shares), strict=True))
-        told[OTHER_NAME] = max(0.0, 1 - sum(told.values()))
-        return Described(self.name, self.kind, max(told, key=lambda word: told[word]), _finite(stddev / unit), told)
+        return [described_shares(self.name, self._words, center / unit, stddev / unit, OTHER_NAME)]
 
-
-Column = NumberColumn | CategoryColumn
-
-
-def _check_common(column: Column) -> None:
-    if not is_line(column.name) or not column.name:
-        raise InputError(f"name of a column must be one line of text, got {column.name!r:.80}.")
-    _set_numbers(column, "weight")
-    if not LEAST_WEIGHT <= column.weight <= MOST_WEIGHT:
-        raise InputError(f"weight of column {column.name!r:.80} must be between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, got {column.weight}.")
-    if column.missing not in column.ways:
-        raise InputError(f"missing of column {column.name!r:.80} must be one of {list(column.ways)}, got {column.missing!r:.80}.")
-
-
-def _set_numbers(column: Column, *names: str) -> None:
-    for name in names:
-        object.__setattr__(column, name, float(field_of(vars(column), name, float, f"column {column.name!r:.80}")))
-
-
-def _compared(words: Sequence[str]) -> Any:
-    return as_text(pa.array(words, pa.large_string()))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    def strange(self, column: Any, decimal: str) -> tuple[int, int]:  # noqa: ARG002
+        """Return that no cell is strange: a word that is not in the list is other."""
+        return 0, len(column)

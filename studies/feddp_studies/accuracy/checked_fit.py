@@ -18,8 +18,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.server import kmeans_cost
+from feddp_kmeans.assignment import nearest_centers
 from feddp_kmeans.errors import BudgetError
-from feddp_kmeans.estimator import nearest_centers
 from feddp_kmeans.privacy.accounting import composed_epsilon, gaussian_mu
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_studies.accuracy.benchmark_sets import BenchmarkSet, is_drawn, load

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.tables.columns import CategoryColumn, Column, NumberColumn
+from feddp_kmeans.tables.column import Column
+from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 
 _SERVER_ROWS, _MOST_ROWS = 1_500, 54_000
 _NUMBERS = (NumberColumn("AGEP", 17, 95), NumberColumn("WKHP", 1, 98), NumberColumn("SCHL", 1, 24))

@@ -77,6 +77,7 @@ def _carried_out(run: Run, settings: Settings, server_points: FloatArray, facts:
         plan=plan,
         privacy=run.report(),
         remarks=tuple(steps.remarks),
+        notes=(steps.note,),
     )
 
 
@@ -158,7 +159,7 @@ class _Steps:
         reach = float(np.linalg.norm(self._anchors - middle, axis=1).max())
         self.ball = Ball(middle, reach + cluster_span(self._facts, len(middle)))
         groups = int(self.translation.groups.max()) + 1
-        self.remarks.append(f"{len(self._anchors)} server points kept, in {groups} groups; radius {self.ball.radius:.6g} after moving them")
+        self.note = f"{len(self._anchors)} server points kept, in {groups} groups; radius {self.ball.radius:.6g} after moving them"
 
     def projection(self, k: int) -> FloatArray:
         """Return Pi: the top k eigenvectors of the noisy outer product about the ball's center."""

@@ -44,8 +44,8 @@ def test_clusters_a_million_apart_are_found_in_their_own_space():
     )
     assert same_partition(labels_of(points, found.centers), labels)
     assert np.linalg.norm(means[:, None] - found.centers[None], axis=2).min(axis=1).max() < 5
-    assert "in 3 groups" in found.remarks[0]
-    assert float(found.remarks[0].rsplit("radius ", 1)[1].split()[0]) < 5000
+    assert "in 3 groups" in found.notes[0]
+    assert float(found.notes[0].rsplit("radius ", 1)[1].split()[0]) < 5000
 
 
 def test_the_ledger_adds_up_and_each_part_has_its_quarter():

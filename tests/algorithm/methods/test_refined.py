@@ -28,7 +28,7 @@ CLIENTS, SERVER = np.array_split(blobs(0, 3000), 300), blobs(1, 90)
 
 @pytest.mark.parametrize("unit", ["point", "client"])
 def test_without_much_noise_every_release_has_a_use_and_clusters_are_found(unit):
-    found = run(InMemoryFederation(CLIENTS), prepare(Settings(3, 30.0, privacy_unit=unit, lloyd_steps=2), SERVER, 300), seed=0)
+    found = run(InMemoryFederation(CLIENTS), prepare(Settings(3, 8.0, privacy_unit=unit, lloyd_steps=2), SERVER, 300), seed=0)
     assert check_ledger(found) == {}
     assert np.linalg.norm(TRUTH[:, None] - found.centers[None], axis=2).min(axis=1).max() < 0.2
     assert found.remarks == ()

@@ -13,6 +13,7 @@ from scipy import spatial
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.closing import Closing, close, closing_requests
+from feddp_kmeans.algorithm.column_looks import column_row, find_units
 from feddp_kmeans.algorithm.domain import domain_rows, find_domain
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Proxies, Subspace
 from feddp_kmeans.algorithm.looks import Looks
@@ -41,6 +42,8 @@ class GridMethod:
     k: int
     region: Region | None = None
     count_noise: Mechanism = Mechanism.LAPLACE
+    unscaled: tuple[bool, ...] = ()
+    """Columns whose units are found first."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of epsilon."""
@@ -53,10 +56,12 @@ class GridMethod:
         ]
         if self.region is not None:
             return rows
-        price, parts = GRID.gaussian_price / GRID.domain_part, {"distances": GRID.distance_part, "mean": 1 - GRID.distance_part}
+        price = GRID.gaussian_price / GRID.domain_part
+        parts = {"distances": GRID.distance_part, "mean": 1 - GRID.distance_part, "columns": GRID.column_part}
+        columns = [column_row(sum(self.unscaled))] if any(self.unscaled) else []
         domain = [
             Release(name, Mechanism.GAUSSIAN, 1.0, steps, price * float(np.sqrt(times / parts[name])), values, times)
-            for name, steps, values, times in domain_rows(None, self.dimension)
+            for name, steps, values, times in [*columns, *domain_rows(None, self.dimension)]
         ]
         return domain + rows
 
@@ -95,7 +100,10 @@ class GridRun:
         """Return the whole space, since nothing is projected away, and the region of the grid (step 1)."""
         region, dimension = self.method.region, self.method.dimension
         if region is None:
-            ball = find_domain(Looks(self.run, PrivacyUnit.POINT), None, dimension).ball
+            looks = Looks(self.run, PrivacyUnit.POINT)
+            if any(self.method.unscaled):
+                find_units(looks, np.array(self.method.unscaled))
+            ball = find_domain(looks, None).ball
             region = Region.of_ball(Ball(ball.center, GRID.cube * ball.radius))
         return _WholeSpace(np.eye(dimension), region)
 

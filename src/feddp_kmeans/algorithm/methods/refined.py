@@ -224,7 +224,7 @@ class RefinedRun:
         """Return the centers of the server data, which no look moves."""
         centers, zeros = self._server_centers(k) @ tracker.basis, np.zeros(k)
         cells = Cells(centers, np.zeros_like(centers), zeros, zeros, zeros, zeros > 0)
-        return replace(tracker.step(Track(k, cells, 0.0, left, 1, 0.0, 1)), remarks=(_ONLY_NOISE,))
+        return replace(tracker.step(Track(k, cells, 0.0, left, 1, 0.0, 1)), remarks=(_ONLY_NOISE,), useless=_ONLY_NOISE)
 
     def _server_centers(self, k: int) -> FloatArray:
         return weighted_kmeans(self._server, np.ones(len(self._server)), k, self._seed)

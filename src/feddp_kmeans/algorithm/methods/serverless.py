@@ -13,6 +13,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
+from feddp_kmeans.algorithm.column_looks import column_row, find_units, with_columns
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, joined, largest, moved, split
@@ -47,6 +48,8 @@ class ServerlessMethod:
     region: Region | None = None
     choosing: int = 0
     """Looks that k is chosen by."""
+    unscaled: tuple[bool, ...] = ()
+    """Columns whose units are found first."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
@@ -59,13 +62,14 @@ class ServerlessMethod:
         looks = SERVERLESS.rounds + self.choosing + 1 + self.lloyd_steps
         bounds = ("bounds", 1, MOST_CLASSES, looks + (3 + mean[-1] if is_client_level else 0))
         rows = [
+            *([column_row(sum(self.unscaled))] if any(self.unscaled) else []),
             distances,
             *([bounds, mean] if is_client_level else [mean, bounds]),
             ("second moment", BOUNDED_STEPS, moment, 1),
             (POOL, BOUNDED_STEPS, values, self.pool),
             *closing_rows(k),
         ]
-        return gaussian_releases(with_closing(SERVERLESS.shares), rows)
+        return gaussian_releases(with_closing(with_columns(SERVERLESS.shares) if any(self.unscaled) else SERVERLESS.shares), rows)
 
     @property
     def pool(self) -> int:
@@ -134,8 +138,10 @@ class ServerlessRun:
 
     def subspace(self) -> _FoundSubspace:
         """Return the top eigenvectors of the noisy second moment around the noisy mean (step 1)."""
-        method, looks, d = self._method, self._looks, self._method.dimension
-        domain = find_domain(looks, method.region, d)
+        method, looks = self._method, self._looks
+        if any(method.unscaled):
+            find_units(looks, np.array(method.unscaled))
+        domain = find_domain(looks, method.region)
         for_mean = self._for_mean(domain)
         first = max(1, int(SERVERLESS.first_for_mean * for_mean))
         for times in (first, for_mean - first):

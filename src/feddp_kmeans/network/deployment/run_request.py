@@ -22,8 +22,10 @@ from feddp_kmeans.network.transport import Transport
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.report.result import result_dict, write_result
+from feddp_kmeans.report.spent import spent_so_far
 from feddp_kmeans.tables.client_files import open_table
 from feddp_kmeans.tables.inputs import prepared_for, read_or_learn
+from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
 
 logger = logging.getLogger(__name__)
@@ -50,6 +52,8 @@ class RunRequest:
     server: str | None = None
     schema: str | None = None
     ignore: tuple[str, ...] = ()
+    reading: Reading = AS_THE_HEADER_SAYS
+    """How the server's table is read; may be given as plain data."""
     min_sites: int | None = None
     """Sites that must be there when the run starts; None: all of the kit, or two without a kit."""
     wait: float = 3600.0
@@ -72,6 +76,7 @@ class RunRequest:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", Trust.parse(self.trust))
+        object.__setattr__(self, "reading", Reading.of(self.reading))
 
 
 def read_request(path: Path) -> RunRequest:
@@ -138,17 +143,20 @@ def carry_out(transport: Transport, request: RunRequest) -> None:
         federation.books = Books(Odometer(Path(request.odometer)), limit, request.command)
     found = clustering.run(federation, prepared, seed=request.seed, on_release=lambda name: logger.info("release: %s", name))
     public = prepared.server_points
-    result = result_dict(found, columns=remote.columns, seed=request.seed, server_points=public, command=request.command, schema=schema)
+    spent = spent_so_far(request.odometer, prepared.plan)
+    result = result_dict(
+        found, columns=remote.columns, seed=request.seed, server_points=public, command=request.command, schema=schema, spent=spent
+    )
     write_result(out, result)
 
 
 def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatArray | None, Schema | None]:
     """Return what the server knows of the coordinates: their names, public points in them, and their encoding."""
     server = None if request.server is None else Path(request.server)
-    schema = read_or_learn(server, None if request.schema is None else Path(request.schema), request.ignore)
+    schema = read_or_learn(server, None if request.schema is None else Path(request.schema), request.ignore, request.reading)
     if server is None:
         return None if schema is None else schema.columns, None, schema
-    table = open_table(server, schema, ignore=request.ignore)
+    table = open_table(server, schema, ignore=request.ignore, reading=request.reading)
     return table.columns, table.read(), schema
 
 

@@ -68,6 +68,7 @@ def _site(request: RunRequest, path: Path, folder: Path, **more: Any) -> Site:
         unit=request.settings.privacy_unit,
         schema=request.schema,
         ignore=request.ignore,
+        reading=request.reading,
         allow_aggregator=True,
         allow_simulation=True,
         min_sites=1,

@@ -16,6 +16,7 @@ from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
+from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
 
 FORMAT = 1
@@ -42,6 +43,8 @@ class Site:
     """Names of the columns in their order; without a schema and without these, the first file's."""
     skip_broken: bool = False
     """Whether a file that cannot be read counts as one without rows."""
+    reading: Reading = AS_THE_HEADER_SAYS
+    """May be given as plain data."""
     allow_aggregator: bool = False
     allow_simulation: bool = False
     min_sites: int = 2
@@ -58,6 +61,7 @@ class Site:
 
     def __post_init__(self) -> None:
         Limit(self.limit, self.delta)
+        object.__setattr__(self, "reading", Reading.of(self.reading))
         for name, value in vars(self).items():
             if isinstance(value, str) and not value.isprintable():
                 raise InputError(f"{name} of a site must be printable text, got {value!r:.80}.")
@@ -93,7 +97,10 @@ class Site:
     def read(self) -> Silo:
         """Return the points. Every file is read once here: one that is broken or of the wrong kind is refused before any answer."""
         schema = None if self.schema is None else Schema.read(Path(self.schema)).without(self.ignore)
-        return SourceSilo(open_clients(self.data, schema, ignore=self.ignore, like=self.columns or None, skip_broken=self.skip_broken))
+        known = self.columns or None
+        return SourceSilo(
+            open_clients(self.data, schema, ignore=self.ignore, like=known, skip_broken=self.skip_broken, reading=self.reading)
+        )
 
 
 def read_site(path: Path) -> Site:

@@ -67,7 +67,9 @@ def total_of(query: Query, points: Any) -> Any:
     name = query.statistic.name
     if name not in STATISTICS:
         raise InputError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
-    given = {key: _tensor(value, points.device) for key, value in query.public.items()}
+    given = {key: _tensor(value, points.device) for key, value in query.own.items()}
+    if (units := query.public.get("units")) is not None:  # rows with gaps are left out already
+        points = (points.to(torch.float64) / _tensor(units, points.device)).clamp(-LARGEST, LARGEST)
     swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
     total, left = swept or (STATISTICS[name](points[:0], **given), None)
     count, rows = len(points) if left is None else len(left), chunk_rows(name, points.shape[1])

@@ -1,0 +1,225 @@
+"""How far each column spreads, where nothing public says so: noisy histograms of the columns, and the units that are read off them.
+
+The first look has classes of powers of two, from 2**-40 to 2**40 on both sides of zero: it needs no range. Each further look has even
+classes where the one before found values: where they fell into few classes it is finer, otherwise it is averaged with it.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans.algorithm.bounds import standing_out
+from feddp_kmeans.algorithm.column_units import COLUMNS, HIDDEN_UNIT, beside_ranges, units_of
+from feddp_kmeans.algorithm.looks import Looks
+from feddp_kmeans.algorithm.tuning import BOUNDS
+from feddp_kmeans.statistics.norms import SHARE_STEPS
+
+_POWERS: FloatArray = np.exp2(np.arange(-40.0, 41.0))
+_ANY_EDGES: FloatArray = np.concatenate([-_POWERS[::-1], _POWERS])
+"""Edges of the first look."""
+_SIZES: FloatArray = np.concatenate([[0.0], _POWERS, [2 * _POWERS[-1]]])
+"""The same without a sign: class i holds sizes from ``_SIZES[i]`` to ``_SIZES[i + 1]``."""
+
+REASON = "columns: where their values lie and how far they spread comes from noisy histograms, from 2**-40 to 2**40 on both sides of zero"
+"""Why the plan has looks at columns."""
+
+UNSEEN = "noise hides how far the columns spread, so they were taken as they are: if their scales differ, give a range for each"
+"""The remark if no units were found."""
+
+COLUMNS_RELEASE = "columns"
+"""Name of the release."""
+
+
+def with_columns(parts: Mapping[str, float]) -> dict[str, float]:
+    """Return these parts of the budget mu**2, less the same share of each for the looks at columns."""
+    return {name: (1 - COLUMNS.share) * part / sum(parts.values()) for name, part in parts.items()} | {COLUMNS_RELEASE: COLUMNS.share}
+
+
+def column_row(columns: int) -> tuple[str, float, int, int]:
+    """Return name, integer steps, values and times of the release: its unit is what one unit can add, sqrt(columns) points."""
+    return COLUMNS_RELEASE, float(np.sqrt(columns)) * SHARE_STEPS, columns * (len(_ANY_EDGES) + 1), COLUMNS.looks
+
+
+def find_units(looks: Looks, chosen: BoolArray) -> None:
+    """Have rows read in units that noisy histograms of the chosen columns show; a missing cell then counts as the middle of its column.
+
+    Columns whose ranges are alike keep one common unit. If values do not stand out clearly, rows are read as they are; but if only some
+    columns are chosen, beside others of a public range of about 1, these do not count then.
+    """
+    columns = [_Column(_ANY_EDGES) for _ in range(np.count_nonzero(chosen))]
+    spreads: list[Spread | None] = [None] * len(columns)
+    totals: list[FloatArray] = []
+    for turn in range(COLUMNS.looks):
+        if turn:
+            columns = [column.closer() for column in columns]
+        width = max(len(column.edges) for column in columns)
+        edges = np.stack([np.append(column.edges, np.full(width - len(column.edges), column.edges[-1])) for column in columns])
+        histograms, noise = looks.columns(chosen, edges)
+        totals.append(histograms.sum(axis=1))
+        columns = [column.seen(histogram, noise) for column, histogram in zip(columns, histograms, strict=True)]
+        spreads = [_better(spread, column.spread()) for spread, column in zip(spreads, columns, strict=True)]
+    is_clear = float(np.median(np.mean(totals, axis=0))) >= COLUMNS.signal * noise
+    if is_clear and any(spreads):
+        looks.read_as(*_found(spreads, chosen))
+    elif not chosen.all():
+        looks.read_as(np.where(chosen, HIDDEN_UNIT, 1.0), np.zeros(len(chosen)))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Where the values of a column lie, as far as they stand out from noise."""
+
+    middle: float
+    stddev: float
+    width: float
+    """How wide the range is; zero for a column that looks constant."""
+    held: float
+    """How many values are in it."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What is known of one column: a noisy histogram and its noise."""
+
+    edges: FloatArray
+    counts: FloatArray | None = None
+    noise: float = 0.0
+    looks: int = 0
+    held: float = 0.0
+    """What stood out in the look before, and lies between the edges; zero before anything stood out."""
+    first: FloatArray | None = None
+    """The histogram of the first look; None before anything stood out."""
+
+    def seen(self, histogram: FloatArray, noise: float) -> "_Column":
+        """Return what is known after this look, which is averaged with those over the same edges."""
+        own = np.append(histogram[: len(self.edges)], histogram[-1])  # other columns may have more classes; nothing can be in these
+        n = self.looks
+        counts = own if self.counts is None else (n * self.counts + own) / (n + 1)
+        return _Column(self.edges, counts, noise / np.sqrt(n + 1), n + 1, self.held, self.first)
+
+    def closer(self) -> "_Column":
+        """Return the column with the edges of the next look: wider if values lie outside, finer if they lie in few classes."""
+        if self.counts is None:
+            return self
+        if not self.held:
+            return self._first_range()
+        if (self.counts[[0, -1]] > COLUMNS.single * self.noise).any():
+            return self._wider()
+        span = self._run()
+        if span is None or span.stop - span.start >= COLUMNS.enough:
+            return self
+        return self._over(self._borders[span.start], self._borders[span.stop], float(self.counts[span].sum()))
+
+    def spread(self) -> Spread | None:
+        """Return where the values lie; None if nothing stands out."""
+        if not self.held:
+            found = self._first_range()
+            return found.spread() if found.held else None
+        span = self._run()
+        if span is None or self.counts is None:
+            low, high = float(self.edges[0]), float(self.edges[-1])
+            return Spread((low + high) / 2, (high - low) / math.sqrt(12), high - low, 0.0)
+        counts, borders = np.zeros_like(self.counts), self._borders
+        counts[span] = np.maximum(self.counts[span], 0.0)
+        middles, shares, held = (borders[1:] + borders[:-1]) / 2, counts / counts.sum(), float(self.counts[span].sum())
+        middle = float(middles[int(np.searchsorted(np.cumsum(shares), 0.5))])
+        if span.stop - span.start <= COLUMNS.constant:
+            return Spread(middle, HIDDEN_UNIT, 0.0, held)
+        variance = float(shares @ (np.square(middles - shares @ middles) + np.square(np.diff(borders)) / 12))
+        return Spread(middle, float(np.sqrt(variance)), float(borders[span.stop] - borders[span.start]), held)
+
+    def _first_range(self) -> "_Column":
+        """Return the column over the range that the first look shows: on both sides of zero, if values on both sides stand out.
+
+        Values near zero lie on both sides of many tiny classes, so a span of classes is sought among those of both sides together.
+        """
+        assert self.counts is not None
+        side = len(_POWERS)
+        negative, positive = self.counts[:side][::-1], self.counts[side + 1 :]
+        zero = self.counts[side]
+        both = np.concatenate([[zero], negative + positive])
+        span = _trimmed(both, math.sqrt(2) * self.noise, standing_out(both, math.sqrt(2) * self.noise, level=COLUMNS.level), COLUMNS.first)
+        if span is None:
+            return self
+        inner = slice(max(span.start - 1, 0), span.stop - 1)
+        clear = BOUNDS.stands_out * self.noise * math.sqrt(max(inner.stop - inner.start, 1))
+        is_negative, is_positive = (float(half[inner].sum()) > clear for half in (negative, positive))
+        small, large = _SIZES[span.start], _SIZES[span.stop]
+        low = -large if is_negative else small
+        high = large if is_positive else -small
+        if not (is_negative or is_positive):
+            low, high = -large, large
+        return self._over(low, high, float(both[span].sum()))
+
+    def _wider(self) -> "_Column":
+        """Return the column over a wider range, on each side where values lie outside."""
+        assert self.counts is not None
+        assert self.first is not None
+        clear = COLUMNS.beyond * self.noise * math.sqrt(self.looks)
+        low = -_reached(-self.edges[::-1], -_ANY_EDGES[::-1], self.first[::-1], clear)
+        high = _reached(self.edges, _ANY_EDGES, self.first, clear)
+        below, above = self.counts[[0, -1]] > COLUMNS.single * self.noise
+        return self._over(low if below else self.edges[0], high if above else self.edges[-1], self.held)
+
+    def _over(self, low: float, high: float, held: float) -> "_Column":
+        """Return the column over even classes, and one more below them: a value at the lower end belongs to the class below."""
+        edges = np.linspace(low, high, COLUMNS.classes + 1)
+        edges = np.append(2 * edges[0] - edges[1], edges)
+        return _Column(edges, held=held, first=self.counts if self.first is None else self.first)
+
+    @property
+    def _borders(self) -> FloatArray:
+        """Return the edges, with one more at each end: as far out as its neighbour is from the next."""
+        ends = 2 * self.edges[[0, -1]] - self.edges[[1, -2]]
+        return np.concatenate([ends[:1], self.edges, ends[1:]])
+
+    def _run(self) -> slice | None:
+        """Return the classes that hold what stands out from noise; None if nothing does, or much less than in the look before."""
+        if self.counts is None:
+            return None
+        span = _trimmed(self.counts, self.noise, standing_out(self.counts, self.noise, level=COLUMNS.level))
+        return span if span is not None and self.counts[span].sum() >= COLUMNS.kept * self.held else None
+
+
+def _reached(edges: FloatArray, first_edges: FloatArray, first: FloatArray, clear: float) -> float:
+    """Return how far a range should reach up: to the nearest class of the first look beyond it that holds something, else twice as far."""
+    width = float(edges[-1] - edges[0])
+    there = np.flatnonzero((first_edges > edges[-1] + width / len(edges)) & (first[:-1] > clear))
+    return float(first_edges[there[0]]) if len(there) else float(edges[-1]) + width
+
+
+def _trimmed(counts: FloatArray, noise: float, span: slice | None, level: float = COLUMNS.single) -> slice | None:
+    """Return the span without what noise explains at its ends, and with single classes beside it that stand out."""
+    if span is None:
+        return None
+    first = span.start + _insignificant(counts[span], noise)
+    end = span.stop - _insignificant(counts[span][::-1], noise)
+    single = np.flatnonzero(counts > level * noise)
+    return slice(int(min([first, *single])), int(max([end, first + 1, *(single + 1)])))
+
+
+def _insignificant(counts: FloatArray, noise: float) -> int:
+    """Return how many of the first classes hold together no more than noise explains."""
+    lengths = np.arange(1, len(counts) + 1)
+    nothing = np.flatnonzero(np.cumsum(counts) <= COLUMNS.end * noise * np.sqrt(lengths))
+    return int(nothing[-1]) + 1 if len(nothing) else 0
+
+
+def _better(before: Spread | None, now: Spread | None) -> Spread | None:
+    """Return what the last look that shows a column whole says of it."""
+    if before is None or (now is not None and now.width and now.held):
+        return now
+    return before if (before.width and before.held) or now is None else now
+
+
+def _found(spreads: list[Spread | None], chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return units and fillings of all columns."""
+    known = [spread or Spread(0.0, HIDDEN_UNIT, 0.0, 0.0) for spread in spreads]
+    middles, stddevs, widths, held = np.array([(spread.middle, spread.stddev, spread.width, spread.held) for spread in known]).T
+    units, fill = np.ones(len(chosen)), np.zeros(len(chosen))
+    units[chosen] = units_of(stddevs, widths, held) if chosen.all() else beside_ranges(stddevs, widths)
+    fill[chosen] = middles
+    return units, fill

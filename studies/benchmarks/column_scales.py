@@ -1,0 +1,68 @@
+"""Columns of any scale without public data: cost on standardised columns, relative to plain k-means there.
+
+    python studies/benchmarks/column_scales.py [--runs 10] [--epsilons 0.25,1]
+
+Prints the table of docs/no_server_data.md, "Columns of any scale". Run i has data seed i and noise seed i. The comparison is NON-PRIVATE.
+"""
+
+import argparse
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import StandardScaler
+
+from feddp_kmeans import FedDPKMeans
+
+N = 20_000
+
+
+def people(rng):
+    """Age, log-normal income and a yes/no of three groups."""
+    group = rng.integers(3, size=N)
+    age = np.clip(rng.normal(np.array([25, 45, 70])[group], 7), 16, 99)
+    income = np.exp(rng.normal(np.array([9.8, 10.8, 10.1])[group], 0.5))
+    return np.column_stack([age, income, rng.random(N) < np.array([0.8, 0.3, 0.1])[group]])
+
+
+def ten(rng):
+    """Five clusters in ten columns; scales are random powers of ten, and half of the columns lie 5 or 300 deviations from zero."""
+    points = rng.normal(0, 2, (5, 10))[rng.integers(5, size=N)] + rng.standard_normal((N, 10))
+    scales = 10.0 ** rng.integers(-6, 7, 10)
+    return points * scales + scales * rng.choice([0, 0, 5, 300], 10)
+
+
+def years(rng):
+    """A year, seconds of one day since 1970, a log-normal number, a small count, a constant, and a flag of 3 %."""
+    year = 2020 + rng.integers(4, size=N) + rng.normal(0, 0.3, N)
+    second, count = 1.7e9 + 86_400 * rng.random(N), rng.integers(0, 6, N)
+    return np.column_stack([year, second, rng.lognormal(3, 1.5, N), count, np.full(N, 7.0), rng.random(N) < 0.03])
+
+
+SETS = {"people": (people, 3), "ten": (ten, 5), "years": (years, 4)}
+
+
+def excess(name, seed, epsilon):
+    """The cost of one private run relative to the best of ten plain runs on standardised columns."""
+    make, k = SETS[name]
+    points = make(np.random.default_rng(seed)).astype(np.float64)
+    scaler = StandardScaler().fit(points)
+    rows = scaler.transform(points)
+    model = FedDPKMeans(k, epsilon=epsilon, random_state=seed).fit(points)
+    cost = np.square(rows[:, None] - scaler.transform(model.cluster_centers_)[None]).sum(axis=2).min(axis=1).sum()
+    return cost / KMeans(k, n_init=10, random_state=0).fit(rows).inertia_
+
+
+def main():
+    parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--epsilons", default="0.25,1")
+    given = parser.parse_args()
+    print("| set | epsilon | runs | mean | worst |\n|---|---|---|---|---|")
+    for name in SETS:
+        for epsilon in map(float, given.epsilons.split(",")):
+            found = [excess(name, seed, epsilon) for seed in range(100, 100 + given.runs)]
+            print(f"| {name} | {epsilon:g} | {given.runs} | {np.mean(found):.3f} | {np.max(found):.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
