@@ -49,14 +49,18 @@ SETS = {"mixture": (mixture, 6), "table": (table, 4), "heavy tails": (heavy_tail
 
 
 def deviations(name, seed, *, with_server, n=4000, **settings):
-    """Return how far sizes, inertia (of distances cut at the reach, and of all) and spreads are off, in stated standard deviations."""
+    """Return how far sizes, inertia (of distances cut at the reach, and of all) and spreads are off, in stated standard deviations.
+
+    Distances are taken in the columns' units, as the model takes them.
+    """
     make, k = SETS[name]
     points = make(np.random.default_rng(seed), n + 200)
     server, points = points[:200], points[200:]
     server = server[np.abs(server).max(axis=1) < 1e3]
     model = FedDPKMeans(k, random_state=seed, **settings).fit(points, server_data=server if with_server else None)
     found = model.clustering_.closing
-    squares = np.square(points[:, None] - model.cluster_centers_).sum(axis=2)
+    units = np.ones(points.shape[1]) if model.scale_ is None else model.scale_
+    squares = np.square((points[:, None] - model.cluster_centers_) / units).sum(axis=2)
     labels, squares = squares.argmin(axis=1), squares.min(axis=1)
     cut = np.minimum(squares, found.reach**2)
     sizes = np.bincount(labels, minlength=k)

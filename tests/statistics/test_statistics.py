@@ -8,6 +8,7 @@ from scipy import sparse
 
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos.batches import finite_batch
 from feddp_kmeans.statistics import REGISTRY, arithmetic, column_counts, costs, norms, residual_sums, spreads
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.arithmetic import assign
@@ -203,6 +204,17 @@ def test_a_client_without_points_adds_nothing_and_data_stay_as_they_were(statist
     before = rows.copy()
     statistic(one_client(rows), **public)
     assert np.array_equal(rows, before)
+
+
+@pytest.mark.parametrize("table", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), ALL_CASES, ids=names(ALL_CASES))
+def test_a_row_without_any_cell_adds_nothing_where_gaps_are_filled_in(statistic, public, order, sensitivity, table, rng):
+    rows = rng.standard_normal((12, DIMENSION))
+    rows[[0, 5, 11]] = np.nan
+    there = np.isfinite(rows).all(axis=1)
+    filled = Query(statistic, {"fill": np.zeros(DIMENSION), "units": np.ones(DIMENSION)} | public, DIMENSION)
+    with_gaps = filled(finite_batch(table(rows), np.array([1, 7, 4])))
+    np.testing.assert_array_equal(with_gaps, filled(finite_batch(table(rows[there]), np.array([0, 6, 3]))))
 
 
 OTHER_PROJECTION = np.linalg.qr(np.random.default_rng(4).standard_normal((DIMENSION, 2)))[0]

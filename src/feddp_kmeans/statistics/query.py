@@ -88,13 +88,12 @@ class Query:
         """Return the sum of the bounded contributions of this batch, without noise."""
         if batch.points.shape[1] != self.dimension:
             raise InputError(f"points must have {self.dimension} coordinates, got {batch.points.shape[1]}.")
-        batch = batch if self.statistic.whole_clients else batch.single_points
         units = self.public.get("units")
         if units is not None:
             batch = batch.read_as(units, self.public.get("fill"))
         elif self.statistic.sees_gaps:
             batch = batch.with_gaps or batch
-        return self.statistic.compute(batch, **self.own)
+        return self.statistic.compute(batch if self.statistic.whole_clients else batch.single_points, **self.own)
 
     @property
     def sensitivity(self) -> Sensitivity:
