@@ -81,6 +81,15 @@ def test_the_best_bound_balances_noise_and_bias():
     assert 0 < found.bias < 0.01
 
 
+@pytest.mark.parametrize("part", [0.01, 0.3, 0.7])
+@pytest.mark.parametrize("release", [LOUD, QUIET])
+def test_counts_are_seen_even_if_most_points_lie_on_their_centers(release, part):
+    """As in tables of categories: noise in a count is the bound's length over its weight, here at most 5 times what it is at best."""
+    points = at(np.where(np.arange(400) < 400 * part, 3000.0, 0.0))
+    bound = of_sums(simulated(points), release, ORIGIN, 0.5, 0.3)
+    assert bound.count_weight > 0.1 * bound.length
+
+
 def test_units_of_many_points_send_longer_vectors():
     points = at(np.random.default_rng(1).normal(0, 1000.0, 200))
     one, many = (simulated(points, PrivacyUnit.CLIENT, size) for size in (1, 25))

@@ -54,8 +54,8 @@ def test_the_stated_error_of_counts_is_that_of_their_noise(method):
     points = np.array([[-1.0, 0.0], [1.0, 0.0]])
     errors = []
     for seed in range(60):
-        found = fit([np.repeat(points, 500, axis=0)], points, seed, n_clusters=2, epsilon=1.0, method=method, lloyd_steps=0, radius=2.0)
-        errors += ((found.counts - 500) / found.count_stddev).tolist()
+        found = fit([np.repeat(points, 2000, axis=0)], points, seed, n_clusters=2, epsilon=1.0, method=method, lloyd_steps=0, radius=2.0)
+        errors += ((found.counts - 2000) / found.count_stddev).tolist()
     # The sample standard deviation of 120 Laplace draws is within 0.6 to 1.5 of the true one but for a chance of about 1e-4.
     assert 0.6 < np.std(errors) < 1.5
 

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
@@ -11,7 +12,7 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.silos import batches, threads
-from feddp_kmeans.silos.threads import THREADS, add_batches, n_threads
+from feddp_kmeans.silos.threads import THREADS, add_batches, n_threads, one_thread
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import Engine, compiled, using
 
@@ -101,3 +102,13 @@ def test_a_number_of_threads_that_is_none_is_refused(monkeypatch, given):
 def test_by_default_threads_are_as_many_as_cores(monkeypatch):
     monkeypatch.delenv(THREADS, raising=False)
     assert n_threads() >= 1
+
+
+def test_all_pools_have_one_thread_while_a_run_is_carried_out():
+    """Also scikit-learn's, whatever a user has set."""
+    with threadpool_limits(2):
+        with one_thread():
+            inside = threadpool_info()
+        assert {pool["user_api"] for pool in inside} >= {"blas", "openmp"}
+        assert {pool["num_threads"] for pool in inside} == {1}
+        assert {pool["num_threads"] for pool in threadpool_info()} == {2}

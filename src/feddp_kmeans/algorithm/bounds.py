@@ -72,15 +72,13 @@ class SimulatedBounds:
             np.bincount(units, column, minlength=batch.n_clients)
             for column in (np.square(sums[:, :-2]).sum(axis=1), *np.square(sums[:, -2:]).T)
         ]
-        residual, square, count = (float(np.sqrt(np.median(part))) for part in parts)
-        residual = max(residual, 1.0)
-        weight = lengths[0] * residual / count
-        square_weight = min(lengths[1] * residual / max(square, 1.0), 1.0) if lengths[1] else None
-        whole = np.sqrt(parts[0] + (square_weight or 0.0) ** 2 * parts[1] + weight**2 * parts[2])
-        best, bias = float(np.median(whole)), 0.0
-        if self.unit is PrivacyUnit.POINT and release.scale > 0:
-            squares, shape = np.square(rows).sum(axis=1), frame.origins.shape
-            own = np.sqrt(squares + np.square((square_weight or 0.0) * squares) + weight**2)
+        squares = np.square(rows).sum(axis=1)
+
+        def best(whole: FloatArray, own: FloatArray) -> tuple[float, float]:
+            """Return the best length for units whose vectors are so long, and points as long as these; and its bias."""
+            if self.unit is PrivacyUnit.CLIENT or release.scale == 0:
+                return float(np.median(whole)), 0.0
+            shape = frame.origins.shape
             noise = noise_per_length(release, self.n_points, shape[0], shape[1], release.times if frame.in_full else times)
 
             def bias_of(bound: float) -> float:
@@ -88,10 +86,20 @@ class SimulatedBounds:
                 return clipping_bias(rows, self.weights, members, own, bound) if frame.in_full else guessed_bias(whole, bound)
 
             part = BOUNDS.believed if frame.in_full else 1.0
-            best = least_error_length(np.maximum(whole, 1.0), noise, lambda bound: part * bias_of(bound)).length
-            bias = bias_of(best)
-        kept = np.mean(np.minimum(1.0, best / np.maximum(whole, _LEAST_LENGTH)))
-        return Bound.at(best, weight, float(kept), release, square_weight, bias)
+            length = least_error_length(np.maximum(whole, 1.0), noise, lambda bound: part * bias_of(bound)).length
+            return length, bias_of(length)
+
+        # Units on their centers, but for rounding, say nothing of the others, next to which their counts would be lost in noise.
+        apart = parts[0] > rows.shape[1] * self.size**2
+        square, count = (float(np.sqrt(np.median(part))) for part in parts[1:])
+        longest, _ = best(np.sqrt(parts[0]), np.sqrt(squares))
+        residual = max(float(np.sqrt(np.median(parts[0][apart]))) if apart.any() else 1.0, BOUNDS.long_part * longest, 1.0)
+        weight = lengths[0] * residual / count
+        square_weight = min(lengths[1] * residual / max(square, residual**2 / count, 1.0), 1.0) if lengths[1] else None
+        whole = np.sqrt(parts[0] + (square_weight or 0.0) ** 2 * parts[1] + weight**2 * parts[2])
+        length, bias = best(whole, np.sqrt(squares + np.square((square_weight or 0.0) * squares) + weight**2))
+        kept = np.mean(np.minimum(1.0, length / np.maximum(whole, _LEAST_LENGTH)))
+        return Bound.at(length, weight, float(kept), release, square_weight, bias)
 
     def within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: that of server points."""

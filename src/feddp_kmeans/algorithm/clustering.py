@@ -24,7 +24,7 @@ from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.ledger import PrivacyReport
 from feddp_kmeans.privacy.meaning import weakness
 from feddp_kmeans.privacy.plan import Plan
-from feddp_kmeans.silos.threads import one_blas_thread
+from feddp_kmeans.silos.threads import one_thread
 
 _SPARED = "planned and paid for, but not made, since nothing would have come of it"
 
@@ -146,7 +146,7 @@ def check(prepared: Prepared, dimension: int, chosen_k: int | None = None) -> No
         prepared.settings.check_server(prepared.server_points, dimension)
 
 
-@one_blas_thread()
+@one_thread()
 def look(run: Run, prepared: Prepared) -> Elbow:
     """Return the elbow that steps 1 and 2 show.
 
@@ -156,7 +156,7 @@ def look(run: Run, prepared: Prepared) -> Elbow:
     return find_elbow(proxies, prepared.settings.largest_k, run.server_seed)
 
 
-@one_blas_thread()
+@one_thread()
 def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, chosen_k: int | None = None) -> Clustering:
     """Return the clustering that the run gives; from ``start`` if the plan has no initialization.
 

@@ -22,7 +22,7 @@ from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.plan import Composition, Plan, calibrated_plan
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.silos.threads import one_blas_thread
+from feddp_kmeans.silos.threads import one_thread
 
 _ROOM = 2.0
 """Radius of the refined method's ball relative to the server points' reach: client points may lie farther out."""
@@ -53,7 +53,7 @@ class Prepared:
         return 0 if self.server_points is None else len(self.server_points)
 
 
-@one_blas_thread()
+@one_thread()
 def prepare(settings: Settings, server_points: FloatArray | None, n_clients: int, dimension: int | None = None) -> Prepared:
     """Return the plan for these settings and public facts.
 

@@ -15,6 +15,7 @@ class Rounds:
     looks: int  # after the last of them nothing is split
     level: float  # noise of a cell's mean is one over this number, in parts of a residual ...
     most: float  # ... as far as this part of the pool allows
+    least: float = 0.0  # it is at least this part: a few cells of many points cost next to nothing, and none may be lost by chance
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class RefinedTuning:
     most_cells: int = 400  # cells after splitting
     cell_iterations: int = 20  # steps of the k-means that makes cells
     cell_lengths: tuple[float, float] = (0.8, 0.3)  # weights of counts and squared residuals, relative to a typical residual
-    first: Rounds = Rounds(1, 2.0, 0.06)  # the first look at cells ...
-    rounds: Rounds = Rounds(3, 2.0, 0.01)  # ... and those after it
+    first: Rounds = Rounds(1, 2.0, 0.06, 0.005)  # the first look at cells ...
+    rounds: Rounds = Rounds(3, 2.0, 0.01, 0.002)  # ... and those after it
     credible: float = 1.0  # count of a cell, in standard deviations of its noise, below which it is dropped before the next look
     too_noisy: float = 0.06
     """Part of the pool that a look would need to show each cell's mean to within a residual, above which there is one such look, and no
@@ -66,6 +67,7 @@ class BoundTuning:
     """Quantiles of simulated lengths that a bound may be at: the one whose noise and bias are least together. At the median in any case:
     a table of 45,000 wages at epsilon 4 has means that are 23 standard deviations of their noise off, not 0.2."""
     beyond: tuple[float, ...] = (1.5, 2.25)  # and multiples of the largest length, for points that are farther out than the server's
+    long_part: float = 0.25  # least typical residual, as a part of the bound that residuals alone would have
     lasting: float = 0.25  # part of the squared bias that is believed to be left at the next larger one of these bounds
     bias: float = 0.7
     """Bias of clusters' means as a part of the mean length that is cut off, where it cannot be computed. On twelve tables and log-normal

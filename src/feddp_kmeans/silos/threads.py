@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -61,13 +62,22 @@ def _add_in_threads(
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread: by default each product of small matrices wakes all cores, at up to twice the cost."""
-    with _blas().limit(limits=1, user_api="blas"):
+    with _pools("scipy.linalg").limit(limits=1, user_api="blas"):
+        yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit scikit-learn's threads too: many of them add in an order that differs from run to run, and a seed must give the same bits."""
+    with _pools("scipy.linalg", "sklearn.cluster").limit(limits=1):
         yield
 
 
 @cache
-def _blas() -> Any:
-    import scipy.linalg  # noqa: F401 - it brings a BLAS of its own, which must be there to be found
+def _pools(*modules: str) -> Any:
+    """Return the pools of threads that are there once these modules are, which bring some of their own."""
     from threadpoolctl import ThreadpoolController
 
+    for module in modules:
+        import_module(module)
     return ThreadpoolController()

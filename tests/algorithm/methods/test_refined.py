@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
+from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.feddp_init import feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
@@ -81,3 +83,24 @@ def test_looks_stay_within_the_planned_number_of_sums_and_use_the_whole_pool(eps
     settings = Settings(3, epsilon, privacy_unit="client", sampling_rate=rate)
     found = run(InMemoryFederation(CLIENTS), prepare(settings, SERVER, 300), seed=0)
     assert check_ledger(found) == {}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_a_table_of_categories_is_clustered_at_high_and_low_noise(epsilon, seed):
+    """Cells lie on the few points that there are, so most residuals are zero: that must not hide the counts."""
+    rng = np.random.default_rng(seed)
+    groups, other = rng.integers(4, size=8000), rng.integers(3, size=8000)
+    points = np.concatenate([np.eye(4)[groups], np.eye(3)[other], np.eye(5)[(groups + rng.integers(2, size=8000)) % 5]], axis=1)
+    model = FedDPKMeans(4, epsilon=epsilon, random_state=seed).fit(points, server_data=points[:200])
+    assert model.clustering_.useless is None
+    plain = KMeans(4, n_init=3, random_state=seed).fit(points)
+    assert -model.score(points) < 1.02 * plain.inertia_
+
+
+def test_few_server_points_and_many_client_points_are_not_taken_for_noise():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((12_000, 2)) + 4 * (np.arange(12_000) % 3 == 1)[:, None]
+    server = points[:20]
+    for seed in range(20, 40):
+        assert FedDPKMeans(2, lloyd_steps=1, random_state=seed).fit(points, server_data=server).clustering_.remarks == ()

@@ -71,7 +71,7 @@ class RefinedMethod:
     def most_looks(self) -> int:
         """Return how many looks are made from the pool, at most."""
         around = max(REFINED.subspace.looks, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
-        return 3 + REFINED.rounds.looks + self.choosing + around + 1 + self.lloyd_steps
+        return 4 + REFINED.rounds.looks + self.choosing + around + 1 + self.lloyd_steps
 
     @property
     def largest_rank(self) -> int:
@@ -151,15 +151,21 @@ class RefinedRun:
             self._times_of(one, len(centers), noise)
             for one in (REFINED.first, CHOOSING.rounds if self._method.choosing else REFINED.rounds)
         )
-        need = noise * bounds.n_points * np.sqrt(self._method.pool / later)
+        need, left = noise * bounds.n_points * np.sqrt(self._method.pool / later), subspace.left
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
         start = np.zeros(len(centers))
-        cells = Cells(centers, np.zeros_like(centers), sizes.astype(np.float64), start, start + variances.sum(), start > 0)
-        cells, sums = self._look_at(cells, bounds, projection, variances, first, 1.0, beyond)
+        unseen = Cells(centers, np.zeros_like(centers), sizes.astype(np.float64), start, start + variances.sum(), start > 0)
+        # A look that is just sharp enough may show too little by chance: then a second one is as sharp as any may be.
+        for times in sorted({first, self._times(REFINED.first.most)}):
+            cells, sums = self._look_at(unseen, bounds, projection, variances, times, 1.0, beyond)
+            left -= times
+            is_noise = float(sums.counts.sum()) < REFINED.least_signal * sums.count_noise
+            if not is_noise:
+                break
         weights = shrunk_weights(sums.counts, sizes, sums.count_noise)
         server_weights = (weights / np.maximum(sizes, 1))[members]
-        n_points, is_noise = float(sums.counts.sum()), float(sums.counts.sum()) < REFINED.least_signal * sums.count_noise
+        n_points = float(sums.counts.sum())
         bounds = replace(bounds, weights=server_weights, n_points=max(n_points, 1.0))
         cells = replace(cells, counts=weights).of(weights > 0)
         most = int(np.clip(n_points / (2 * need), len(centers), self._method.most_cells))
@@ -170,7 +176,7 @@ class RefinedRun:
                 cells = for_choosing(self._rng, cells, turn - rounds, self._method.k, sums, variances)
             elif turn < rounds - 1:
                 cells = split(self._rng, cells, largest(cells, 2 * need, most - len(cells)), variances)
-            cells, sums = self._look_at(cells, bounds, projection, variances, later, 1.0 if turn else later / first)
+            cells, sums = self._look_at(cells, bounds, projection, variances, later, 1.0 if turn else later / times)
             cells = credible(cells, sums, REFINED.credible if turn < looks - 1 else 0.0)
         return _RefinedProxies(
             projection=projection,
@@ -183,7 +189,7 @@ class RefinedRun:
             found=subspace.found,
             bounds=bounds,
             cells=cells,
-            left=subspace.left - first - looks * later,
+            left=left - looks * later,
             is_noise=is_noise,
         )
 
@@ -280,7 +286,7 @@ class RefinedRun:
 
     def _times_of(self, rounds: Rounds, n_cells: int, noise: float) -> int:
         """Return how many releases make each of these looks at this many cells."""
-        return self._times(min((rounds.level * n_cells * noise) ** 2, rounds.most))
+        return self._times(float(np.clip((rounds.level * n_cells * noise) ** 2, rounds.least, rounds.most)))
 
     def _typical_size(self) -> int:
         """Return the number of points of a typical unit: 1, the public hint, or the noisy median of the clients' sizes."""
