@@ -36,7 +36,8 @@ def test_fitted_attributes_of_the_contract():
     assert fitted.cluster_counts_.shape == (3,)
     assert fitted.center_stddev_.shape == (3,)
     assert fitted.count_stddev_ > 0
-    assert fitted.inertia_ > fitted.inertia_stddev_ > 0
+    assert np.isfinite(fitted.inertia_)
+    assert fitted.inertia_stddev_ > 0
     assert (fitted.n_clusters_, fitted.n_features_in_) == (3, 3)
     assert fitted.privacy_.to_dict()["ledger"] == fitted.plan_.ledger_rows()
     assert not fitted.privacy_.secure

@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.bounds import (
-    HistogramBounds,
-    SimulatedBounds,
-    Typical,
-    clipping_bias,
-    geometric_edges,
-    least_error_length,
-    typical_length,
-)
+from feddp_kmeans.algorithm.bounds import HistogramBounds, SimulatedBounds, clipping_bias
 from feddp_kmeans.algorithm.looks import Bound, Frame, noise_per_length, roomy
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.tuning import BOUNDS, SERVERLESS
@@ -70,15 +62,6 @@ def test_the_bias_of_scaling_down_is_the_distance_of_the_two_means():
     assert clipping_bias(*many, 2.0) == pytest.approx(moved**2, rel=1e-3)
     assert clipping_bias(*many, 10.0) == 0
     assert clipping_bias(rows, np.ones(4), members, lengths, 2.0) < moved**2  # four points do not show it
-
-
-def test_the_best_bound_balances_noise_and_bias():
-    lengths = np.linspace(1, 3, 101)
-    assert least_error_length(lengths, 1e9, lambda bound: 1 / bound).length == 2.0
-    assert least_error_length(lengths, 1.0, lambda _: 0.0).length == 2.0
-    found = least_error_length(lengths, 1e-9, lambda bound: max(0.0, 3 - bound))
-    assert found.length > 3
-    assert 0 < found.bias < 0.01
 
 
 @pytest.mark.parametrize("part", [0.01, 0.3, 0.7])
@@ -157,23 +140,3 @@ def test_a_histogram_bound_is_the_length_that_most_units_have():
     assert bound.length == pytest.approx(np.hypot(bound.count_weight / 0.3, bound.count_weight), rel=1e-3)
     beyond = HistogramBounds(Seen(1e9), Ball(np.zeros(3), 1.0), shape, 4000.0, 1e4, 2).of_sums(LOUD, ORIGIN, (0.3, 0.0), times=1)
     assert beyond.count_weight == pytest.approx(0.3 * SERVERLESS.full_reach * 4000)
-
-
-def test_where_nothing_stands_out_the_largest_edge_is_typical():
-    edges = geometric_edges(8.0, 5)
-    assert typical_length(np.zeros(6), 1.0, edges) == Typical(8.0, 1.0)
-
-
-def test_typical_lengths_ignore_noise_and_reach_the_tail_where_that_is_cheap():
-    edges = geometric_edges(8.0, 5)
-    assert edges == pytest.approx([2, 8**0.5, 4, 32**0.5, 8])
-    quiet = np.array([0.0, 100, 800, 0, 100, 0])
-    assert typical_length(quiet, 1.0, edges).length == pytest.approx(4 / 2**0.25)
-    assert typical_length(quiet, 1.0, edges, per_length=1e-6) == Typical(8.0, 1.0, pytest.approx(0, abs=1e-2))
-    assert typical_length(quiet, 1.0, edges, per_length=1e6).length == pytest.approx(4 / 2**0.25)
-    assert typical_length(quiet, 1.0, edges, per_length=1e6).bias > 0.01
-    assert typical_length(quiet, 1e6, edges).length == 8.0
-    # The largest run stands out by 3 * 200 * sqrt(1) = 600: believed of 1,000 points, a false alarm of 500.
-    assert typical_length(quiet, 200.0, edges, otherwise=7.0, most=1_000).length == pytest.approx(4 / 2**0.25, rel=0.2)
-    assert typical_length(quiet, 200.0, edges, otherwise=7.0, most=500) == Typical(7.0, 1.0)
-    assert typical_length(quiet, 1e6, edges, least_classes=1).length == pytest.approx(4 / 2**0.25)

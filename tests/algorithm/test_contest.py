@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.algorithm.clustering import carry_out
-from feddp_kmeans.algorithm.contest import local_optima
+from feddp_kmeans.algorithm.contest import CONTEST, local_optima
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.algorithm.tuning import CONTEST
 from feddp_kmeans.estimator import FedDPKMeans
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from feddp_kmeans.algorithm import server
 from feddp_kmeans.algorithm.looks import Moment
@@ -12,6 +13,7 @@ from feddp_kmeans.algorithm.server import (
     filtered,
     kmeans_cost,
     offsets_outside,
+    server_cells,
     shrunk_weights,
     steadied_directions,
     symmetric_from_upper,
@@ -188,3 +190,14 @@ def test_the_spread_around_cells_leaves_a_point_out_of_its_own_cell():
     points, cells = np.array([[0.0], [2.0], [10.0]]), np.array([[1.0], [10.0]])
     assert variance_around(cells, points, np.array([1.0, 1.0, 0.0])) == pytest.approx(variance_of(4.0, 1))
     assert variance_around(cells, points, np.array([0.0, 0.0, 1.0])) == pytest.approx(variance_of(81.0, 1))
+
+
+def test_cells_hold_all_server_points_and_no_more_are_made_than_there_are_places(rng):
+    points = np.rint(1e4 * rng.standard_normal((60, 3)))
+    centers, members, sizes = server_cells(points, 8, 0)
+    assert centers.shape == (8, 3)
+    assert sizes.sum() == 60
+    np.testing.assert_array_equal(members, cdist(points, centers).argmin(axis=1))
+    few, _, sizes = server_cells(np.repeat(points[:3], 20, axis=0), 8, 0)
+    assert len(few) == 3
+    assert (sizes == 20).all()

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.bounds import length_edges, typical_length
 from feddp_kmeans.algorithm.looks import Frame, Looks, Spreads, roomy
 from feddp_kmeans.algorithm.tuning import CLOSING
+from feddp_kmeans.algorithm.typical_lengths import length_edges, typical_length
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.statistics.fixed_point import LEAST_RADIUS, Ball, row_norms
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS

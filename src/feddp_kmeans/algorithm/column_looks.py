@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans._typing import BoolArray, FloatArray
-from feddp_kmeans.algorithm.bounds import standing_out
 from feddp_kmeans.algorithm.column_units import COLUMNS, HIDDEN_UNIT, beside_ranges, units_of
 from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.tuning import BOUNDS
+from feddp_kmeans.algorithm.typical_lengths import standing_out
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 
 _POWERS: FloatArray = np.exp2(np.arange(-40.0, 41.0))

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.bounds import Typical, geometric_edges, length_edges, typical_length, typical_sums
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks
 from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tuning import DOMAIN
+from feddp_kmeans.algorithm.typical_lengths import Typical, geometric_edges, length_edges, typical_length, typical_sums
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS

@@ -29,9 +29,14 @@ class Shape:
         return cls(np.ascontiguousarray(vectors[:, ::-1]), eigenvalues[::-1], trace, noise * np.sqrt(2 * d))
 
     def rank(self, k: int) -> int:
-        """Return the dimension of the subspace: the number of directions that stand above the noise, but at least k."""
-        above = int(np.sum(self.variances - self.trace / len(self.variances) > self.edge))
-        return min(max(above, k), SERVERLESS.rank_factor * k, len(self.variances))
+        """Return the dimension of the subspace: the number of directions that stand above the noise, but at least k.
+
+        All of few directions if noise is low: in a table whose columns have one unit the variances do not show what tells clusters apart.
+        """
+        d, most, mean = len(self.variances), SERVERLESS.rank_factor * k, self.trace / len(self.variances)
+        if d <= most and self.edge < SERVERLESS.clear_edge * mean:
+            return d
+        return min(max(int(np.sum(self.variances - mean > self.edge)), k), most, d)
 
     @property
     def visible(self) -> float:

@@ -13,6 +13,7 @@ from feddp_kmeans.algorithm.breathing import breathe
 from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
 from feddp_kmeans.algorithm.tuning import REFINED
+from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 
 RESTARTS = 30
@@ -60,7 +61,7 @@ class Directions:
     basis: FloatArray
     """Its eigenvectors as columns, largest first."""
     above_noise: int
-    """How many stand above the noise, and above those of least variance."""
+    """How many stand above the noise, and above those of least variance; all of few, if noise is low: see ``proxies.Shape.rank``."""
     n_points: float
     edge: float
     """Largest eigenvalue that noise only would give ..."""
@@ -85,7 +86,8 @@ def steadied_directions(moment: Moment, server: FloatArray, k: int) -> Direction
     expected = covariance + REFINED.between_weight * _between(server, k)
     steadied = moment.matrix / points + prior * (expected - np.eye(d) * np.trace(expected) / d)
     eigenvalues, vectors = linalg.eigh(steadied)
-    above = int(np.sum(eigenvalues > np.quantile(eigenvalues, REFINED.bulk) + edge * (1 + prior)))
+    is_clear = d <= REFINED.few_directions * k and edge < REFINED.clear_edge * np.trace(covariance) / d
+    above = d if is_clear else int(np.sum(eigenvalues > np.quantile(eigenvalues, REFINED.bulk) + edge * (1 + prior)))
     signal = max(over - edge**2 / over, _LEAST_SIGNAL * edge, SMALLEST)
     return Directions(np.ascontiguousarray(vectors[:, ::-1]), above, float(points), edge, signal)
 
@@ -96,6 +98,18 @@ def _between(points: FloatArray, k: int) -> FloatArray:
     sizes = np.bincount(cdist(points, centers, "sqeuclidean").argmin(axis=1), minlength=len(centers))
     moment: FloatArray = (centers * sizes[:, None]).T @ centers / len(points)
     return moment
+
+
+def server_cells(points: FloatArray, n: int, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the centers of n cells of server points, or of fewer if there are not so many, each point's cell, and the cells' sizes."""
+    from sklearn.cluster import KMeans
+
+    distinct = np.unique(points, axis=0)
+    if len(distinct) > n:
+        distinct = KMeans(n, n_init=1, max_iter=REFINED.cell_iterations, random_state=seed).fit(points).cluster_centers_
+    centers = np.rint(distinct)
+    members = assign(points, centers)
+    return centers, members, np.bincount(members, minlength=len(centers))
 
 
 def credible_weights(weights: FloatArray, noise_stddev: float, k: int) -> FloatArray:

@@ -9,16 +9,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
-from feddp_kmeans.algorithm.contest import local_optima, settled, winner
+from feddp_kmeans.algorithm.contest import CONTEST, local_optima, settled, winner
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, for_choosing, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
-from feddp_kmeans.algorithm.server import SMALLEST, Directions, offsets_outside, shrunk_weights, steadied_directions, weighted_kmeans
+from feddp_kmeans.algorithm.server import (
+    SMALLEST,
+    Directions,
+    offsets_outside,
+    server_cells,
+    shrunk_weights,
+    steadied_directions,
+    weighted_kmeans,
+)
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
-from feddp_kmeans.algorithm.tuning import CHOOSING, CONTEST, REFINED, Rounds
+from feddp_kmeans.algorithm.tuning import CHOOSING, REFINED, Rounds
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -145,12 +153,10 @@ class RefinedRun:
         projection, bounds = subspace.projection, subspace.bounds
         projected = project(self._server, projection)
         variances = np.square(projected).mean(axis=0)
-        centers, members, sizes = self._cells(projected)
+        centers, members, sizes = server_cells(projected, self._method.fewest_cells, self._seed)
         noise = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths)
-        first, later = (
-            self._times_of(one, len(centers), noise)
-            for one in (REFINED.first, CHOOSING.rounds if self._method.choosing else REFINED.rounds)
-        )
+        planned = CHOOSING.rounds if self._method.choosing else REFINED.rounds
+        first, later = (self._times_of(one, len(centers), noise) for one in (REFINED.first, planned))
         need, left = noise * bounds.n_points * np.sqrt(self._method.pool / later), subspace.left
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
@@ -292,14 +298,3 @@ class RefinedRun:
         """Return the number of points of a typical unit: 1, the public hint, or the noisy median of the clients' sizes."""
         size = 1 if self._method.unit is PrivacyUnit.POINT else self._method.client_size or self._looks.typical_size()
         return min(size, REFINED.largest_simulated_size)
-
-    def _cells(self, projected: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return the cells' centers, the cell of each projected server point, and the cells' sizes."""
-        from sklearn.cluster import KMeans
-
-        n, distinct = self._method.fewest_cells, np.unique(projected, axis=0)
-        if len(distinct) > n:
-            distinct = KMeans(n, n_init=1, max_iter=REFINED.cell_iterations, random_state=self._seed).fit(projected).cluster_centers_
-        centers = np.rint(distinct)
-        members = assign(projected, centers)
-        return centers, members, np.bincount(members, minlength=len(centers))

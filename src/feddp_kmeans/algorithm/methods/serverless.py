@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.bounds import HistogramBounds, length_edges, typical_length
+from feddp_kmeans.algorithm.bounds import HistogramBounds
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.column_looks import column_row, find_units, with_columns
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
@@ -23,6 +23,7 @@ from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
 from feddp_kmeans.algorithm.tuning import SERVERLESS
+from feddp_kmeans.algorithm.typical_lengths import length_edges, typical_length
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit

@@ -1,0 +1,146 @@
+"""The length that vectors are scaled down to, of known lengths or a noisy histogram: the one whose noise and bias are least together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.looks import Frame, Looks
+from feddp_kmeans.algorithm.tuning import BOUNDS, DOMAIN
+from feddp_kmeans.statistics.fixed_point import Ball
+
+LEAST_LENGTH = 1e-300
+
+
+@dataclass(frozen=True)
+class _Best:
+    """A length to scale down to, and the squared bias that this leaves."""
+
+    length: float
+    bias: float
+
+
+def least_error_length(lengths: FloatArray, noise: float, bias: Callable[[float], float]) -> _Best:
+    """Return the bound, from the median of the lengths to beyond the largest of them, that makes squared noise plus squared bias least.
+
+    Where noise dominates this is the median, where it is tiny nothing is scaled down.
+    """
+    bounds = np.append(np.quantile(lengths, BOUNDS.quantiles), lengths.max() * np.array(BOUNDS.beyond))
+    return _least_error(bounds, noise, bias)
+
+
+def _least_error(bounds: FloatArray, noise: float, bias: Callable[[float], float]) -> _Best:
+    """Return the best of these bounds, ordered by length; ``noise`` is that of a bound of 1, ``bias`` returns the squared bias of one.
+
+    There may be longer vectors than those that are known, so from one bound to the next no more than a part of the bias is believed
+    to vanish.
+    """
+    biases = list(accumulate((bias(bound) for bound in bounds), lambda before, now: max(now, BOUNDS.lasting * before)))
+    best = int(np.argmin(np.square(noise * bounds) + biases))
+    return _Best(float(bounds[best]), float(biases[best]))
+
+
+def guessed_bias(lengths: FloatArray, bound: float, counts: FloatArray | float = 1.0) -> float:
+    """Return a guess of the squared bias where it cannot be computed: a part of the mean length that is cut off.
+
+    ``counts`` is how many vectors of each length there are.
+    """
+    return (BOUNDS.bias * float(np.average(np.maximum(lengths - bound, 0.0), weights=np.broadcast_to(counts, lengths.shape)))) ** 2
+
+
+@dataclass(frozen=True)
+class Typical:
+    """The length of a typical unit's vector, and the part of all points that is left when longer ones are scaled down to it."""
+
+    length: float
+    kept: float
+    bias: float = 0.0
+    """Squared length by which this may move means."""
+
+
+def geometric_edges(top: float, classes: int) -> FloatArray:
+    """Return this many edges up to ``top``, half an octave apart."""
+    return top * 2.0 ** (np.arange(1 - classes, 1) / 2)
+
+
+def length_edges(looks: Looks, top: float) -> FloatArray:
+    """Return edges for the lengths of units' vectors, in integer steps, if a point's is at most about ``top``."""
+    if looks.is_client_level:
+        return geometric_edges(top * DOMAIN.largest_client, DOMAIN.client_classes)
+    return geometric_edges(top, DOMAIN.point_classes)
+
+
+def typical_length(
+    histogram: FloatArray,
+    noise: float,
+    edges: FloatArray,
+    quantile: float = 0.5,
+    *,
+    least_classes: int = 0,
+    otherwise: float | None = None,
+    per_length: float | None = None,
+    most: float = np.inf,
+) -> Typical:
+    """Return the quantile of a noisy histogram of lengths, over the run of classes that stands out from noise.
+
+    If nothing stands out it is the length given for this case; the largest edge if there is none, since then nothing is scaled down; with
+    ``least_classes`` it is the fullest class. If ``per_length`` is given, the noise that sums of vectors of length 1 would have, the length
+    may be that of longer classes too: the one whose noise and bias are least together. The bias is guessed from the mean length that is cut
+    off. If there are at most ``most`` points, nothing is believed where these would not stand out either.
+    """
+    run = standing_out(histogram, noise, most)
+    if run is None and least_classes:
+        run = slice(int(histogram.argmax()), int(histogram.argmax()) + 1)
+    if run is None:
+        return Typical(float(edges[-1]) if otherwise is None else otherwise, 1.0)
+    if per_length is not None:
+        run = slice(run.start, run.stop - _explained(histogram[run][::-1], noise))
+    counts = np.zeros_like(histogram)
+    counts[run] = np.maximum(histogram[run], 0.0)
+    total = max(float(counts.sum()), LEAST_LENGTH)
+    step = float(edges[-1] / edges[-2])
+    middles = np.append(edges, edges[-1] * step) / np.sqrt(step)
+    cumulated = np.cumsum(counts)
+    first = min(int(np.searchsorted(cumulated, quantile * total)), len(edges) - 1)
+    inside = (quantile * total - (cumulated[first - 1] if first else 0.0)) / max(float(counts[first]), LEAST_LENGTH)
+    length = float(edges[first] * step ** (min(inside, 1.0) - 1))
+
+    def kept(bound: float) -> float:
+        return float(counts @ np.minimum(1.0, bound / np.maximum(middles, LEAST_LENGTH)) / total)
+
+    if per_length is None:
+        return Typical(length, kept(length))
+    last = min(int(np.flatnonzero(counts)[-1]), len(edges) - 1) if counts.any() else first
+    longer = np.array([length, *middles[first + 1 : last + 1], max(float(edges[last]), length)])
+    best = _least_error(longer, per_length, lambda bound: guessed_bias(middles, bound, counts))
+    return Typical(best.length, kept(best.length), best.bias)
+
+
+def standing_out(histogram: FloatArray, noise: float, most: float = np.inf, level: float = BOUNDS.stands_out) -> slice | None:
+    """Return the run of classes whose count exceeds its noise by most; None if none exceeds it clearly, or all points would not do so.
+
+    Lengths lie close together, so neighbouring classes hold them all, each perhaps with fewer than its noise.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(histogram)])
+    start, stop = np.triu_indices(len(sums), 1)
+    noises = level * noise * np.sqrt(stop - start)
+    excess = np.where(noises < most, sums[stop] - sums[start] - noises, -1.0)
+    best = int(excess.argmax())
+    return slice(int(start[best]), int(stop[best])) if excess[best] > 0 else None
+
+
+def _explained(counts: FloatArray, noise: float) -> int:
+    """Return how many of the first classes, but not all, hold together no more than noise explains."""
+    nothing = np.flatnonzero(np.cumsum(counts) <= BOUNDS.tail * noise * np.sqrt(np.arange(1, len(counts) + 1)))
+    return min(int(nothing[-1]) + 1, len(counts) - 1) if len(nothing) else 0
+
+
+def typical_sums(
+    looks: Looks, ball: Ball, frame: Frame, count_weight: float, edges: FloatArray, square_weight: float | None = None, **more: Any
+) -> Typical:
+    """Return the typical length of a unit's vector of residuals and counts; ``more`` as in ``typical_length``."""
+    histogram = looks.residual_lengths(ball, frame, count_weight, edges, square_weight=square_weight)
+    return typical_length(histogram, looks.made["bounds"].scale, edges, **more)

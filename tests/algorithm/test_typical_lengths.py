@@ -1,0 +1,45 @@
+"""The length that vectors are scaled down to balances noise and bias, and what noise explains is not believed."""
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.algorithm.typical_lengths import Typical, geometric_edges, least_error_length, typical_length
+
+
+def test_the_best_bound_balances_noise_and_bias():
+    lengths = np.linspace(1, 3, 101)
+    assert least_error_length(lengths, 1e9, lambda bound: 1 / bound).length == 2.0
+    assert least_error_length(lengths, 1.0, lambda _: 0.0).length == 2.0
+    found = least_error_length(lengths, 1e-9, lambda bound: max(0.0, 3 - bound))
+    assert found.length > 3
+    assert 0 < found.bias < 0.01
+
+
+def test_where_nothing_stands_out_the_largest_edge_is_typical():
+    edges = geometric_edges(8.0, 5)
+    assert typical_length(np.zeros(6), 1.0, edges) == Typical(8.0, 1.0)
+
+
+def test_typical_lengths_ignore_noise_and_reach_the_tail_where_that_is_cheap():
+    edges = geometric_edges(8.0, 5)
+    assert edges == pytest.approx([2, 8**0.5, 4, 32**0.5, 8])
+    quiet = np.array([0.0, 100, 800, 0, 100, 0])
+    assert typical_length(quiet, 1.0, edges).length == pytest.approx(4 / 2**0.25)
+    assert typical_length(quiet, 1.0, edges, per_length=1e-6) == Typical(8.0, 1.0, pytest.approx(0, abs=1e-2))
+    assert typical_length(quiet, 1.0, edges, per_length=1e6).length == pytest.approx(4 / 2**0.25)
+    assert typical_length(quiet, 1.0, edges, per_length=1e6).bias > 0.01
+    assert typical_length(quiet, 1e6, edges).length == 8.0
+    # The largest run stands out by 3 * 200 * sqrt(1) = 600: believed of 1,000 points, a false alarm of 500.
+    assert typical_length(quiet, 200.0, edges, otherwise=7.0, most=1_000).length == pytest.approx(4 / 2**0.25, rel=0.2)
+    assert typical_length(quiet, 200.0, edges, otherwise=7.0, most=500) == Typical(7.0, 1.0)
+    assert typical_length(quiet, 1e6, edges, least_classes=1).length == pytest.approx(4 / 2**0.25)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_no_bound_is_longer_than_what_stands_out(seed):
+    """Half an octave beyond the last class that holds points is the most; longer ones would be noise (chance per seed below 1e-4)."""
+    edges = geometric_edges(2.0**20, 40)
+    there = np.zeros(41)
+    there[15:20] = 4000.0
+    noisy = there + 60 * np.random.default_rng(seed).standard_normal(41)
+    assert typical_length(noisy, 60.0, edges, per_length=1e-9).length <= edges[20]
