@@ -13,6 +13,12 @@ def test_the_unit_of_a_column_is_its_spread_only_if_ranges_differ():
     np.testing.assert_array_equal(units_of(np.array([0.1, 2, 3]), np.array([1.0, 8.0, 9.0]), half_seen), np.ones(3))
 
 
+def test_a_column_that_only_the_first_look_shows_counts_as_wide_if_it_is_much_wider():
+    held, stddevs = np.array([100.0, 0.0]), np.array([0.3, 30.0])
+    np.testing.assert_array_equal(units_of(stddevs, np.array([1.0, 100.0]), held), stddevs)
+    np.testing.assert_array_equal(units_of(stddevs, np.array([1.0, 15.0]), held), np.ones(2))
+
+
 def test_a_hidden_column_is_told_as_what_is_filled_in():
     reading = ColumnUnits(np.array([2.0, HIDDEN_UNIT]), np.array([1.0, 5.0]))
     np.testing.assert_array_equal(reading.own(np.array([[3.0, 0.25]])), [[6.0, 5.0]])

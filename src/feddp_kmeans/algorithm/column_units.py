@@ -29,6 +29,7 @@ class ColumnTuning:
     first: float = 5.5  # ... in the first look, where a false one would cost most ...
     beyond: float = 4.0  # ... unless values are known to lie beyond a range
     ratio: float = 4.0  # columns have units of their own if the widest is so much wider than the narrowest
+    rough: float = 4.0  # how much too wide a column may seem that only the first look shows
     range_stddevs: float = 4.0  # standard deviations that count as a range, beside columns with a public one
     most: int = 32  # columns of a table that is taken to mix things of all kinds; more are hardly ever of different kinds
     signal: float = 40.0  # number of values, in standard deviations of the noise of one class, from which histograms are believed
@@ -75,11 +76,13 @@ class ColumnUnits:
 def units_of(stddevs: FloatArray, widths: FloatArray, held: FloatArray) -> FloatArray:
     """Return the unit of each column: its standard deviation if some are much wider than others, else 1 for all.
 
-    ``held`` is how many values are seen: only a column that holds nearly as many as any other is known to be narrow, and only one that
-    holds some to be wide. Columns that look constant have a width of zero; where others have units of their own, they do not count.
+    ``held`` is how many values are seen: only a column that holds nearly as many as any other is known to be narrow. One that holds none,
+    since later looks showed less than the first, has the rough width of that one. Columns that look constant have a width of zero; where
+    others have units of their own, they do not count.
     """
     narrow = widths[(widths > 0) & (held >= COLUMNS.whole * held.max())]
-    if not len(narrow) or not held.any() or widths[held > 0].max() <= COLUMNS.ratio * narrow.min():
+    wide = np.where(held > 0, widths, widths / COLUMNS.rough)
+    if not len(narrow) or not held.any() or wide.max() <= COLUMNS.ratio * narrow.min():
         return np.ones(len(widths))
     return np.where(widths > 0, stddevs, HIDDEN_UNIT)
 
