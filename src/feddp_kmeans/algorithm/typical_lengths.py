@@ -91,15 +91,15 @@ def typical_length(
     may be that of longer classes too: the one whose noise and bias are least together. The bias is guessed from the mean length that is cut
     off. If there are at most ``most`` points, nothing is believed where these would not stand out either.
     """
-    run = standing_out(histogram, noise, most)
-    if run is None and least_classes:
-        run = slice(int(histogram.argmax()), int(histogram.argmax()) + 1)
-    if run is None:
+    span = standing_out(histogram, noise, most)
+    if span is None and least_classes:
+        span = slice(int(histogram.argmax()), int(histogram.argmax()) + 1)
+    if span is None:
         return Typical(float(edges[-1]) if otherwise is None else otherwise, 1.0)
     if per_length is not None:
-        run = slice(run.start, run.stop - _explained(histogram[run][::-1], noise))
+        span = slice(span.start, span.stop - _explained(histogram[span][::-1], noise))
     counts = np.zeros_like(histogram)
-    counts[run] = np.maximum(histogram[run], 0.0)
+    counts[span] = np.maximum(histogram[span], 0.0)
     total = max(float(counts.sum()), LEAST_LENGTH)
     step = float(edges[-1] / edges[-2])
     middles = np.append(edges, edges[-1] * step) / np.sqrt(step)
