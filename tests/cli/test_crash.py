@@ -122,7 +122,7 @@ def test_a_fit_that_is_killed_before_any_step_goes_on_and_pays_once(folder, kill
     assert len(check_finished(folder)) == 1
 
 
-@pytest.mark.slow  # a run from its start and one that goes on, for every step of a fit
+@pytest.mark.slow  # a run from its start and one that goes on, for most steps of a fit
 def test_a_fit_that_is_killed_before_one_step_goes_on_and_no_copy_of_before_does(tmp_path, killer):
     step = 1
     while True:
@@ -145,8 +145,8 @@ def test_a_fit_that_is_killed_before_one_step_goes_on_and_no_copy_of_before_does
             assert len(Odometer(folder / "spent" / "budget.jsonl").entries()) == 1
         if not killed:
             break
-        step += 1
-    assert step > 50
+        step += 1 if step < 60 else 3  # a release is about thirty steps, and all releases take the same ones
+    assert step > 90
 
 
 def test_a_look_that_is_killed_before_any_step_goes_on_and_pays_once(folder, killer):
