@@ -23,7 +23,7 @@ from feddp_kmeans.tables.reading import Reading
 from feddp_kmeans.tables.schema import Schema
 
 FAST = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-WIDE = settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
+WIDE = settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
 SCHEMA = Schema((NumberColumn("a", -9, 9, missing="indicator"), CategoryColumn("w", ("x", "1", "é"), missing="own")))
 ENCODINGS = {"utf-8": b"", "utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
 NAMED = ("cp1252", "latin-1", "shift_jis", "gb18030", "iso2022_jp", "utf-7", "utf-32-be", "cp500", "raw_unicode_escape")
