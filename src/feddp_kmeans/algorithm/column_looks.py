@@ -14,7 +14,7 @@ from feddp_kmeans._typing import BoolArray, FloatArray
 from feddp_kmeans.algorithm.column_units import COLUMNS, HIDDEN_UNIT, beside_ranges, units_of
 from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.tuning import BOUNDS
-from feddp_kmeans.algorithm.typical_lengths import standing_out
+from feddp_kmeans.algorithm.typical_lengths import explained, standing_out
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 
 _POWERS: FloatArray = np.exp2(np.arange(-40.0, 41.0))
@@ -195,17 +195,10 @@ def _trimmed(counts: FloatArray, noise: float, span: slice | None, level: float 
     """Return the span without what noise explains at its ends, and with single classes beside it that stand out."""
     if span is None:
         return None
-    first = span.start + _insignificant(counts[span], noise)
-    end = span.stop - _insignificant(counts[span][::-1], noise)
+    first = span.start + explained(counts[span], noise, COLUMNS.end)
+    end = span.stop - explained(counts[span][::-1], noise, COLUMNS.end)
     single = np.flatnonzero(counts > level * noise)
     return slice(int(min([first, *single])), int(max([end, first + 1, *(single + 1)])))
-
-
-def _insignificant(counts: FloatArray, noise: float) -> int:
-    """Return how many of the first classes hold together no more than noise explains."""
-    lengths = np.arange(1, len(counts) + 1)
-    nothing = np.flatnonzero(np.cumsum(counts) <= COLUMNS.end * noise * np.sqrt(lengths))
-    return int(nothing[-1]) + 1 if len(nothing) else 0
 
 
 def _better(before: Spread | None, now: Spread | None) -> Spread | None:

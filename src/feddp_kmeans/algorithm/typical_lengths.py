@@ -97,7 +97,7 @@ def typical_length(
     if span is None:
         return Typical(float(edges[-1]) if otherwise is None else otherwise, 1.0)
     if per_length is not None:
-        span = slice(span.start, span.stop - _explained(histogram[span][::-1], noise))
+        span = slice(span.start, max(span.stop - explained(histogram[span][::-1], noise, BOUNDS.tail), span.start + 1))
     counts = np.zeros_like(histogram)
     counts[span] = np.maximum(histogram[span], 0.0)
     total = max(float(counts.sum()), LEAST_LENGTH)
@@ -132,10 +132,10 @@ def standing_out(histogram: FloatArray, noise: float, most: float = np.inf, leve
     return slice(int(start[best]), int(stop[best])) if excess[best] > 0 else None
 
 
-def _explained(counts: FloatArray, noise: float) -> int:
-    """Return how many of the first classes, but not all, hold together no more than noise explains."""
-    nothing = np.flatnonzero(np.cumsum(counts) <= BOUNDS.tail * noise * np.sqrt(np.arange(1, len(counts) + 1)))
-    return min(int(nothing[-1]) + 1, len(counts) - 1) if len(nothing) else 0
+def explained(counts: FloatArray, noise: float, level: float) -> int:
+    """Return how many of the first classes hold together no more than noise explains, up to this many standard deviations."""
+    nothing = np.flatnonzero(np.cumsum(counts) <= level * noise * np.sqrt(np.arange(1, len(counts) + 1)))
+    return int(nothing[-1]) + 1 if len(nothing) else 0
 
 
 def typical_sums(
