@@ -3,7 +3,8 @@
 It finds a center and a scale, then a second moment. In the subspace it splits and moves cells, as many as the noise allows; weighted
 k-means gathers them. Then it looks in full space, splits what holds two clusters and joins what shares one, and averages each look with
 those before it as far as the centers stand still. Most of the budget is a pool of small equal releases: how many of them make one look is
-decided by what was released before. All noise is Gaussian, bounds are read off noisy histograms, and every tuned number is in tuning.py.
+decided by what was released before. All noise is Gaussian, bounds are read off noisy histograms, and tuned numbers are in tuning.py,
+those of the columns in column_units.py.
 """
 
 from dataclasses import dataclass, replace
