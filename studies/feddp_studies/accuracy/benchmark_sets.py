@@ -17,10 +17,10 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.mixture import FederatedData, gaussian_mixture
 from feddp_studies.accuracy.survey_tables import TABLES, survey_table
 from feddp_studies.datasets.census import census
-from feddp_studies.datasets.central import CentralData, digits, load_central
+from feddp_studies.datasets.central import MIXTURE_BOX, CentralData, digits, load_central
 from feddp_studies.datasets.stack_exchange import stack_exchange
+from feddp_studies.reproduction.problems import UNBALANCED
 
-UNBALANCED = (0.3, 0.2, 0.12, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02)
 _CLIENTS: dict[str, Any] = {"n_clients": 1000, "client_size": 50}
 MIXTURES: Mapping[str, Mapping[str, Any]] = {
     "mixture": {},
@@ -45,7 +45,6 @@ MIXTURES: Mapping[str, Mapping[str, Any]] = {
 }
 """The paper's mixture and its relatives. A name with ``-box`` has no server data but the public box from -0.75 to 1.75."""
 
-_BOX = (-0.75, 1.75)
 _BLOBS, _BLOBS_HALF_WIDTH = 20_000, 10.0
 _SERVER_PER_CLUSTER, _SERVER_UNIFORM = 20, 100
 _LARGEST_AUTO = 20
@@ -101,7 +100,7 @@ def _mixture(name: str, seed: int) -> BenchmarkSet:
     weights = np.array(how.get("component_weights", [1 / k] * k))
     found = BenchmarkSet(data.clients, k, {}, data.server_points, data.means, weights)
     if name.endswith("-box"):
-        found = replace(found, given={"box": _BOX}, server_points=None)
+        found = replace(found, given={"box": MIXTURE_BOX}, server_points=None)
     return replace(found, given={**found.given, "privacy_unit": "client"}, weights=None) if name.startswith("clients") else found
 
 
@@ -152,7 +151,7 @@ def _auto(what: str, seed: int) -> BenchmarkSet:
         data = gaussian_mixture(seed, k=int(shape.removesuffix("-server")))
         assert data.means is not None
         made = BenchmarkSet(data.clients, len(data.means), {}, data.server_points, data.means)
-        made = made if shape.endswith("-server") else replace(made, given={"box": _BOX}, server_points=None)
+        made = made if shape.endswith("-server") else replace(made, given={"box": MIXTURE_BOX}, server_points=None)
     more = {"n_clusters": "auto"} | ({"max_clusters": 30} if made.k > _LARGEST_AUTO else {})
     return replace(made, given={**made.given, **more})
 

@@ -27,29 +27,53 @@ def reproduce(
     tables: Annotated[
         Path | None, typer.Option("--tables", envvar="FEDDP_TABLES", help="Folder with the census and Stack Exchange tables.")
     ] = None,
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="MODULE", help="A Python module that registers methods or data sets; may be repeated."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", metavar="DOCS", help="Also write tables and figures into the pages of this folder.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="List the experiments: where in the paper, what they need, and how long.")] = False,
 ) -> None:
     """Make the paper's figures and tables, and a page that compares them with the paper's words.
 
     Examples:
       feddp reproduce mixture-point --quick --jobs 2
-      feddp reproduce all --jobs 2 --tables tables/ --out reproduction/
+      feddp reproduce all --jobs 2 --tables tables/ --out reproduction/ --page docs/
 
     """
     from feddp_kmeans.report.result import check_folder
     from feddp_studies.reproduction.figures import draw
-    from feddp_studies.reproduction.runner import run_trials
+    from feddp_studies.reproduction.runner import load_plugins, run_trials
 
-    if name is None:
+    modules = tuple(plugins or ())
+    load_plugins(modules)
+    if name is None or show:
         _show_experiments()
         return
+    if page is not None and not (page / "reproduction.md").exists():
+        raise InputError(f"--page must name the folder with reproduction.md, got {str(page)!r}.")
+    if page is not None and (quick or seeds is not None):
+        raise InputError("--page must be given without --quick and --seeds: pages show whole experiments.")
     check_folder(folder, force=True)
     written: list[Path] = []
     for experiment in _chosen(name, tables):
         with _progress(experiment.name) as on_run:
-            rows = run_trials(experiment, folder, seeds=seeds, quick=quick, processes=processes, tables=tables, on_run=on_run, on_skip=_say)
+            rows = run_trials(
+                experiment,
+                folder,
+                seeds=seeds,
+                quick=quick,
+                processes=processes,
+                tables=tables,
+                plugins=modules,
+                on_run=on_run,
+                on_skip=_say,
+            )
         written.append(folder / experiment.name / "runs.parquet")
-        written += draw(experiment, rows, folder / experiment.name)
-    for path in [*written, *_write_pages(folder)]:
+        written += draw(experiment, rows, folder / experiment.name, quick=quick)
+    for path in [*written, *_write_pages(folder, tables, page, quick=quick)]:
         out.print(str(path), highlight=False, soft_wrap=True)
 
 
@@ -60,17 +84,22 @@ def _say(line: str) -> None:
 def _show_experiments() -> None:
     from rich.table import Table
 
-    from feddp_studies.reproduction.specs import EXPERIMENTS
+    from feddp_studies.reproduction.problems import data_set
+    from feddp_studies.reproduction.specs import EXPERIMENTS, MINUTES
 
-    table = Table("name", "what", "in the paper", "runs", box=None, padding=(0, 2, 0, 0))
+    table = Table("name", "what", "in the paper", "needs", "runs", "minutes of one core", box=None, padding=(0, 2, 0, 0))
     for experiment in EXPERIMENTS.values():
-        table.add_row(experiment.name, experiment.title, experiment.paper, str(len(experiment.trials())))
+        files = dict.fromkeys(name for one in experiment.data_sets for name in data_set(one).files)
+        minutes = MINUTES.get(experiment.name)
+        took = "not measured" if minutes is None else f"{minutes:g}"
+        needs = ", ".join(files) or "nothing"
+        table.add_row(experiment.name, experiment.title, experiment.paper, needs, str(len(experiment.trials())), took)
     out.print(table)
     out.print('Run one with "feddp reproduce NAME --out DIR", all with "feddp reproduce all --out DIR".', highlight=False)
 
 
 def _chosen(name: str, tables: Path | None) -> Sequence["Experiment"]:
-    from feddp_studies.reproduction.problems import FROM_TABLES
+    from feddp_studies.reproduction.problems import data_set
     from feddp_studies.reproduction.specs import EXPERIMENTS
 
     if name != ALL and name not in EXPERIMENTS:
@@ -79,25 +108,24 @@ def _chosen(name: str, tables: Path | None) -> Sequence["Experiment"]:
         return [EXPERIMENTS[name]]
     chosen = []
     for experiment in EXPERIMENTS.values():
-        if tables is None and any(problem in FROM_TABLES for problem in experiment.problems):
+        if tables is None and any(data_set(one).files for one in experiment.data_sets):
             _say(f"{experiment.name}: skipped, it needs --tables (docs/data.md says which).")
         else:
             chosen.append(experiment)
     return chosen
 
 
-def _write_pages(folder: Path) -> list[Path]:
-    """Write the page and the claims over all experiments that the folder holds."""
-    from feddp_kmeans._files import write_whole
-    from feddp_studies.reproduction.results_page import claims_markdown, render_page
-    from feddp_studies.reproduction.runner import read_journal
+def _write_pages(folder: Path, tables: Path | None, page: Path | None, *, quick: bool) -> list[Path]:
+    """Write the page over all experiments that the folder holds, and the blocks of the documentation if it is named."""
+    from feddp_studies.reproduction.printed_pages import blocks, write_docs, write_page
+    from feddp_studies.reproduction.runner import read_runs
     from feddp_studies.reproduction.specs import EXPERIMENTS
 
-    runs = {name: rows for name in EXPERIMENTS if (rows := read_journal(folder / name))}
-    page, claims = folder / "index.html", folder / "claims.md"
-    write_whole(page, render_page(list(EXPERIMENTS.values()), runs, folder).encode())
-    write_whole(claims, claims_markdown(runs).encode())
-    return [page, claims]
+    every = list(EXPERIMENTS.values())
+    runs = {one.name: rows for one in every if (rows := read_runs(one, folder, tables, whole=page is not None))}
+    made = blocks(every, runs, quick=quick)
+    written = write_page(folder, made)
+    return written if page is None else written + write_docs(page, folder, every, made)
 
 
 @contextmanager

@@ -1,16 +1,19 @@
 """Central data sets: one table, a number of clusters, and the box that the points are known to lie in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 
 from feddp_kmeans._typing import Array, FloatArray
 from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.mixture import FederatedData, gaussian_mixture
 from feddp_kmeans.tables.array_files import check_npz
 from feddp_kmeans.tables.formats import named_errors
 
+MIXTURE_BOX = (-0.75, 1.75)
 _KEYS = ("X", "k", "lo", "hi")
 
 
@@ -49,6 +52,18 @@ def digits() -> CentralData:
     points = np.asarray(load_digits().data, dtype=np.float64) / 16
     dimension = points.shape[1]
     return CentralData(points, 10, np.zeros(dimension), np.ones(dimension), "digits")
+
+
+def central_data(folder: Path | None = None, *, name: str, seed: int) -> FederatedData:  # noqa: ARG001 every seed has the same points
+    """Return a central data set as one client; the two corners of its public box stand in for server data."""
+    found = digits() if folder is None else load_central(folder / "central" / f"{name}.npz")
+    return FederatedData([found.points], np.array([found.low, found.high]), name=name)
+
+
+def mixture_in_box(*, seed: int, **how: Any) -> FederatedData:
+    """Return a Gaussian mixture whose server knows a box only, from -0.75 to 1.75 in each coordinate; its two corners are returned."""
+    made = gaussian_mixture(seed, **how)
+    return replace(made, server_points=np.array([[low] * made.dimension for low in MIXTURE_BOX]))
 
 
 def _read(path: Path) -> dict[str, Array]:

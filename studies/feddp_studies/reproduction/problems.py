@@ -1,112 +1,68 @@
-"""The clustering problems of the paper by name: data, k, and the best clustering that can be compared with."""
+"""The data sets of the paper's evaluation, and ours beside them. One registration makes a data set, its unit and its k known."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from feddp_kmeans._typing import FloatArray, Points
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.mixture import FederatedData, gaussian_mixture
+from feddp_kmeans.mixture import gaussian_mixture
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_studies.datasets.census import census
-from feddp_studies.datasets.central import digits, load_central
+from feddp_studies.datasets.census import CATEGORIES, TABLE, census
+from feddp_studies.datasets.central import central_data, mixture_in_box
 from feddp_studies.datasets.stack_exchange import stack_exchange
-from feddp_studies.rivals.optimal import nonprivate_kmeans
+from feddp_studies.reproduction.data_set import DataSet
 
-MIXTURE_SEED = 1000
+FIRST_MIXTURE = 1000
 """Seed of the first mixture drawn; the noise of run s has seed s."""
 
-CLIENT_SIZES = {"clients-1000": 50, "clients-2000": 50, "clients-5000": 50, "stackoverflow": 4, "travel": 1}
-"""Public typical number of points of a client, where clients are protected."""
+UNBALANCED = (0.3, 0.2, 0.12, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02)
+
+DATA_SETS: dict[str, DataSet] = {}
+"""Every data set by its name."""
 
 
-@dataclass
-class Problem:
-    """One draw of a data set."""
-
-    name: str
-    seed: int
-    data: FederatedData
-    k: int = 10
-
-    box: tuple[FloatArray, FloatArray] | None = None
-    """The public box of a central data set."""
-
-    @property
-    def unit(self) -> PrivacyUnit:
-        """Return what is protected: clients where clients are people, points otherwise."""
-        return PrivacyUnit.CLIENT if self.name in CLIENT_SIZES else PrivacyUnit.POINT
-
-    @property
-    def client_size(self) -> int | None:
-        """Return the public hint on the size of a client."""
-        return CLIENT_SIZES.get(self.name)
-
-    @cached_property
-    def points(self) -> Points:
-        """Return all clients' points."""
-        return self.data.pooled
-
-    @cached_property
-    def federation(self) -> InMemoryFederation:
-        """Return the clients as a federation."""
-        return InMemoryFederation(self.data.clients)
-
-    def optimal_centers(self) -> FloatArray:
-        """Return the best clustering known: k-means from the planted means, or the best of ten restarts. NON-PRIVATE."""
-        if self.data.means is not None:
-            return nonprivate_kmeans(self.points, self.k, 0, start=self.data.means)[0]
-        return nonprivate_kmeans(self.points, self.k, 0)[0]
+def register_data_set(made: DataSet) -> DataSet:
+    """Make the data set known by its name."""
+    if DATA_SETS.get(made.name, made) != made:
+        raise InputError(f"data set must have a name of its own, got {made.name!r}, which is taken.")
+    DATA_SETS[made.name] = made
+    return made
 
 
-def _mixture(seed: int, *, n_clients: int = 100, client_size: int = 1000, missing: int = 0, uniform: int = 100) -> FederatedData:
-    return gaussian_mixture(
-        MIXTURE_SEED + seed, n_clients=n_clients, client_size=client_size, missing_on_server=missing, server_uniform=uniform
-    )
+def data_set(name: str) -> DataSet:
+    """Return the data set of this name."""
+    if name not in DATA_SETS:
+        raise InputError(f"data set must be one of {sorted(DATA_SETS)}, got {name!r}.")
+    return DATA_SETS[name]
 
 
-LOADERS: dict[str, Callable[[int, Path], FederatedData]] = {
-    "mixture": lambda seed, _: _mixture(seed),
-    "mixture-clean": lambda seed, _: _mixture(seed, uniform=0),
-    "missing-1": lambda seed, _: _mixture(seed, missing=1),
-    "missing-2": lambda seed, _: _mixture(seed, missing=2),
-    "missing-5": lambda seed, _: _mixture(seed, missing=5),
-    "clients-1000": lambda seed, _: _mixture(seed, n_clients=1000, client_size=50),
-    "clients-2000": lambda seed, _: _mixture(seed, n_clients=2000, client_size=50),
-    "clients-5000": lambda seed, _: _mixture(seed, n_clients=5000, client_size=50),
-    "census-2": lambda seed, tables: census(tables, 2, seed=seed),
-    "census-5": lambda seed, tables: census(tables, 5, seed=seed),
-    "census-6": lambda seed, tables: census(tables, 6, seed=seed),
-    "stackoverflow": lambda seed, tables: stack_exchange(tables, "stackoverflow", seed=seed),
-    "travel": lambda seed, tables: stack_exchange(tables, "travel", seed=seed),
-}
-"""Data sets by name: from a seed and the folder of tables."""
-
-FROM_TABLES = ("census-2", "census-5", "census-6", "stackoverflow", "travel", "gas", "letter", "s1")
-"""Data sets that must be read from the folder of tables; a seed changes at most 20 of their rows."""
+def _mixture(name: str, k: int = 10, **how: Any) -> None:
+    register_data_set(DataSet(name, gaussian_mixture, how if k == 10 else how | {"k": k}, k, first_seed=FIRST_MIXTURE))
 
 
-CENTRAL = ("gas", "letter", "s1", "digits")
-"""Central data sets: all rows one client, no server data, a public box."""
+def _clients(name: str, n_clients: int, size: int = 50, **how: Any) -> None:
+    arguments = {"n_clients": n_clients, "client_size": size, **how}
+    register_data_set(DataSet(name, gaussian_mixture, arguments, 10, PrivacyUnit.CLIENT, size, first_seed=FIRST_MIXTURE))
 
 
-def _central(name: str, seed: int, tables: Path | None) -> Problem:
-    data = digits() if name == "digits" else load_central((tables or Path()) / "central" / f"{name}.npz")
-    # The box spans the server data that rivals need; nothing else of the data is public.
-    corners = np.array([data.low, data.high])
-    return Problem(name, seed, FederatedData([data.points], corners, name=name), data.k, (data.low, data.high))
-
-
-def load_problem(name: str, seed: int, tables: Path | None) -> Problem:
-    """Return one draw of a data set."""
-    if name not in LOADERS and name not in CENTRAL:
-        raise InputError(f"data set must be one of {sorted([*LOADERS, *CENTRAL])}, got {name!r}.")
-    if name in FROM_TABLES and tables is None:
-        raise InputError(f"--tables must name the folder with the tables of {name} (docs/data.md says which), got nothing.")
-    if name in CENTRAL:
-        return _central(name, seed, tables)
-    return Problem(name, seed, LOADERS[name](seed, tables or Path()))
+_mixture("mixture")
+_mixture("mixture-clean", server_uniform=0)
+for _count in (1, 2, 5):
+    _mixture(f"missing-{_count}", missing_on_server=_count)
+_mixture("mixture-d50", dimension=50)
+_mixture("mixture-d200", dimension=200)
+_mixture("mixture-k5", k=5)
+_mixture("mixture-k20", k=20)
+_mixture("mixture-unbalanced", component_weights=UNBALANCED)
+for _count in (1000, 2000, 5000):
+    _clients(f"clients-{_count}", _count)
+_clients("clients-unbalanced", 1000, component_weights=UNBALANCED)
+for _class in (2, 5, 6):
+    register_data_set(DataSet(f"census-{_class}", census, {"employment_class": _class}, files=(TABLE, CATEGORIES)))
+for _site, _size in (("stackoverflow", 4), ("travel", 1)):
+    _files = (f"stackexchange_{_site}.parquet",)
+    register_data_set(DataSet(_site, stack_exchange, {"site": _site}, 10, PrivacyUnit.CLIENT, _size, _files))
+for _name, _k in (("gas", 3), ("letter", 26), ("s1", 15), ("digits", 10)):
+    _tables = () if _name == "digits" else (f"central/{_name}.npz",)
+    register_data_set(DataSet(_name, central_data, {"name": _name}, _k, files=_tables, in_box=True))
+register_data_set(DataSet("mixture-box", mixture_in_box, first_seed=FIRST_MIXTURE, in_box=True))
+_how = {"n_clients": 2000, "client_size": 50}
+register_data_set(DataSet("clients-box", mixture_in_box, _how, 10, PrivacyUnit.CLIENT, first_seed=FIRST_MIXTURE, in_box=True))

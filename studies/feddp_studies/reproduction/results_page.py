@@ -1,128 +1,135 @@
-"""The page that compares our figures and numbers with the paper's words: one self-contained HTML file, and the claims as Markdown."""
+"""Pages of results in Markdown: every item of the paper with its verdict, every experiment with its table and figure."""
 
-import html
-import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
-from feddp_studies.reproduction.curves import Row, best_points, pareto_points, share_table, step_table
-from feddp_studies.reproduction.figures import LABELS
-from feddp_studies.reproduction.paper_claims import FAILS, HOLDS, DecidedClaim, Runs, findings
+from feddp_studies.reproduction.curves import (
+    CurvePoint,
+    Row,
+    at,
+    best_rival,
+    budgets,
+    pareto_points,
+    points_of,
+    share_table,
+    shown_methods,
+    step_table,
+)
+from feddp_studies.reproduction.methods import METHODS
+from feddp_studies.reproduction.peers import best_recorded
 from feddp_studies.reproduction.spec import Experiment
-
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
-figure { background: white; margin: 1rem 0; } figure svg { width: 100%; height: auto; }
-table { border-collapse: collapse; display: block; overflow-x: auto; }
-th, td { border-bottom: 1px solid #8886; padding: .3rem .8rem; text-align: left; vertical-align: top; font-variant-numeric: tabular-nums; }
-.holds { color: #00795a; } .fails { color: #c0392b; } .warn { font-weight: bold; }
-@media (prefers-color-scheme: dark) { .holds { color: #4fc99f; } .fails { color: #ff8a75; } }
-"""
+from feddp_studies.reproduction.verdicts import BASELINES, DecidedClaim, Runs
 
 
-def render_page(experiments: Sequence[Experiment], runs: Runs, out: Path) -> str:
-    """Return the page over all experiments that have been run into the folder."""
-    from feddp_kmeans import __version__
-
-    head = (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        f"<title>FedDP-KMeans: the paper's evaluation</title><style>{_STYLE}</style></head><body>"
-    )
-    note = (
-        f"<p>feddp-kmeans {html.escape(__version__)}. <span class='warn'>Costs are computed from all client points: NON-PRIVATE checks of "
-        "private results.</span> Every epsilon is the real one of the whole run, at delta = 1e-6, except for the marked curve.</p>"
-    )
-    parts = [
-        head,
-        "<h1>The paper's evaluation, made by this code</h1>",
-        note,
-        "<h2>The paper's words, and our numbers</h2>",
-        _claims_table(findings(runs)),
-        "<h2>Tables</h2>",
-        _front_tables(experiments, runs),
-    ]
-    for experiment in experiments:
-        if experiment.name in runs:
-            parts += [f"<h2>{html.escape(experiment.title)}</h2><p>{html.escape(experiment.paper)}</p>", _figure(experiment, out)]
-            if experiment.kind == "pareto":
-                parts.append(_cost_table(runs[experiment.name]))
-            if experiment.kind == "assumptions":
-                parts.append(_assumption_table(runs[experiment.name]))
-    return "\n".join([*parts, "</body></html>\n"])
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def claims_markdown(runs: Runs) -> str:
-    """Return the findings as a Markdown table."""
-    lines = ["| the paper says | we measure | verdict |", "|---|---|---|"]
-    lines += [f"| {f.words} | {f.number} | **{f.verdict}** |" for f in findings(runs)]
-    return "\n".join(lines) + "\n"
+def claims_table(found: Iterable[DecidedClaim]) -> str:
+    """Return all claims that the runs decide, with our numbers and verdicts."""
+    rows = [[one.claim.where, one.claim.name, one.claim.words, one.number, f"**{one.verdict}**"] for one in found]
+    return table(["where", "name", "the words", "we measure", "verdict"], rows)
 
 
-def _claims_table(found: Sequence[DecidedClaim]) -> str:
+def front_table(experiments: Sequence[Experiment], runs: Runs) -> str:
+    """Return the paper's tables of shares and of Lloyd steps: means over the settings of method "paper" on each front."""
+    shown = [e for e in experiments if e.kind == "pareto" and share_table(runs.get(e.name, ()))]
+    tried = sorted({steps for e in shown for steps in step_table(runs[e.name])})
     rows = []
-    for f in found:
-        kind = {HOLDS: "holds", FAILS: "fails"}.get(f.verdict, "warn")
-        rows.append([html.escape(f.words), html.escape(f.number), f"<span class='{kind}'>{html.escape(f.verdict)}</span>"])
-    return _table(["the paper says", "we measure", "verdict"], rows)
+    for experiment in shown:
+        own = runs[experiment.name]
+        shares, steps, front = share_table(own) or (), step_table(own), pareto_points(own, "paper")
+        parts = [f"{steps[count]:.2f}" if count in steps else "-" for count in tried]
+        bounds = sorted({point.bounds for point in points_of(own, "paper")})
+        wide = "/".join(f"{sum(p.bounds == b for p in front)}" for b in bounds) if len(bounds) > 1 else "-"
+        rows.append([experiment.name, *(f"{share:.2f}" for share in shares), *parts, wide, str(len(front))])
+    heads = ["experiment", "epsilon_1", "epsilon_2", "epsilon_3G", "epsilon_3L", *(f"T = {count}" for count in tried)]
+    return table([*heads, "B at 1/2, 1, 2 times", "settings on the front"], rows)
 
 
-def _front_tables(experiments: Sequence[Experiment], runs: Runs) -> str:
-    rows = []
-    for experiment in experiments:
-        shares = share_table(runs.get(experiment.name, ())) if experiment.kind == "pareto" else None
-        if shares:
-            steps = step_table(runs[experiment.name])
-            on_front = len(pareto_points(runs[experiment.name], "paper"))
-            rows.append([html.escape(experiment.name), *map(str, shares), *(f"{steps[s]:.2f}" for s in (0, 1, 2)), str(on_front)])
-    head = [
-        "on the front of method paper",
-        "epsilon_1",
-        "epsilon_2",
-        "epsilon_3G",
-        "epsilon_3L",
-        "0 steps",
-        "1 step",
-        "2 steps",
-        "runs on it",
-    ]
-    return _table(head, rows)
-
-
-def _cost_table(rows: Sequence[Row]) -> str:
-    epsilons = sorted({row["epsilon"] for row in rows if row["epsilon"] != float("inf")})
-    body = []
-    for method, label in LABELS.items():
-        points = {p.epsilon: p for p in best_points(rows, method)}
-        if points:
-            always = points.get(float("inf"))
-            cells = [points.get(e, always) for e in epsilons]
-            body.append([html.escape(label), *("" if p is None else f"{p.excess:.3f}" for p in cells)])
+def section(experiment: Experiment, rows: Sequence[Row]) -> str:
+    """Return the section of one experiment: what was run, its figure and its table."""
     seeds = len({row["seed"] for row in rows})
-    optimal = sum(row["optimal_cost"] for row in rows) / len(rows)
-    caption = (
-        f"<p>Cost above optimal in per cent, best setting of each method, mean of {seeds} seeds; optimal costs {optimal:.4f} a point.</p>"
+    told = f"{seeds} {'seed' if seeds == 1 else 'seeds'}, {len(rows):,} runs, `feddp reproduce {experiment.name}`, spec {experiment.digest}"
+    lines = [f"## {experiment.title}", f"*{experiment.paper}.* {told}.\n"]
+    if experiment.kind not in ("table", "assumptions"):
+        lines.append(f"![{experiment.title}](figures/{experiment.name}.svg)\n")
+    made = {"pareto": cost_table, "table": set_table, "peers": peers_table, "assumptions": _assumption_table, "cohorts": _cohort_table}
+    if experiment.kind in made:
+        lines.append(made[experiment.kind](rows))
+    return "\n".join(lines)
+
+
+def cost_table(rows: Sequence[Row]) -> str:
+    """Return each method's best cost above optimal at each budget: mean, and worst over seeds."""
+    epsilons = budgets(rows)
+    body = []
+    for method in shown_methods(rows):
+        points = [at(rows, method, epsilon) for epsilon in epsilons]
+        body.append([METHODS[method].label, *("" if p is None else _mean_and_worst(p) for p in points)])
+    best = [best_rival(rows, epsilon, BASELINES) for epsilon in epsilons]
+    for method in ("refined", "paper"):
+        points = [at(rows, method, epsilon) for epsilon in epsilons]
+        parts = ["" if p is None or b is None else f"{p.share_above(b):.0%}" for p, b in zip(points, best, strict=True)]
+        body.append([f"runs of {method} above the best DP baseline's mean", *parts])
+    optimal = fmean(row["optimal_cost"] for row in rows)
+    said = f"Cost above optimal in per cent, best setting of each method: mean (worst seed). Optimal costs {optimal:.4f} a point.\n\n"
+    return said + table(["epsilon", *(f"{epsilon:g}" for epsilon in epsilons)], body)
+
+
+def _mean_and_worst(point: CurvePoint) -> str:
+    return f"{point.excess:.3f} ({point.worst:.3f})" if len(point.costs) > 1 else f"{point.excess:.3f}"
+
+
+def set_table(rows: Sequence[Row]) -> str:
+    """Return a line per data set and budget: what the refined method costs, beside the oracle floor and the others that were run."""
+    others = [name for name in shown_methods(rows) if name not in ("refined", "oracle-floor")]
+    body = []
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        own = [row for row in rows if row["dataset"] == name]
+        for epsilon in budgets(own):
+            point, floor = at(own, "refined", epsilon), at(own, "oracle-floor", epsilon)
+            if point is None or floor is None:
+                continue
+            beside = [at(own, other, epsilon) for other in others]
+            cells = [f"{point.excess:.3f} %", f"{point.worst:.3f} %", f"{point.excess / floor.excess:.2f}" if floor.excess > 0 else "-"]
+            body.append([name, f"{epsilon:g}", str(len(point.costs)), *cells, *("" if p is None else f"{p.excess:.3f} %" for p in beside)])
+    return table(
+        ["data", "epsilon", "seeds", "refined: mean above optimal", "worst", "x floor", *(METHODS[one].label for one in others)], body
     )
-    return caption + _table(["epsilon", *(f"{e:g}" for e in epsilons)], body)
+
+
+def peers_table(rows: Sequence[Row]) -> str:
+    """Return a line per central data set and budget, beside the best recorded program, with how many runs cost more than it."""
+    body = []
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        for point in points_of([row for row in rows if row["dataset"] == name], "refined"):
+            best = best_recorded(name, point.epsilon)
+            above = sum(cost > best for cost in point.costs)
+            cost = [f"{point.mean:.5g}", f"{max(point.costs):.5g}", f"{point.excess:.2f} %", f"{best:g}", f"{above} of {len(point.costs)}"]
+            body.append([name, f"{point.epsilon:g}", str(len(point.costs)), *cost])
+    return table(["data", "epsilon", "seeds", "mean cost", "worst", "above optimal", "best rival", "runs above it"], body)
+
+
+def _cohort_table(rows: Sequence[Row]) -> str:
+    body = []
+    rates = sorted({row["sampling_rate"] for row in rows}, reverse=True)
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        for method in shown_methods(rows):
+            for epsilon in budgets(rows):
+                found = [
+                    [r for r in rows if (r["dataset"], r["method"], r["epsilon"], r["sampling_rate"]) == (name, method, epsilon, rate)]
+                    for rate in rates
+                ]
+                cells = [f"{fmean(100 * (r['cost'] / r['optimal_cost'] - 1) for r in own):.2f} %" if own else "" for own in found]
+                body.append([name, METHODS[method].label, f"{epsilon:g}", *cells])
+    said = "Cost above optimal, by the part of the clients that takes part in a release:\n\n"
+    return said + table(["data", "method", "epsilon", *(f"{rate:g}" for rate in rates)], body)
 
 
 def _assumption_table(rows: Sequence[Row]) -> str:
-    body = [[r["dataset"], f"{r['radius']:.2f}", html.escape(r["assumption_1"]), html.escape(r["assumption_2"])] for r in rows]
-    return _table(["data set", "radius of the server data", "assumption (1) at epsilon 1", "assumption (2) at epsilon 1"], body)
-
-
-def _figure(experiment: Experiment, out: Path) -> str:
-    path = out / experiment.name / f"{experiment.name}.svg"
-    if not path.exists():
-        return ""
-    svg = path.read_text()
-    svg = svg[svg.index("<svg") :]
-    # Ids must be unique in one page.
-    svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{experiment.name}-", svg)
-    return f"<figure role='img' aria-label='{html.escape(experiment.title)}'>{svg}</figure>"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th scope='col'>{html.escape(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    names = [name for name in ("assumption_1", "assumption_2") if name in rows[0]]
+    body = [[row["dataset"], f"{row['radius']:.2f}", *(str(row[name]).split(": ", 1)[1] for name in names)] for row in rows]
+    return table(["data set", "radius of the server data", "assumption (1) at epsilon 1", "assumption (2) at epsilon 1"], body)

@@ -1,8 +1,9 @@
 """Run an experiment: trials in parallel, each written to disk as soon as it is finished, so that an interrupted experiment can go on."""
 
+import importlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,17 @@ import pyarrow.parquet as pq
 
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._processes import side_by_side
-from feddp_kmeans.errors import FedDPError
-from feddp_studies.reproduction.execute import execute
+from feddp_kmeans.errors import FedDPError, InputError
+from feddp_studies.reproduction.execute import execute, provenance
+from feddp_studies.reproduction.methods import METHODS
+from feddp_studies.reproduction.problems import DATA_SETS, data_set
 from feddp_studies.reproduction.spec import Experiment, Trial
 from feddp_studies.rivals import LIBRARIES
 
 JOURNAL = "runs.jsonl"
 TABLE = "runs.parquet"
+
+Row = dict[str, Any]
 
 
 def run_trials(
@@ -28,39 +33,56 @@ def run_trials(
     quick: bool = False,
     processes: int = 1,
     tables: Path | None = None,
+    plugins: Sequence[str] = (),
     on_run: Callable[[int, int], None] = lambda _done, _all: None,
     on_skip: Callable[[str], None] = lambda _why: None,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return the rows of all runs; make those that are not on disk yet, and write ``runs.parquet``.
 
-    A run that another experiment in the folder has made is taken from there. ``on_run`` gets how many runs are done, and how many
-    there are; ``on_skip`` why a rival whose library is not here is left out. Runs of another version of this code do not count as done.
+    A run that another experiment in the folder has made is taken from there. Rows that other code has made, or other data, do not count
+    as done. ``on_run`` gets how many runs are done, and how many there are; ``on_skip`` why a rival whose library is not here is left out.
     """
     folder = out / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
     trials = _possible(experiment.trials(seeds, quick=quick), on_skip)
-    done = {row["key"]: row for row in read_journal(folder)}
+    done = {row["key"]: row for row in read_journal(folder, tables)}
     with (folder / JOURNAL).open("a") as journal:
 
-        def keep(row: dict[str, Any]) -> None:
+        def keep(row: Row) -> None:
             journal.write(json.dumps(row) + "\n")
             journal.flush()
             os.fsync(journal.fileno())
             done[row["key"]] = row
-            on_run(sum(repr(trial.key) in done for trial in trials), len(trials))
+            on_run(sum(trial.key in done for trial in trials), len(trials))
 
-        elsewhere = {row["key"]: row for other in sorted(out.glob(f"*/{JOURNAL}")) for row in read_journal(other.parent)}
+        elsewhere = {row["key"]: row for other in sorted(out.glob(f"*/{JOURNAL}")) for row in read_journal(other.parent, tables)}
         for trial in trials:
-            if repr(trial.key) not in done and repr(trial.key) in elsewhere:
-                keep(elsewhere[repr(trial.key)])
-        missing = [trial for trial in trials if repr(trial.key) not in done]
+            if trial.key not in done and trial.key in elsewhere:
+                keep(elsewhere[trial.key])
+        missing = [trial for trial in trials if trial.key not in done]
         on_run(len(trials) - len(missing), len(trials))
         # Trials of one data set follow one another, so that a process loads it once.
-        for row in side_by_side(execute, [(trial, tables, out / "optimal") for trial in missing], processes):
+        for row in side_by_side(_executed, [(tuple(plugins), trial, tables, out / "optimal") for trial in missing], processes):
             keep(row)
-    rows = [done[repr(trial.key)] for trial in trials]
+    rows = [done[trial.key] for trial in trials]
     write_table(folder / TABLE, rows)
     return rows
+
+
+def load_plugins(modules: Iterable[str]) -> None:
+    """Import the modules that register methods or data sets."""
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            raise InputError(f"--with must name a module that Python finds (is its folder on PYTHONPATH?), got {name!r}.") from None
+
+
+def _executed(plugins: Sequence[str], trial: Trial, tables: Path | None, optima: Path) -> Row:
+    load_plugins(plugins)
+    return execute(trial, tables, optima)
 
 
 def _possible(trials: list[Trial], on_skip: Callable[[str], None]) -> list[Trial]:
@@ -75,10 +97,11 @@ def _possible(trials: list[Trial], on_skip: Callable[[str], None]) -> list[Trial
     return [trial for trial in trials if trial.config.method not in absent]
 
 
-def read_journal(folder: Path) -> list[dict[str, Any]]:
-    """Return the finished runs of this version; a line cut short by a crash is no run, and is removed."""
-    from feddp_kmeans import __version__
+def read_journal(folder: Path, tables: Path | None = None) -> list[Row]:
+    """Return the finished runs that this code would make the same; a line cut short by a crash is no run, and is removed.
 
+    Files that data are read from are compared if they are at hand.
+    """
     path = folder / JOURNAL
     lines = path.read_text().splitlines() if path.exists() else []
     rows = []
@@ -89,10 +112,26 @@ def read_journal(folder: Path) -> list[dict[str, Any]]:
             continue
     if len(rows) < len(lines) or (lines and not path.read_text().endswith("\n")):
         write_whole(path, "".join(json.dumps(row) + "\n" for row in rows).encode())
-    return [row for row in rows if row["version"] == __version__]
+    return [row for row in rows if _is_current(row, tables)]
 
 
-def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+def read_runs(experiment: Experiment, out: Path, tables: Path | None, *, whole: bool) -> list[Row]:
+    """Return the current runs of an experiment in the folder; if ``whole``, none unless all of its spec are there."""
+    found = {row["key"]: row for row in read_journal(out / experiment.name, tables)}
+    trials = _possible(experiment.trials(), lambda _: None)
+    if whole:
+        return [found[trial.key] for trial in trials] if all(trial.key in found for trial in trials) else []
+    return list(found.values())
+
+
+def _is_current(row: Row, tables: Path | None) -> bool:
+    if row.get("method") not in METHODS or row.get("dataset") not in DATA_SETS or "code" not in row:
+        return False
+    now = provenance(row["method"], row["measures"], data_set(row["dataset"]), tables)
+    return bool(row["code"] == now["code"] and now["data"] in ("", row["data"]))
+
+
+def write_table(path: Path, rows: list[Row]) -> None:
     """Write the rows as a Parquet file."""
     names = sorted({name for row in rows for name in row if name != "key"})
     sink = pa.BufferOutputStream()

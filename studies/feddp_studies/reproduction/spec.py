@@ -1,39 +1,34 @@
 """What an experiment is: data sets, methods with their settings, budgets. Plain data; who runs it and how is elsewhere."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-Shares = tuple[float, float, float, float]
+from feddp_studies.reproduction.methods import METHODS, Config
 
-
-@dataclass(frozen=True)
-class Config:
-    """A method with the settings that its Pareto front ranges over."""
-
-    method: str
-    lloyd_steps: int | None = None
-    """None: as many as the method chooses."""
-    shares: Shares | None = None
-    """Proportions of the budget, only for method "paper". None: the method's own."""
+COST, ELBOW, ASSUMPTIONS = "cost", "elbow", "assumptions"
+"""What a run measures: the cost of its centers, the costs of k = 1, 2, ... after steps 1 and 2, or the theorem's assumptions."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: everything that its row of results depends on, except the version of the code."""
+    """One run: everything that its row of results depends on, except the code."""
 
-    problem: str
+    data_set: str
     seed: int
     config: Config
     epsilon: float
-    n_clusters: int = 10
+    n_clusters: int = 0
+    """Number of clusters of one point of an elbow; 0 where the data set has its own."""
+    measures: str = COST
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> str:
         """Return what names the run in the table of results."""
         c = self.config
-        steps = -1 if c.lloyd_steps is None else c.lloyd_steps
-        return (self.problem, self.seed, c.method, steps, list(c.shares or ()), self.epsilon, self.n_clusters)
+        settings = (c.method, -1 if c.lloyd_steps is None else c.lloyd_steps, list(c.shares or ()), c.bounds, c.sampling_rate)
+        return repr((self.measures, self.data_set, self.seed, *settings, self.epsilon, self.n_clusters))
 
 
 @dataclass(frozen=True)
@@ -44,31 +39,39 @@ class Experiment:
     title: str
     paper: str
     """Where it is in the paper."""
-    problems: Sequence[str]
+    data_sets: Sequence[str]
     configs: Sequence[Config]
     epsilons: Sequence[float]
     seeds: int
     kind: str = "pareto"
-    """What the rows are: "pareto" (cost against epsilon), "missing" (the same, one curve per data set), "elbow" (cost against k) or
-    "assumptions" (one line per data set)."""
+    """How the rows are shown: "pareto" (cost against epsilon), "missing" (the same, one curve per data set), "peers" (beside recorded
+    costs), "cohorts" (against the sampling rate), "elbow" (cost against k), "table" or "assumptions" (one line per data set)."""
+    measures: str = COST
     quick_configs: Sequence[Config] = ()
     quick_epsilons: Sequence[float] = ()
-    cluster_numbers: Sequence[int] = field(default=(10,))
+    cluster_numbers: Sequence[int] = field(default=(0,))
+
+    def all_configs(self) -> list[Config]:
+        """Return the settings of the spec, and of methods that take part everywhere."""
+        more = [config for method in METHODS.values() for config in method.everywhere] if self.kind == "pareto" else []
+        return list(dict.fromkeys([*self.configs, *more]))
 
     def trials(self, seeds: int | None = None, *, quick: bool = False) -> list[Trial]:
         """Return the runs, those of one data set and seed next to each other; methods without noise run only at infinite epsilon."""
-        configs = self.quick_configs or self.configs if quick else self.configs
+        configs = self.quick_configs or self.all_configs() if quick else self.all_configs()
         epsilons = self.quick_epsilons or self.epsilons if quick else self.epsilons
         count = seeds or (min(2, self.seeds) if quick else self.seeds)
         return [
-            Trial(problem, seed, config, epsilon, k)
-            for problem in self.problems
+            Trial(name, seed, config, epsilon, k, self.measures)
+            for name in self.data_sets
             for seed in range(count)
             for config in configs
-            for epsilon in ([float("inf")] if config.method in NO_NOISE else epsilons)
+            for epsilon in (epsilons if METHODS[config.method].noise else [float("inf")])
             for k in self.cluster_numbers
         ]
 
-
-NO_NOISE = ("k-fed", "optimal", "assumptions")
-"""Methods whose result does not depend on epsilon."""
+    @property
+    def digest(self) -> str:
+        """Return a hash of all its runs: a page that was printed from other runs is out of date."""
+        said: Any = (self.title, self.paper, self.kind, sorted(trial.key for trial in self.trials()))
+        return hashlib.sha256(repr(said).encode()).hexdigest()[:12]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from feddp_kmeans._files import write_whole
-from feddp_studies.reproduction.figures import STYLES
+from feddp_studies.reproduction.figures import style
 from feddp_studies.speed.whole_runs_speed import GROWS, METHODS
 
 _AXES = {"n": "points n", "d": "dimensions d", "k": "clusters k", "m": "clients m, of 20 points"}
@@ -33,7 +33,7 @@ def _paper(axes: Any, runs: list[dict[str, Any]]) -> None:
     names = list(dict.fromkeys(row["name"] for row in runs if row["what"] == "paper"))
     for shift, method in enumerate(METHODS):
         seconds = [next(r["cpu_seconds"] for r in runs if (r["name"], r["method"]) == (name, method)) for name in names]
-        axes.bar([i + 0.27 * (shift - 1) for i in range(len(names))], seconds, 0.25, label=method, color=STYLES[method][0])
+        axes.bar([i + 0.27 * (shift - 1) for i in range(len(names))], seconds, 0.25, label=method, color=style(shift)["color"])
     recorded = [next(r["recorded"] for r in runs if r["name"] == name) for name in names]
     axes.bar([i + 0.27 for i in range(len(names))], recorded, 0.25, label="paper's code,\nrecorded elsewhere", color="#999999", hatch="//")
     axes.set(ylabel="CPU seconds of a whole run", title="the paper's mixtures")
@@ -42,10 +42,9 @@ def _paper(axes: Any, runs: list[dict[str, Any]]) -> None:
 
 
 def _growth(axes: Any, runs: list[dict[str, Any]], what: str) -> None:
-    for method in METHODS:
+    for place, method in enumerate(METHODS):
         own = sorted((r[GROWS[what]], r["cpu_seconds"]) for r in runs if (r["what"], r["method"]) == (what, method))
-        colour, marker, _ = STYLES[method]
-        axes.plot(*zip(*own, strict=True), color=colour, marker=marker, label=method)
+        axes.plot(*zip(*own, strict=True), label=method, **style(place))
     axes.set(xscale="log", yscale="log", xlabel=_AXES[what], title=f"growth in {what}")
     _plain(axes, sorted({r[GROWS[what]] for r in runs if r["what"] == what}))
     axes.grid(alpha=0.3)
