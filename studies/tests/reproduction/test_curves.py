@@ -2,7 +2,7 @@
 
 import pytest
 
-from feddp_studies.reproduction.curves import at, best_points, pareto_points, share_table, step_table
+from feddp_studies.reproduction.curves import at, best_points, pareto_points, points_of, share_table, step_table
 from studies.tests.reproduction.rows import row
 
 RULE, OTHER = (0.2, 0.2, 0.45, 0.15), (0.4, 0.2, 0.3, 0.1)
@@ -30,7 +30,7 @@ def test_the_front_leaves_out_what_a_smaller_budget_beats():
 
 def test_the_tables_are_read_off_the_front():
     assert share_table(ROWS) == pytest.approx((0.3, 0.2, 0.38, 0.12), abs=0.006)
-    assert step_table(ROWS) == {0: 0.5, 1: 0.5, 2: 0.0}
+    assert step_table(ROWS) == {0: 0.5, 1: 0.5}
     assert share_table([row("refined", 1.0, 2.0)]) is None
     assert step_table([], "paper") == {}
 
@@ -38,3 +38,21 @@ def test_the_tables_are_read_off_the_front():
 def test_a_budget_that_was_not_run_has_no_point():
     assert at(ROWS, "paper", 3.0) is None
     assert at(ROWS, "refined", 1.0).mean == 10.1
+
+
+def test_other_bounds_are_settings_of_their_own_and_samples_of_clients_are_left_out():
+    rows = [row("paper", 1.0, 11.0), row("paper", 1.0, 10.5, bounds=2.0), row("paper", 1.0, 9.0, sampling_rate=0.5)]
+    assert [(p.bounds, p.mean) for p in points_of(rows, "paper")] == [(1.0, 11.0), (2.0, 10.5)]
+    assert best_points(rows, "paper")[0].bounds == 2.0
+
+
+def test_a_method_without_noise_has_one_cost_at_every_budget():
+    assert at([row("k-fed", float("inf"), 11.0)], "k-fed", 0.3).mean == 11.0
+
+
+def test_a_comparison_goes_by_the_seeds_that_both_have():
+    ours = points_of([row("refined", 1.0, cost, seed=seed) for seed, cost in enumerate((10.0, 20.0, 30.0))], "refined")[0]
+    near = points_of([row("paper", 1.0, cost, seed=seed) for seed, cost in enumerate((10.5, 20.6, 30.4, 1.0))], "paper")[0]
+    assert (ours.compared(near), near.compared(ours), ours.compared(ours)) == (-1, 1, 0)
+    assert ours.share_above(near) == pytest.approx(2 / 3)
+    assert ours.worst == pytest.approx(200.0)

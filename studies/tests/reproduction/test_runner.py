@@ -11,19 +11,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from feddp_kmeans.mixture import gaussian_mixture
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_studies.reproduction import execute as execution
-from feddp_studies.reproduction import problems, runner
+from feddp_studies.reproduction import problems, runner, sources
+from feddp_studies.reproduction.data_set import DataSet
 from feddp_studies.reproduction.figures import draw
+from feddp_studies.reproduction.methods import METHODS, Config, Method
 from feddp_studies.reproduction.peers import best_recorded
-from feddp_studies.reproduction.results_page import claims_markdown, render_page
-from feddp_studies.reproduction.spec import Config, Experiment
+from feddp_studies.reproduction.printed_pages import blocks, write_page
+from feddp_studies.reproduction.spec import ASSUMPTIONS, ELBOW, Experiment
 from feddp_studies.reproduction.specs import EXPERIMENTS
 
 TINY = Experiment(
     name="tiny",
     title="A tiny mixture",
     paper="nowhere",
-    problems=["tiny"],
+    data_sets=["tiny"],
     configs=[
         Config("refined"),
         Config("paper", 0, (0.2, 0.2, 0.45, 0.15)),
@@ -35,16 +38,13 @@ TINY = Experiment(
     epsilons=[1.0, 4.0],
     seeds=2,
 )
-CONTRACT = {"dataset", "method", "unit", "epsilon", "delta", "lloyd_steps", "shares", "seed", "cost", "optimal_cost", "seconds", "version"}
-
-
-def load(seed, _tables):
-    return gaussian_mixture(seed, n_clients=4, client_size=300, k=10, dimension=12, variance=0.02)
+CONTRACT = {"dataset", "method", "unit", "epsilon", "delta", "lloyd_steps", "shares", "seed", "cost", "optimal_cost", "seconds", "code"}
+TINY_DATA = DataSet("tiny", gaussian_mixture, {"n_clients": 4, "client_size": 300, "dimension": 12, "variance": 0.02})
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    monkeypatch.setitem(problems.LOADERS, "tiny", load)
+    monkeypatch.setitem(problems.DATA_SETS, "tiny", TINY_DATA)
     execution._problem.cache_clear()
     yield
     execution._problem.cache_clear()
@@ -55,7 +55,7 @@ def whole(tmp_path_factory):
     """A folder with all runs of the tiny experiment, and their rows."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(problems.LOADERS, "tiny", load)
+        patch.setitem(problems.DATA_SETS, "tiny", TINY_DATA)
         execution._problem.cache_clear()
         rows = runner.run_trials(TINY, folder)
     execution._problem.cache_clear()
@@ -113,12 +113,39 @@ def test_finished_runs_are_kept_and_not_repeated(tiny, whole, tmp_path, monkeypa
     assert all(json.loads(line) for line in journal.read_text().splitlines())
 
 
-def test_runs_of_another_version_do_not_count(whole, tmp_path):
+def test_runs_that_other_code_made_do_not_count(tiny, whole, tmp_path):
     shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
+    assert len(runner.read_journal(tmp_path / "tiny")) == len(whole[1])
     journal = tmp_path / "tiny" / "runs.jsonl"
-    old = [json.loads(line) | {"version": "0.0.0"} for line in journal.read_text().splitlines()]
+    old = [json.loads(line) | {"code": "0"} for line in journal.read_text().splitlines()]
     journal.write_text("".join(json.dumps(row) + "\n" for row in old))
     assert runner.read_journal(tmp_path / "tiny") == []
+
+
+def test_a_broken_baseline_is_noticed(tiny, whole, tmp_path, monkeypatch):
+    """Its old rows do not count once its text is another; those of other methods do."""
+    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
+    broken = sources._text("feddp_studies.rivals.server_lloyds").replace("weighted_kmeans", "anything_else")
+    texts = {"feddp_studies.rivals.server_lloyds": broken}
+    original = sources._text
+    monkeypatch.setattr(sources, "_text", lambda name: texts.get(name) or original(name))
+    sources.code_hash.cache_clear()
+    left = {row["method"] for row in runner.read_journal(tmp_path / "tiny")}
+    sources.code_hash.cache_clear()
+    assert left == {row["method"] for row in whole[1]} - {"server-lloyds"}
+
+
+def test_rows_of_other_files_or_facts_do_not_count(tiny, whole, tmp_path, monkeypatch):
+    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
+    monkeypatch.setitem(problems.DATA_SETS, "tiny", replace(TINY_DATA, arguments={**TINY_DATA.arguments, "variance": 0.03}))
+    assert runner.read_journal(tmp_path / "tiny") == []
+    (tmp_path / "table").write_text("1")
+    known = replace(TINY_DATA, files=("table",))
+    first = known.digest(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "table").write_text("2")
+    assert "" != first != known.digest(tmp_path / "other") != ""
+    assert known.digest(None) == known.digest(tmp_path / "nowhere") == ""
 
 
 def test_figures_and_page(whole, tmp_path):
@@ -127,36 +154,56 @@ def test_figures_and_page(whole, tmp_path):
     svg, png = draw(TINY, rows, tmp_path / "tiny")
     assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert "NOT PRIVATE" in svg.read_text()
-    page = render_page([TINY], {"tiny": rows}, tmp_path)
+    assert "least to largest over seeds" in svg.read_text()
+    page = write_page(tmp_path, blocks([TINY], {"tiny": rows}, quick=False))[1].read_text()
     assert "NON-PRIVATE" in page
     assert "<svg" in page
     assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace("http://creativecommons.org", "")
     assert "<script" not in page
-    assert claims_markdown({}).startswith("| the paper says")
+    assert "--quick" not in page
+    assert "(`--quick`)" in blocks([TINY], {"tiny": rows}, quick=True)["printed"]
+
+
+def test_a_method_of_ones_own_is_in_table_and_figure(tiny, tmp_path, monkeypatch):
+    mine = Method("mine", "My own method", METHODS["server-lloyds"].cluster, __name__, everywhere=[Config("mine", 1)])
+    monkeypatch.setitem(METHODS, "mine", mine)
+    small = replace(TINY, name="small", configs=[Config("refined")], epsilons=[4.0], seeds=1)
+    rows = runner.run_trials(small, tmp_path)
+    assert {row["method"] for row in rows} == {"refined", "mine"}
+    assert "My own method" in draw(small, rows, tmp_path)[0].read_text()
+    assert "| My own method |" in blocks([small], {"small": rows}, quick=False)["experiments"]
 
 
 def test_the_elbow_and_the_assumptions(tiny, tmp_path):
-    elbow = Experiment(
-        "elbow",
-        "t",
-        "p",
-        ["tiny"],
-        [Config("elbow of paper"), Config("elbow of refined")],
-        [50.0],
-        1,
-        kind="elbow",
-        cluster_numbers=range(1, 13),
-    )
+    both = [Config("paper"), Config("refined")]
+    elbow = Experiment("elbow", "t", "p", ["tiny"], both, [50.0], 1, kind="elbow", measures=ELBOW, cluster_numbers=range(1, 13))
     rows = runner.run_trials(elbow, tmp_path)
     costs = np.array([row["cost"] for row in rows])
     assert costs[0] > 3 * costs[9]
+    data = gaussian_mixture(0, **TINY_DATA.arguments)
+    spread = float(np.square(data.pooled - data.pooled.mean(axis=0)).sum(axis=1).mean())
+    assert 0.3 * spread < costs[0] < 1.5 * spread  # in the data's own units
     assert len(draw(elbow, rows, tmp_path / "elbow")) == 2
-    checks = Experiment("assumptions", "t", "p", ["tiny"], [Config("assumptions")], [1.0], 1, kind="assumptions")
+    checks = Experiment("assumptions", "t", "p", ["tiny"], [Config("paper")], [1.0], 1, kind="assumptions", measures=ASSUMPTIONS)
     (row,) = runner.run_trials(checks, tmp_path)
     assert row["radius"] > 0
     assert "assumption (1)" in row["assumption_1"]
     assert draw(checks, [row], tmp_path) == []
-    assert "assumption (2)" in render_page([checks], {"assumptions": [row]}, tmp_path)
+    assert "assumption (2) at epsilon 1" in blocks([checks], {"assumptions": [row]}, quick=False)["experiments"]
+
+
+def test_samples_of_clients_and_other_bounds(tiny, tmp_path, monkeypatch):
+    people = replace(
+        TINY_DATA, name="people", arguments={"n_clients": 60, "client_size": 20, "dimension": 5}, unit=PrivacyUnit.CLIENT, client_size=20
+    )
+    monkeypatch.setitem(problems.DATA_SETS, "people", people)
+    configs = [Config("paper", 0, bounds=2.0), Config("paper", 0), Config("paper", 0, sampling_rate=0.5)]
+    cohorts = Experiment("cohorts", "t", "p", ["people"], configs, [8.0], 2, kind="cohorts")
+    rows = runner.run_trials(cohorts, tmp_path)
+    assert len({row["cost"] for row in rows}) == 6
+    assert {(row["bounds"], row["sampling_rate"]) for row in rows} == {(2.0, 1.0), (1.0, 1.0), (1.0, 0.5)}
+    assert len(draw(cohorts, rows, tmp_path)) == 2
+    assert "| people |" in blocks([cohorts], {"cohorts": [row for row in rows if row["bounds"] == 1]}, quick=False)["experiments"]
 
 
 def test_a_run_of_another_experiment_in_the_folder_is_taken_from_there(tiny, whole, tmp_path, monkeypatch):
@@ -180,10 +227,10 @@ def test_a_rival_whose_library_is_not_here_is_left_out_with_a_line(tiny, tmp_pat
 
 
 def test_central_data_without_server_data_beside_recorded_programs(tmp_path):
-    small = replace(EXPERIMENTS["peers-central"], problems=["digits"], configs=[Config("refined"), Config("dp-lloyd", 7)], epsilons=[8.0])
+    small = replace(EXPERIMENTS["peers-central"], data_sets=["digits"], configs=[Config("refined"), Config("dp-lloyd", 7)], epsilons=[8.0])
     rows = runner.run_trials(small, tmp_path, seeds=1)
     costs = {row["method"]: row["cost"] for row in rows}
     assert costs["refined"] < min(costs["dp-lloyd"], best_recorded("digits", 8.0))
     assert all(row["epsilon_spent"] <= 8.0 for row in rows)
     assert len(draw(small, rows, tmp_path)) == 2
-    assert "best recorded program" in claims_markdown({"peers-central": rows})
+    assert "| digits | 8 | 1 |" in blocks([small], {"peers-central": rows}, quick=False)["peers-central"]

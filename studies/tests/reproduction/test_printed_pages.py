@@ -1,0 +1,48 @@
+"""Pages: blocks are replaced, and what a person wrote around them stays."""
+
+import math
+
+from feddp_studies.reproduction.printed_pages import as_html, blocks, commit, filled, write_docs
+from feddp_studies.reproduction.spec import Experiment
+from studies.tests.reproduction.rows import row
+
+SPEC = Experiment("shapes", "Some shapes", "nowhere", ["mixture"], [], [1.0], 1, kind="table")
+ROWS = [row("refined", 1.0, 10.2), row("oracle-floor", 1.0, 10.1), row("k-fed", math.inf, 11.0)]
+
+
+def test_blocks_are_replaced_and_words_stay():
+    page = "Words.\n<!-- begin a -->\nold\n<!-- end a -->\nmore\n<!-- begin b -->\nkept\n<!-- end b -->\n"
+    assert filled(page, {"a": "new\n"}) == page.replace("old", "new")
+    assert filled(filled(page, {"a": "new\n"}), {"a": "new\n"}) == page.replace("old", "new")
+
+
+def test_docs_are_written_only_where_something_changed(tmp_path):
+    (tmp_path / "docs" / "figures").mkdir(parents=True)
+    (tmp_path / "docs" / "refined.md").write_text("# Words\n<!-- begin shapes -->\n<!-- end shapes -->\nend\n")
+    (tmp_path / "docs" / "other.md").write_text("nothing here\n")
+    (tmp_path / "out" / "shapes").mkdir(parents=True)
+    (tmp_path / "out" / "shapes" / "shapes.svg").write_text("<svg/>")
+    made = blocks([SPEC], {"shapes": ROWS}, quick=False)
+    written = write_docs(tmp_path / "docs", tmp_path / "out", [SPEC], made)
+    assert sorted(path.name for path in written) == ["refined.md", "shapes.svg"]
+    page = (tmp_path / "docs" / "refined.md").read_text()
+    assert "| mixture | 1 | 1 | 2.000 % | 2.000 % | 2.00 | 10.000 % |" in page
+    assert f"at commit {commit()}" in page
+    assert page.startswith("# Words\n")
+    assert page.endswith("<!-- end shapes -->\nend\n")
+
+
+def test_a_section_says_what_was_run_and_by_which_spec():
+    text = blocks([SPEC], {"shapes": ROWS}, quick=False)["experiments"]
+    assert f"1 seed, 3 runs, `feddp reproduce shapes`, spec {SPEC.digest}" in text
+
+
+def test_html_has_headings_tables_and_escapes(tmp_path):
+    page = as_html(
+        "# A < B\n\nSome **words** and `code`.\nMore.\n\n| a | b |\n| --- | --- |\n| 1 | 2 & 3 |\n\n![x](figures/none.svg)\n", tmp_path
+    )
+    assert "<h1>A &lt; B</h1>" in page
+    assert "<p>Some <b>words</b> and <code>code</code>. More.</p>" in page
+    assert "<th scope='col'>a</th><th scope='col'>b</th>" in page
+    assert "<td>1</td><td>2 &amp; 3</td>" in page
+    assert "---" not in page
