@@ -27,15 +27,24 @@ def reproduce(
     tables: Annotated[
         Path | None, typer.Option("--tables", envvar="FEDDP_TABLES", help="Folder with the census and Stack Exchange tables.")
     ] = None,
+    stackoverflow: Annotated[
+        Path | None,
+        typer.Option("--stackoverflow", envvar="FEDDP_STACKOVERFLOW", help="TensorFlow Federated's stackoverflow.sqlite, for so-..."),
+    ] = None,
+    embed: Annotated[
+        str, typer.Option("--embed", help="module:function that takes a list of texts and gives a row for each, for so-...")
+    ] = "all-MiniLM-L6-v2",
 ) -> None:
     """Make the paper's figures and tables, and a page that compares them with the paper's words.
 
     Examples:
       feddp reproduce mixture-point --quick --jobs 2
       feddp reproduce all --jobs 2 --tables tables/ --out reproduction/
+      feddp reproduce so-github-pdf --stackoverflow stackoverflow.sqlite
 
     """
     from feddp_kmeans.report.result import check_folder
+    from feddp_studies.datasets.stack_overflow import make_tables
     from feddp_studies.reproduction.figures import draw
     from feddp_studies.reproduction.runner import run_trials
 
@@ -44,9 +53,12 @@ def reproduce(
         return
     check_folder(folder, force=True)
     written: list[Path] = []
-    for experiment in _chosen(name, tables):
+    for experiment in _chosen(name, tables, stackoverflow):
+        found = tables
+        if stackoverflow is not None and _of_stackoverflow(experiment):
+            found = make_tables(stackoverflow, folder / "tables", experiment.problems, embed, _say)
         with _progress(experiment.name) as on_run:
-            rows = run_trials(experiment, folder, seeds=seeds, quick=quick, processes=processes, tables=tables, on_run=on_run, on_skip=_say)
+            rows = run_trials(experiment, folder, seeds=seeds, quick=quick, processes=processes, tables=found, on_run=on_run, on_skip=_say)
         written.append(folder / experiment.name / "runs.parquet")
         written += draw(experiment, rows, folder / experiment.name)
     for path in [*written, *_write_pages(folder)]:
@@ -69,21 +81,35 @@ def _show_experiments() -> None:
     out.print('Run one with "feddp reproduce NAME --out DIR", all with "feddp reproduce all --out DIR".', highlight=False)
 
 
-def _chosen(name: str, tables: Path | None) -> Sequence["Experiment"]:
+def _chosen(name: str, tables: Path | None, stackoverflow: Path | None) -> Sequence["Experiment"]:
     from feddp_studies.reproduction.problems import FROM_TABLES
     from feddp_studies.reproduction.specs import EXPERIMENTS
 
     if name != ALL and name not in EXPERIMENTS:
         raise InputError(f"experiment must be {ALL!r} or one of {list(EXPERIMENTS)}, got {name!r}.")
     if name != ALL:
+        if stackoverflow is None and _of_stackoverflow(EXPERIMENTS[name]):
+            raise InputError(
+                f"--stackoverflow must name the file stackoverflow.sqlite for {name} (docs/data.md says how to get it), got nothing."
+            )
         return [EXPERIMENTS[name]]
     chosen = []
+    skipped: dict[str, list[str]] = {}
     for experiment in EXPERIMENTS.values():
-        if tables is None and any(problem in FROM_TABLES for problem in experiment.problems):
-            _say(f"{experiment.name}: skipped, it needs --tables (docs/data.md says which).")
+        option, given = ("--stackoverflow", stackoverflow) if _of_stackoverflow(experiment) else ("--tables", tables)
+        if given is None and any(problem in FROM_TABLES for problem in experiment.problems):
+            skipped.setdefault(option, []).append(experiment.name)
         else:
             chosen.append(experiment)
+    for option, names in skipped.items():
+        _say(f"{', '.join(names)}: skipped, {option} is not given (docs/data.md says what it is).")
     return chosen
+
+
+def _of_stackoverflow(experiment: "Experiment") -> bool:
+    from feddp_studies.datasets.stack_overflow import SETS
+
+    return any(problem in SETS for problem in experiment.problems)
 
 
 def _write_pages(folder: Path) -> list[Path]:

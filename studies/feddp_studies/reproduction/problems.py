@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.mixture import FederatedData, gaussian_mixture
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_studies.datasets import stack_overflow
 from feddp_studies.datasets.census import census
 from feddp_studies.datasets.central import digits, load_central
 from feddp_studies.datasets.stack_exchange import stack_exchange
@@ -20,7 +21,9 @@ from feddp_studies.rivals.optimal import nonprivate_kmeans
 MIXTURE_SEED = 1000
 """Seed of the first mixture drawn; the noise of run s has seed s."""
 
-CLIENT_SIZES = {"clients-1000": 50, "clients-2000": 50, "clients-5000": 50, "stackoverflow": 4, "travel": 1}
+CLIENT_SIZES = {"clients-1000": 50, "clients-2000": 50, "clients-5000": 50, "stackoverflow": 4, "travel": 1} | {
+    name: stack_overflow.CLIENT_SIZES[chosen.reading] for name, chosen in stack_overflow.SETS.items()
+}
 """Public typical number of points of a client, where clients are protected."""
 
 
@@ -69,6 +72,10 @@ def _mixture(seed: int, *, n_clients: int = 100, client_size: int = 1000, missin
     )
 
 
+def _paper_pair(name: str, seed: int, tables: Path) -> FederatedData:
+    return stack_exchange(tables, name, topics=stack_overflow.SETS[name].topics, seed=seed)
+
+
 LOADERS: dict[str, Callable[[int, Path], FederatedData]] = {
     "mixture": lambda seed, _: _mixture(seed),
     "mixture-clean": lambda seed, _: _mixture(seed, uniform=0),
@@ -83,10 +90,11 @@ LOADERS: dict[str, Callable[[int, Path], FederatedData]] = {
     "census-6": lambda seed, tables: census(tables, 6, seed=seed),
     "stackoverflow": lambda seed, tables: stack_exchange(tables, "stackoverflow", seed=seed),
     "travel": lambda seed, tables: stack_exchange(tables, "travel", seed=seed),
+    **{name: partial(_paper_pair, name) for name in stack_overflow.SETS},
 }
 """Data sets by name: from a seed and the folder of tables."""
 
-FROM_TABLES = ("census-2", "census-5", "census-6", "stackoverflow", "travel", "gas", "letter", "s1")
+FROM_TABLES = ("census-2", "census-5", "census-6", "stackoverflow", "travel", "gas", "letter", "s1", *stack_overflow.SETS)
 """Data sets that must be read from the folder of tables; a seed changes at most 20 of their rows."""
 
 
