@@ -70,11 +70,11 @@ def _say(line: str) -> None:
 
 
 def _show_experiments() -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from feddp_studies.reproduction.specs import EXPERIMENTS
 
-    table = Table("name", "what", "in the paper", "runs", box=None, padding=(0, 2, 0, 0))
+    table = Table(Column("name", min_width=max(map(len, EXPERIMENTS))), "what", "in the paper", "runs", box=None, padding=(0, 2, 0, 0))
     for experiment in EXPERIMENTS.values():
         table.add_row(experiment.name, experiment.title, experiment.paper, str(len(experiment.trials())))
     out.print(table)

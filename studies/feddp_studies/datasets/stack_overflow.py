@@ -7,7 +7,6 @@ this is what the scripts of the paper's authors take.
 
 import contextlib
 import hashlib
-import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +33,9 @@ POOL = 10_000
 
 SPLIT = "train"
 """The split that the paper's numbers of clients are of."""
+
+DATABASE, EMBED = "database.txt", "embed.txt"
+"""Files that say what the tables of a folder are made from."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +94,19 @@ def make_tables(database: Path, folder: Path, names: Sequence[str], embed: str =
     """
     if not database.is_file():
         raise InputError(f"--stackoverflow must name a file, got {str(database)!r}.")
-    function = named_embed(embed)
     folder.mkdir(parents=True, exist_ok=True)
-    _check_source(folder / "source.json", {"database": _digest(database), "embed": embed})
+    _check_made_from(folder / DATABASE, _digest(database))
+    _check_made_from(folder / EMBED, embed)
     for name in names:
         chosen, path = SETS[name], table_path(folder, name)
         if not path.exists():
+            function = named_embed(embed)
+            parts = folder / f"{name}.{hashlib.sha256(embed.encode()).hexdigest()[:12]}"
             rows = _of_pair(_read_once(database, folder, chosen.reading, say), chosen.topics)
-            vectors = embedded_in_parts(rows["text"].to_pylist(), function, folder / name, say)
+            vectors = embedded_in_parts(rows["text"].to_pylist(), function, parts, say)
+            write_whole(folder / EMBED, embed.encode())
             _write(path, rows.append_column("embedding", pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1])))
-            shutil.rmtree(folder / name)
+            shutil.rmtree(parts)
         with named_errors(path):
             table = pq.read_table(path, columns=["client", "first_tag"])
         clients = {client for client, tag in zip(*(column.to_pylist() for column in table.columns), strict=True) if tag in chosen.topics}
@@ -214,7 +219,9 @@ def _read_once(database: Path, folder: Path, reading: str, say: Callable[[str], 
                 say(f"{database.name}: {done:,} of {total:,} clients read")
 
         topics = sorted({topic for chosen in SETS.values() for topic in chosen.topics})
-        for name, rows in read_database(database, topics, on_client=on_client).items():
+        tables = read_database(database, topics, on_client=on_client)
+        write_whole(folder / DATABASE, _digest(database).encode())
+        for name, rows in tables.items():
             _write(paths[name], rows)
     with named_errors(paths[reading]):
         return pq.read_table(paths[reading])
@@ -236,8 +243,6 @@ def _digest(database: Path) -> str:
     return hashlib.sha256(b"".join([str(size).encode(), *parts])).hexdigest()
 
 
-def _check_source(path: Path, source: dict[str, str]) -> None:
-    if not path.exists():
-        write_whole(path, json.dumps(source, indent=1).encode())
-    elif path.read_text() != json.dumps(source, indent=1):
+def _check_made_from(path: Path, source: str) -> None:
+    if path.exists() and path.read_text() != source:
         raise InputError(f"--out must be another folder: {path.parent} was made from another database or with another --embed.")

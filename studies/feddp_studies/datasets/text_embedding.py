@@ -45,7 +45,7 @@ def default_embed() -> Embed:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise InputError(
-            "embed must be given, or install sentence-transformers (pip install 'feddp-studies[stackoverflow]'), got neither."
+            "embed (--embed module:function) must be given, or install sentence-transformers (pip install 'feddp-studies[stackoverflow]')."
         ) from None
     encode: Embed = SentenceTransformer(MODEL).encode
     return encode
@@ -73,7 +73,7 @@ def embedded_in_parts(texts: Sequence[str], embed: Embed, folder: Path, say: Cal
         path = folder / f"{start}-{end}.npy"
         if not path.exists():
             write_whole(path, npy_bytes(embedded(texts[start:end], embed)))
-            say(f"{folder.name}: {end:,} of {len(texts):,} texts embedded")
+            say(f"{folder.stem}: {end:,} of {len(texts):,} texts embedded")
         parts.append(np.load(path, allow_pickle=False))
     if len({part.shape[1] for part in parts}) > 1:
         raise InputError(f"embed must give rows of one length, got {sorted({part.shape[1] for part in parts})}.")

@@ -31,7 +31,16 @@ def is_running(pid):
 def test_without_a_name_the_experiments_are_listed():
     listed = feddp("reproduce")
     assert listed.returncode == 0
-    for name in ("mixture-point", "census-5", "mixture-2000", "travel", "missing-5", "elbow", "assumptions"):
+    for name in (
+        "mixture-point",
+        "census-5",
+        "mixture-2000",
+        "travel",
+        "so-machine-learning-math-sentences",
+        "missing-5",
+        "elbow",
+        "assumptions",
+    ):
         assert name in listed.stdout
 
 

@@ -165,8 +165,9 @@ def test_the_database_is_read_once_and_each_text_embedded_once(pair, tmp_path, e
     )
     assert embedding == [4, 2, 4, 4, 4, 4]  # ten sentences on topic and six others
     assert sorted(path.name for path in (tmp_path / "t").iterdir()) == [
+        "database.txt",
+        "embed.txt",
         "sentences.parquet",
-        "source.json",
         "stackexchange_so-github-pdf-sentences.parquet",
         "stackexchange_so-github-pdf.parquet",
         "titles.parquet",
@@ -186,7 +187,14 @@ def test_an_interrupted_embedding_goes_on(pair, tmp_path, embedding, monkeypatch
     monkeypatch.setitem(sys.modules, "counted", types.SimpleNamespace(embed=stop))
     with pytest.raises(KeyboardInterrupt):
         make(pair, tmp_path / "t", "so-github-pdf")
-    monkeypatch.setitem(sys.modules, "counted", types.SimpleNamespace(embed=lambda texts: embedding.append(len(texts)) or numbers(texts)))
+
+    def fail(texts):
+        raise ValueError("other")
+
+    module = types.SimpleNamespace(embed=lambda texts: embedding.append(len(texts)) or numbers(texts), other=fail)
+    monkeypatch.setitem(sys.modules, "counted", module)
+    with pytest.raises(FedDPError, match="got ValueError: other"):  # parts of another embedding are not taken
+        make_tables(pair, tmp_path / "t", ["so-github-pdf"], "counted:other")
     make(pair, tmp_path / "t", "so-github-pdf")
     assert embedding == [2]
     table = pq.read_table(tmp_path / "t" / "stackexchange_so-github-pdf.parquet")
@@ -205,6 +213,9 @@ def test_a_folder_is_for_one_database_and_one_embedding(pair, database, tmp_path
 def test_what_tables_cannot_be_made_of_is_refused(pair, tmp_path, embedding):
     with pytest.raises(FedDPError, match="--stackoverflow must name a file, got"):
         make(tmp_path / "none.sqlite", tmp_path / "t", "so-github-pdf")
+    (tmp_path / "text.sqlite").write_text("no database at all, " * 100)
+    with pytest.raises(FedDPError, match="must be TensorFlow"):  # and the folder can still be used
+        make(tmp_path / "text.sqlite", tmp_path / "t", "so-github-pdf")
     with pytest.raises(FedDPError, match=r"topics must be the first tag of some row of the database, got \('plot', 'cookies'\)"):
         make(pair, tmp_path / "t", "so-plot-cookies")
     (tmp_path / "t" / "titles.parquet").write_text("spoilt")
