@@ -34,6 +34,7 @@ def feddp(*arguments, cwd=None):
         patch.setattr(sys, "argv", ["feddp", *map(str, arguments)])
         patch.setattr(sys, "excepthook", sys.excepthook)
         patch.delenv("FEDDP_TABLES", raising=False)
+        patch.delenv("FEDDP_STACKOVERFLOW", raising=False)
         patch.chdir(where)
         # Imported here, so that its consoles find no terminal however the tests were started.
         from feddp_kmeans.cli.main import main

@@ -27,6 +27,13 @@ def reproduce(
     tables: Annotated[
         Path | None, typer.Option("--tables", envvar="FEDDP_TABLES", help="Folder with the census and Stack Exchange tables.")
     ] = None,
+    stackoverflow: Annotated[
+        Path | None,
+        typer.Option("--stackoverflow", envvar="FEDDP_STACKOVERFLOW", help="TensorFlow Federated's stackoverflow.sqlite, for so-..."),
+    ] = None,
+    embed: Annotated[
+        str, typer.Option("--embed", help="module:function that takes a list of texts and gives a row for each, for so-...")
+    ] = "all-MiniLM-L6-v2",
     plugins: Annotated[
         list[str] | None,
         typer.Option("--with", metavar="MODULE", help="A Python module that registers methods or data sets; may be repeated."),
@@ -41,9 +48,11 @@ def reproduce(
     Examples:
       feddp reproduce mixture-point --quick --jobs 2
       feddp reproduce all --jobs 2 --tables tables/ --out reproduction/ --page docs/
+      feddp reproduce so-github-pdf --stackoverflow stackoverflow.sqlite
 
     """
     from feddp_kmeans.report.result import check_folder
+    from feddp_studies.datasets.stack_overflow import make_tables
     from feddp_studies.reproduction.figures import draw
     from feddp_studies.reproduction.runner import load_plugins, run_trials
 
@@ -58,7 +67,10 @@ def reproduce(
         raise InputError("--page must be given without --quick and --seeds: pages show whole experiments.")
     check_folder(folder, force=True)
     written: list[Path] = []
-    for experiment in _chosen(name, tables):
+    for experiment in _chosen(name, tables, stackoverflow):
+        found = tables
+        if stackoverflow is not None and _of_stackoverflow(experiment):
+            found = make_tables(stackoverflow, folder / "tables", experiment.data_sets, embed, _say)
         with _progress(experiment.name) as on_run:
             rows = run_trials(
                 experiment,
@@ -66,7 +78,7 @@ def reproduce(
                 seeds=seeds,
                 quick=quick,
                 processes=processes,
-                tables=tables,
+                tables=found,
                 plugins=modules,
                 on_run=on_run,
                 on_skip=_say,
@@ -82,37 +94,52 @@ def _say(line: str) -> None:
 
 
 def _show_experiments() -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from feddp_studies.reproduction.problems import data_set
     from feddp_studies.reproduction.specs import EXPERIMENTS, MINUTES
 
-    table = Table("name", "what", "in the paper", "needs", "runs", "minutes of one core", box=None, padding=(0, 2, 0, 0))
+    names = Column("name", min_width=max(map(len, EXPERIMENTS)))
+    table = Table(names, "what", "in the paper", "needs", "runs", "minutes of one core", box=None, padding=(0, 2, 0, 0))
     for experiment in EXPERIMENTS.values():
         files = dict.fromkeys(name for one in experiment.data_sets for name in data_set(one).files)
         minutes = MINUTES.get(experiment.name)
         took = "not measured" if minutes is None else f"{minutes:g}"
-        needs = ", ".join(files) or "nothing"
+        needs = "stackoverflow.sqlite" if _of_stackoverflow(experiment) else ", ".join(files) or "nothing"
         table.add_row(experiment.name, experiment.title, experiment.paper, needs, str(len(experiment.trials())), took)
     out.print(table)
     out.print('Run one with "feddp reproduce NAME --out DIR", all with "feddp reproduce all --out DIR".', highlight=False)
 
 
-def _chosen(name: str, tables: Path | None) -> Sequence["Experiment"]:
+def _chosen(name: str, tables: Path | None, stackoverflow: Path | None) -> Sequence["Experiment"]:
     from feddp_studies.reproduction.problems import data_set
     from feddp_studies.reproduction.specs import EXPERIMENTS
 
     if name != ALL and name not in EXPERIMENTS:
         raise InputError(f"experiment must be {ALL!r} or one of {list(EXPERIMENTS)}, got {name!r}.")
     if name != ALL:
+        if stackoverflow is None and _of_stackoverflow(EXPERIMENTS[name]):
+            raise InputError(
+                f"--stackoverflow must name the file stackoverflow.sqlite for {name} (docs/data.md says how to get it), got nothing."
+            )
         return [EXPERIMENTS[name]]
     chosen = []
+    skipped: dict[str, list[str]] = {}
     for experiment in EXPERIMENTS.values():
-        if tables is None and any(data_set(one).files for one in experiment.data_sets):
-            _say(f"{experiment.name}: skipped, it needs --tables (docs/data.md says which).")
+        option, given = ("--stackoverflow", stackoverflow) if _of_stackoverflow(experiment) else ("--tables", tables)
+        if given is None and any(data_set(one).files for one in experiment.data_sets):
+            skipped.setdefault(option, []).append(experiment.name)
         else:
             chosen.append(experiment)
+    for option, names in skipped.items():
+        _say(f"{', '.join(names)}: skipped, {option} is not given (docs/data.md says what it is).")
     return chosen
+
+
+def _of_stackoverflow(experiment: "Experiment") -> bool:
+    from feddp_studies.datasets.stack_overflow import SETS
+
+    return any(name in SETS for name in experiment.data_sets)
 
 
 def _write_pages(folder: Path, tables: Path | None, page: Path | None, *, quick: bool) -> list[Path]:

@@ -8,6 +8,7 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_studies.datasets.census import CATEGORIES, TABLE, census
 from feddp_studies.datasets.central import central_data, mixture_in_box
 from feddp_studies.datasets.stack_exchange import stack_exchange
+from feddp_studies.datasets.stack_overflow import CLIENT_SIZES, SETS
 from feddp_studies.reproduction.data_set import DataSet
 
 FIRST_MIXTURE = 1000
@@ -60,9 +61,13 @@ for _class in (2, 5, 6):
 for _site, _size in (("stackoverflow", 4), ("travel", 1)):
     _files = (f"stackexchange_{_site}.parquet",)
     register_data_set(DataSet(_site, stack_exchange, {"site": _site}, 10, PrivacyUnit.CLIENT, _size, _files))
+for _name, _set in SETS.items():
+    _how = {"site": _name, "topics": _set.topics}
+    _files = (f"stackexchange_{_name}.parquet",)
+    register_data_set(DataSet(_name, stack_exchange, _how, 10, PrivacyUnit.CLIENT, CLIENT_SIZES[_set.reading], _files))
 for _name, _k in (("gas", 3), ("letter", 26), ("s1", 15), ("digits", 10)):
     _tables = () if _name == "digits" else (f"central/{_name}.npz",)
     register_data_set(DataSet(_name, central_data, {"name": _name}, _k, files=_tables, in_box=True))
 register_data_set(DataSet("mixture-box", mixture_in_box, first_seed=FIRST_MIXTURE, in_box=True))
-_how = {"n_clients": 2000, "client_size": 50}
-register_data_set(DataSet("clients-box", mixture_in_box, _how, 10, PrivacyUnit.CLIENT, first_seed=FIRST_MIXTURE, in_box=True))
+_many = {"n_clients": 2000, "client_size": 50}
+register_data_set(DataSet("clients-box", mixture_in_box, _many, 10, PrivacyUnit.CLIENT, first_seed=FIRST_MIXTURE, in_box=True))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from feddp_studies.datasets.stack_overflow import SETS
 from feddp_studies.reproduction.methods import Config, Shares
 from feddp_studies.reproduction.peers import EPSILONS
 from feddp_studies.reproduction.spec import ASSUMPTIONS, ELBOW, Experiment
@@ -83,10 +84,10 @@ def _clients(n_clients: int, paper: str) -> Experiment:
     )
 
 
-def _questions(site: str, topics: str, paper: str) -> Experiment:
+def _questions(site: str, topics: str, paper: str, what: str = "Stack Exchange questions") -> Experiment:
     return Experiment(
         name=site,
-        title=f"Stack Exchange questions on {topics}, every user protected",
+        title=f"{what} on {topics}, every user protected",
         paper=paper,
         data_sets=[site],
         configs=CLIENT,
@@ -187,6 +188,7 @@ EXPERIMENTS = {
         _clients(5000, "figure in the appendix"),
         _questions("stackoverflow", "c# and java", "like Figure 2, right, with other topics"),
         _questions("travel", "visas and air travel", "like Figure 2, right, on another site"),
+        *(_questions(name, " and ".join(made.topics), made.paper, f"Stack Overflow {made.reading}") for name, made in SETS.items()),
         _missing(1),
         _missing(2),
         _missing(5),

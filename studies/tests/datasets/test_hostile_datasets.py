@@ -1,7 +1,6 @@
 """Every reader of a data set: a right answer or one clear line, whatever is in the file."""
 
 import pickle
-import sqlite3
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,9 @@ from feddp_kmeans.errors import FedDPError
 from feddp_studies.datasets.census import CATEGORIES, TABLE, census
 from feddp_studies.datasets.central import load_central
 from feddp_studies.datasets.example_proto import text_features
-from feddp_studies.datasets.stack_exchange import stack_exchange, stack_overflow_sqlite
+from feddp_studies.datasets.stack_exchange import stack_exchange
+from feddp_studies.datasets.stack_overflow import stack_overflow_sqlite
+from studies.tests.datasets.databases import write_database
 from studies.tests.datasets.people import CODES, people
 from studies.tests.datasets.protos import example
 from tests.hostile import refused_or_right, spoilt_bytes, spoilt_json, written
@@ -43,14 +44,8 @@ def test_a_spoilt_example_is_refused_or_read(message):
 def test_spoilt_databases_and_loaders_tables_are_refused_or_read(place, data):
     database = place / "so.sqlite"
     if not database.exists():
-        with sqlite3.connect(database) as connection:
-            connection.execute("CREATE TABLE examples (split_name TEXT, client_id TEXT, serialized_example_proto BLOB)")
-            connection.execute("CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, num_examples INTEGER)")
-            for i in range(12):
-                proto = example(title=f"t{i}", tags="math" if i % 2 else "css", type="question", creation_date=str(i))
-                connection.execute("INSERT INTO examples VALUES ('train', 'ann', ?)", (proto,))
-            connection.execute("INSERT INTO client_metadata VALUES ('ann', 'train', 12)")
-        connection.close()
+        texts = [{"title": f"t{i}", "tags": "math" if i % 2 else "css", "type": "question", "creation_date": str(i)} for i in range(12)]
+        write_database(database, [("train", "ann", example(**text)) for text in texts])
         embeddings = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(24.0)), 2)
         questions = {"client": list(range(12)), "topics": [["a"], ["b"], ["x"]] * 4, "embedding": embeddings}
         pq.write_table(pa.table(questions), place / "stackexchange_t.parquet")

@@ -1,17 +1,12 @@
 """Stack Exchange questions: a client a user, a topic by the first tag, server questions that are no client's."""
 
-import sqlite3
-import sys
-import types
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from feddp_kmeans.errors import FedDPError
-from feddp_studies.datasets.stack_exchange import stack_exchange, stack_overflow_sqlite
-from studies.tests.datasets.protos import example
+from feddp_studies.datasets.stack_exchange import stack_exchange
 
 TAGS = [["c#"], ["java"], ["c++", "java"], ["python"], ["java", "c#"], ["sql", "python"]]
 SIZES = {"server_per_topic": 4, "server_off_topic": 15}
@@ -104,96 +99,3 @@ def test_the_real_tables(real, site, questions, clients):
     assert min(map(len, data.clients)) >= 1
     assert data.server_points.shape == (1020, 384)
     assert np.linalg.norm(data.pooled, axis=1) == pytest.approx(1, abs=1e-3)
-
-
-# The TensorFlow Federated database.
-
-
-def sentences(client, number, tags, kind="question", split="train"):
-    """Return two sentences of one question, as the database holds them."""
-    same = {"title": f"title {number}", "tags": tags, "type": kind, "creation_date": f"2017-01-{number:02d}", "score": 3}
-    return [(split, client, example(**same, tokens=f"sentence {i}")) for i in range(2)]
-
-
-@pytest.fixture
-def database(tmp_path):
-    examples = [
-        *(row for n in range(10) for row in sentences("ann", n, "math|java")),
-        *(row for n in range(10, 20) for row in sentences("bob", n, "github|math")),
-        *(row for n in range(20, 30) for row in sentences("bob", n, "css|math")),
-        *(row for n in range(30, 60) for row in sentences("cat", n, "css|html")),
-        *(row for n in range(60, 70) for row in sentences("dan", n, "math", kind="answer")),
-        *(row for n in range(70, 72) for row in sentences("eve", n, "math", split="heldout")),
-    ]
-    path = tmp_path / "stackoverflow.sqlite"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE examples (split_name TEXT, client_id TEXT, serialized_example_proto BLOB)")
-        connection.execute("CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, num_examples INTEGER)")
-        connection.executemany("INSERT INTO examples VALUES (?, ?, ?)", examples)
-        for split, client in {row[:2] for row in examples}:
-            connection.execute("INSERT INTO client_metadata VALUES (?, ?, ?)", (client, split, 2))
-    connection.close()
-    return path
-
-
-def numbers(titles):
-    return np.array([[float(title.split()[1]), 1.0] for title in titles])
-
-
-def load(database, **more):
-    return stack_overflow_sqlite(database, ("math", "github"), embed=numbers, **({"server_per_topic": 2, "server_off_topic": 5} | more))
-
-
-def test_questions_are_found_once_and_answers_never(database):
-    data = load(database, server_per_topic=0)
-    assert [rows(c) for c in data.clients] == [list(range(10)), list(range(10, 20))]
-    assert data.name == "stackoverflow (math, github)"
-    assert data.unit == "client"
-
-
-def test_the_servers_titles_are_off_topic_or_taken_from_clients(database):
-    data = load(database)
-    off, math, github = (rows(data.server_points[part]) for part in (slice(5), slice(5, 7), slice(7, 9)))
-    assert len(set(off)) == 5
-    assert set(off) <= set(range(30, 60))
-    assert set(math) <= set(range(10))
-    assert set(github) <= set(range(10, 20))
-    assert rows(np.concatenate([data.pooled, data.server_points[5:]])) == list(range(20))
-
-
-def test_the_sample_of_other_questions_is_uniform(database):
-    """Each of 30 questions is in a sample of 5 with probability 1/6: of 300 samples in 50, standard deviation 6.5."""
-    drawn = [rows(load(database, seed=seed).server_points[:5]) for seed in range(300)]
-    counts = np.bincount(np.concatenate(drawn), minlength=60)[30:]
-    assert counts.sum() == 1500
-    assert np.abs(counts - 50).max() < 32  # a false alarm has a chance below 1e-4
-
-
-def test_splits(database):
-    assert [rows(c) for c in load(database, split="heldout", server_per_topic=0, server_off_topic=0).clients] == [[70, 71]]
-    assert load(database, split=None, server_per_topic=0).n_points == 22
-
-
-def test_a_database_or_an_embedding_of_another_kind_is_refused(database, tmp_path):
-    with pytest.raises(FedDPError, match="server_off_topic must be at most the 30 questions there are, got 31"):
-        load(database, server_off_topic=31)
-    with pytest.raises(FedDPError, match="embed must give a row for each of 25 titles, got shape"):
-        stack_overflow_sqlite(database, ("math", "github"), embed=lambda _: np.zeros(3), server_off_topic=5)
-    with pytest.raises(FedDPError, match="file must exist"):
-        load(tmp_path / "none.sqlite")
-    (tmp_path / "text.sqlite").write_text("no database at all, " * 100)
-    with pytest.raises(FedDPError, match=r"text\.sqlite must be TensorFlow Federated's SQLite database"):
-        load(tmp_path / "text.sqlite")
-    sqlite3.connect(tmp_path / "empty.sqlite").close()
-    with pytest.raises(FedDPError, match=r"empty\.sqlite must be TensorFlow"):
-        load(tmp_path / "empty.sqlite")
-
-
-def test_sentence_transformers_embeds_unless_told_otherwise(database, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(FedDPError, match="install sentence-transformers"):
-        stack_overflow_sqlite(database)
-    model = types.SimpleNamespace(encode=numbers)
-    monkeypatch.setitem(sys.modules, "sentence_transformers", types.SimpleNamespace(SentenceTransformer={"all-MiniLM-L6-v2": model}.get))
-    data = stack_overflow_sqlite(database, ("math", "github"), server_per_topic=0, server_off_topic=5)
-    assert data.n_points == 20
