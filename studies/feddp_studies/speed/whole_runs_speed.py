@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from typing import Any
 
-from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans._typing import FloatArray, Points
+from feddp_kmeans.algorithm.clustering import Clustering, run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
@@ -77,45 +78,47 @@ def measure_all(cases: Sequence[SpeedCase], passes: Sequence[Pass], on_case: Cal
     for case in cases:
         for method in METHODS:
             on_case(f"{case.name}: {method}")
-            rows.append(_alone(measure, case, method))
+            rows.append(alone(measure, case, method))
     compared = []
     for one in passes:
         on_case(one.what)
-        compared += _alone(measure_passes, [one])
+        compared += alone(measure_passes, [one])
     return {"machine": machine_facts(), "recorded": RECORDED_ELSEWHERE, "runs": rows, "growth": growth(rows), "passes": compared}
 
 
-def _alone(job: Callable[..., Any], *arguments: Any) -> Any:
+def alone(job: Callable[..., Any], *arguments: Any) -> Any:
     """Return what the job returns, in a process of its own."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(job, *arguments).result()
 
 
 def measure(case: SpeedCase, method: str) -> dict[str, Any]:
-    """Return the seconds of one whole private run, from the plan to the centers, and the memory that it took in addition to the data.
-
-    Small runs come first, so that neither an import nor a compiler's start is timed.
-    """
-    for engine in (Engine.NUMPY, Engine.NUMBA) if available() else (Engine.NUMPY,):
-        with using(engine):
-            _private_run(replace(case, n_clients=20, client_size=20, dimension=10), method)
+    """Return the seconds of one whole private run, from the plan to the centers, and the memory that it took in addition to the data."""
+    warm_up(case, method)
     data = gaussian_mixture(0, n_clients=case.n_clients, client_size=case.client_size, k=case.k, dimension=case.dimension)
     data_megabytes = peak_megabytes()
+    _, seconds = timed_run(_settings(case, method), data.clients, data.server_points)
+    facts = asdict(case) | {"name": case.name, "n_points": case.n_points, "method": method}
+    return facts | seconds | {"data_mb": data_megabytes, "peak_mb": peak_megabytes()}
+
+
+def warm_up(case: SpeedCase, method: str) -> None:
+    """Make small runs, so that neither an import nor a compiler's start is timed afterwards."""
+    small = replace(case, n_clients=20, client_size=20, dimension=10)
+    data = gaussian_mixture(0, n_clients=20, client_size=20, k=case.k, dimension=10)
+    for engine in (Engine.NUMPY, Engine.NUMBA) if available() else (Engine.NUMPY,):
+        with using(engine):
+            timed_run(_settings(small, method), data.clients, data.server_points)
+
+
+def timed_run(settings: Settings, clients: Sequence[Points], server_points: FloatArray) -> tuple[Clustering, dict[str, float]]:
+    """Return the result of one whole private run, and its seconds from the plan to the centers."""
     wall, cpu = time.perf_counter(), time.process_time()
-    prepared = prepare(_settings(case, method), data.server_points, case.n_clients)
+    prepared = prepare(settings, server_points, len(clients))
     planned = time.process_time()
-    run(InMemoryFederation(data.clients), prepared)
+    found = run(InMemoryFederation(clients), prepared)
     done = time.process_time()
-    return asdict(case) | {
-        "name": case.name,
-        "n_points": case.n_points,
-        "method": method,
-        "seconds": time.perf_counter() - wall,
-        "cpu_seconds": done - cpu,
-        "plan_cpu_seconds": planned - cpu,
-        "data_mb": data_megabytes,
-        "peak_mb": peak_megabytes(),
-    }
+    return found, {"seconds": time.perf_counter() - wall, "cpu_seconds": done - cpu, "plan_cpu_seconds": planned - cpu}
 
 
 def growth(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -135,8 +138,3 @@ def _settings(case: SpeedCase, method: str) -> Settings:
     unit = PrivacyUnit(case.unit)
     size = case.client_size if unit is PrivacyUnit.CLIENT else None
     return Settings(case.k, 1.0, method=MethodName(method), privacy_unit=unit, client_size=size)
-
-
-def _private_run(case: SpeedCase, method: str) -> None:
-    data = gaussian_mixture(0, n_clients=case.n_clients, client_size=case.client_size, k=case.k, dimension=case.dimension)
-    run(InMemoryFederation(data.clients), prepare(_settings(case, method), data.server_points, case.n_clients))
