@@ -28,9 +28,11 @@ class DataSet:
     client_size: int | None = None
     """Public typical number of points of a client, where clients are protected."""
     files: tuple[str, ...] = ()
-    """What it reads in the folder of tables; a seed changes at most some rows that go to the server."""
+    """What it reads in the folder of tables."""
     first_seed: int = 0
     """Data seed of the first run; its noise has seed 0."""
+    drawn: bool = True
+    """Whether a seed draws other client points; if not, at most some of their rows go to the server."""
     in_box: bool = False
     """Whether there is no server data but a public box, whose two corners stand in for them."""
 
@@ -55,7 +57,7 @@ def _digest(*paths: Path) -> str:
     return found.hexdigest()[:16]
 
 
-@dataclass
+@dataclass(eq=False)
 class Problem:
     """One draw of a data set."""
 

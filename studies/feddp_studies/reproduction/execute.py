@@ -12,22 +12,18 @@ import numpy as np
 from feddp_kmeans._files import npy_bytes, write_whole
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.client_bounds import DEFAULT_CLIENT_SIZE, ClientBounds, simulated_bounds
-from feddp_kmeans.algorithm.clustering import Clustering, choose_k
-from feddp_kmeans.algorithm.prepare import prepare
+from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.algorithm.server import kmeans_cost
-from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
+from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_studies.reproduction import data_set as data_sets
+from feddp_studies.reproduction import other_measures
 from feddp_studies.reproduction.data_set import DataSet, Problem
 from feddp_studies.reproduction.methods import METHODS
+from feddp_studies.reproduction.other_measures import assumption_facts, elbow_costs
 from feddp_studies.reproduction.problems import data_set
 from feddp_studies.reproduction.sources import code_hash
-from feddp_studies.reproduction.spec import ASSUMPTIONS, ELBOW, Trial
+from feddp_studies.reproduction.spec import ASSUMPTIONS, COST, ELBOW, Trial
 from feddp_studies.rivals import oracle_floor
-from feddp_studies.theory import assumptions
-from feddp_studies.theory.assumptions import MixtureFacts, check_radius, check_server_size, data_radius, proxy_facts
-
-LARGEST_K = 20
-"""k' of the elbow: the number of clusters that steps 1 and 2 are run for."""
 
 
 def execute(trial: Trial, tables: Path | None, optima: Path) -> dict[str, Any]:
@@ -49,12 +45,11 @@ def execute(trial: Trial, tables: Path | None, optima: Path) -> dict[str, Any]:
         **provenance(trial.config.method, trial.measures, known, tables),
     }
     if trial.measures == ELBOW:
-        costs = _elbow(known.name, trial.seed, trial.config.method, trial.epsilon)
-        return row | {"cost": costs[trial.n_clusters - 1], "optimal_cost": math.nan}
+        return row | {"cost": elbow_costs(problem, trial.config.method, trial.epsilon)[trial.n_clusters - 1], "optimal_cost": math.nan}
     best = _optimal(problem, optima, tables)
     row["optimal_cost"] = kmeans_cost(problem.points, best)
     if trial.measures == ASSUMPTIONS:
-        return row | _assumptions(problem, row["optimal_cost"])
+        return row | assumption_facts(problem, row["optimal_cost"])
     began = time.perf_counter()
     found = _cluster(trial, problem, best)
     row["seconds"] = time.perf_counter() - began
@@ -74,7 +69,7 @@ def execute(trial: Trial, tables: Path | None, optima: Path) -> dict[str, Any]:
 def provenance(method: str, measures: str, known: DataSet, tables: Path | None) -> dict[str, str]:
     """Return hashes of what computes a row: the code of method, accounting, data and this file; and the files that the data are from."""
     modules = [METHODS[method].source, known.make.__module__, data_sets.__name__]
-    modules += [assumptions.__name__] if measures == ASSUMPTIONS else []
+    modules += [other_measures.__name__] if measures != COST else []
     facts = (known.arguments, known.k, known.unit, known.client_size, known.first_seed, known.in_box)
     return {"code": code_hash(*modules, alone=(__name__,), facts=repr(facts)), "data": known.digest(tables)}
 
@@ -116,9 +111,9 @@ def _problem(name: str, seed: int, tables: Path | None) -> Problem:
 
 
 def _optimal(problem: Problem, optima: Path, tables: Path | None) -> FloatArray:
-    """Return optimal centers, found once for each draw, or once for each table (a seed moves some of its rows to the server)."""
+    """Return optimal centers, found once for each draw, or once for each table."""
     known = problem.known
-    facts = repr((known.arguments, known.k, known.first_seed, known.digest(tables), 0 if known.files or known.in_box else problem.seed))
+    facts = repr((known.arguments, known.k, known.first_seed, known.digest(tables), problem.seed if known.drawn else 0))
     path = optima / f"{known.name}-{code_hash(known.make.__module__, data_sets.__name__, facts=facts)}.npy"
     if not path.exists():
         optima.mkdir(parents=True, exist_ok=True)
@@ -131,24 +126,3 @@ def _uniform(problem: Problem, seed: int) -> FloatArray:
     corners = problem.data.server_points
     inside = np.random.default_rng(seed).uniform(corners[0], corners[1], (30 * problem.known.k, corners.shape[1]))
     return np.vstack([corners, inside])
-
-
-@lru_cache(maxsize=1)
-def _elbow(name: str, seed: int, method: str, epsilon: float) -> tuple[float, ...]:
-    """Return the cost a point for 1 to k' clusters, from steps 1 and 2 of a run whose whole budget is epsilon."""
-    problem = _problem(name, seed, None)
-    settings = Settings(AUTO, epsilon, method=MethodName(method), max_clusters=LARGEST_K)
-    prepared = prepare(settings, problem.data.server_points, len(problem.data.clients))
-    costs = choose_k(problem.federation, prepared, seed=seed).costs
-    grid = prepared.method.ball.grid  # type: ignore[attr-defined]
-    return tuple(grid**2 * cost for cost in costs)
-
-
-def _assumptions(problem: Problem, optimal_cost: float) -> dict[str, Any]:
-    """Return the radius and the verdicts at epsilon 1: known facts for a mixture, the paper's stand-ins for anything else."""
-    data, k, epsilon = problem.data, problem.known.k, 1.0
-    radius, n = data_radius(data.server_points), data.n_points
-    facts = MixtureFacts(n, 1 / k, math.sqrt(0.5)) if data.means is not None else proxy_facts(n, optimal_cost)
-    first = check_radius(radius, k, data.dimension, epsilon, facts)
-    second = check_server_size(len(data.server_points), radius, k, epsilon, facts)
-    return {"cost": math.nan, "radius": radius, "assumption_1": str(first), "assumption_2": str(second)}

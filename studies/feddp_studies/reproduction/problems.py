@@ -57,17 +57,17 @@ for _count in (1000, 2000, 5000):
     _clients(f"clients-{_count}", _count)
 _clients("clients-unbalanced", 1000, component_weights=UNBALANCED)
 for _class in (2, 5, 6):
-    register_data_set(DataSet(f"census-{_class}", census, {"employment_class": _class}, files=(TABLE, CATEGORIES)))
+    register_data_set(DataSet(f"census-{_class}", census, {"employment_class": _class}, files=(TABLE, CATEGORIES), drawn=False))
 for _site, _size in (("stackoverflow", 4), ("travel", 1)):
     _files = (f"stackexchange_{_site}.parquet",)
-    register_data_set(DataSet(_site, stack_exchange, {"site": _site}, 10, PrivacyUnit.CLIENT, _size, _files))
+    register_data_set(DataSet(_site, stack_exchange, {"site": _site}, 10, PrivacyUnit.CLIENT, _size, _files, drawn=False))
 for _name, _set in SETS.items():
     _how = {"site": _name, "topics": _set.topics}
     _files = (f"stackexchange_{_name}.parquet",)
-    register_data_set(DataSet(_name, stack_exchange, _how, 10, PrivacyUnit.CLIENT, CLIENT_SIZES[_set.reading], _files))
+    register_data_set(DataSet(_name, stack_exchange, _how, 10, PrivacyUnit.CLIENT, CLIENT_SIZES[_set.reading], _files, drawn=False))
 for _name, _k in (("gas", 3), ("letter", 26), ("s1", 15), ("digits", 10)):
     _tables = () if _name == "digits" else (f"central/{_name}.npz",)
-    register_data_set(DataSet(_name, central_data, {"name": _name}, _k, files=_tables, in_box=True))
+    register_data_set(DataSet(_name, central_data, {"name": _name}, _k, files=_tables, drawn=False, in_box=True))
 register_data_set(DataSet("mixture-box", mixture_in_box, first_seed=FIRST_MIXTURE, in_box=True))
 _many = {"n_clients": 2000, "client_size": 50}
 register_data_set(DataSet("clients-box", mixture_in_box, _many, 10, PrivacyUnit.CLIENT, first_seed=FIRST_MIXTURE, in_box=True))
