@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from feddp_kmeans import FedDPKMeans, InMemoryFederation
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables.columns import NumberColumn, OpenColumn
-from feddp_kmeans.tables.frames import encoded, schema_given
+from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn, OpenColumn
+from feddp_kmeans.tables.frames import encoded, schema_given, schema_of_coordinates
 from feddp_kmeans.tables.schema import Schema
 
 RULES = {
@@ -117,3 +117,12 @@ def test_points_of_a_federation_are_encoded_already():
     assert model.profiles_[0][0].value == pytest.approx(9 * model.cluster_centers_[0, 0])
     with pytest.raises(FedDPError, match="ranges must be given with tables"):
         FedDPKMeans(1, ranges={"a": (0, 9)}).fit(InMemoryFederation([np.zeros((3, 2))]))
+
+
+def test_coordinates_of_sites_and_stated_columns_make_a_schema():
+    age, sex = NumberColumn("age", 0, 120), CategoryColumn("sex", ("f", "m"))
+    assert schema_of_coordinates(["age", "rent"], ()) is None
+    assert schema_of_coordinates(["rent", "sex=f", "sex=m", "age"], (age, sex)) == Schema((OpenColumn("rent"), sex, age))
+    for other in (["age"], ["age", "sex=f"], ["age", "sex=m", "sex=f"], ["age", "sex"]):
+        with pytest.raises(FedDPError, match=r"sites must have the columns that the server states, .age., .sex., .* the same words"):
+            schema_of_coordinates(other, (age, sex))

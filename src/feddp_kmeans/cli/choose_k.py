@@ -19,21 +19,20 @@ from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.report.charts import elbow_chart
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 
 @options.takes_settings(clusters="auto")
 @options.takes_reading
+@options.takes_columns
 def choose_k(
     settings: Settings,
     reading: Reading,
+    stated: StatedColumns,
     clients: options.Clients,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume continues.")],
     server: options.Server = None,
     client_column: options.ClientColumn = None,
-    schema_file: options.SchemaFile = None,
-    ranges: options.Ranges = None,
-    categories: options.Categories = None,
-    ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     limit: options.LimitEpsilon = None,
     limit_delta: options.LimitDelta = LIMIT_DELTA,
@@ -62,16 +61,7 @@ def choose_k(
     check_no_client(clients, folder)
     if (folder / LOOK).exists() and read_record(folder / RELEASES):
         raise InputError(f"--out must not hold releases already, got {str(folder)!r}.")
-    inputs = open_inputs(
-        clients,
-        server,
-        client_column=client_column,
-        schema_file=schema_file,
-        ignore=ignore or (),
-        skip_broken=skip_broken,
-        stated=options.stated_columns(ranges, categories),
-        reading=reading,
-    )
+    inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading)
     prepared = inputs.prepared(settings)
     clustering.check(prepared, inputs.federation.dimension)
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,9 +18,7 @@ from feddp_kmeans.privacy.meaning import weakness
 from feddp_kmeans.privacy.odometer import Limit
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.tables.reading import Reading
-
-if TYPE_CHECKING:
-    from feddp_kmeans.tables.column import Column
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 log = logging.getLogger(__name__)
 PORT = 9443
@@ -32,9 +30,6 @@ Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or c
 MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
 Server = Annotated[Path | None, typer.Option("--server", help="Public server data, if any: a table.")]
 ClientColumn = Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")]
-SchemaFile = Annotated[
-    Path | None, typer.Option("--schema", help="What the columns hold: TOML or JSON, made by feddp encode or written by hand.")
-]
 Ranges = Annotated[
     list[str] | None,
     typer.Option(
@@ -42,10 +37,6 @@ Ranges = Annotated[
         metavar="NAME=LOW:HIGH",
         help="Public range of a column: age=0:120, income=0:1e6:log, joined=2015-01-01:2026-12-31; may be repeated.",
     ),
-]
-Categories = Annotated[
-    list[str] | None,
-    typer.Option("--categories", metavar="NAME=WORD,WORD", help="Public words of a column: sex=female,male; may be repeated."),
 ]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="A client file that cannot be read is a client without data.")]
@@ -88,6 +79,11 @@ def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> C
 def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of reading text files to a command and pass it the ``reading``."""
     return _takes("reading", _reading, {}, {})(command)
+
+
+def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say what columns hold to a command and pass it the ``stated`` columns."""
+    return _takes("stated", _stated, {}, {})(command)
 
 
 def _takes(
@@ -165,11 +161,20 @@ def _reading(
     return Reading(delimiter, encoding)
 
 
-def stated_columns(ranges: list[str] | None, categories: list[str] | None) -> "tuple[Column, ...]":
-    """Return the columns that these options state."""
-    from feddp_kmeans.tables.short_schema import columns_of_options
-
-    return columns_of_options(ranges or (), categories or ())
+def _stated(
+    schema_file: Annotated[
+        Path | None, typer.Option("--schema", help="What the columns hold: TOML or JSON, made by feddp encode or written by hand.")
+    ] = None,
+    ranges: Ranges = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option("--categories", metavar="NAME=WORD,WORD", help="Public words of a column: sex=female,male; may be repeated."),
+    ] = None,
+    ignore: Ignore = None,
+) -> StatedColumns:
+    """Return what these options say about columns."""
+    schema = None if schema_file is None else str(schema_file)
+    return StatedColumns(schema=schema, ranges=tuple(ranges or ()), categories=tuple(categories or ()), ignore=tuple(ignore or ()))
 
 
 def limit_of(epsilon: float | None, delta: float) -> Limit | None:
