@@ -38,6 +38,7 @@ def choose_k(
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
+    rehearse: options.Rehearse = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -48,10 +49,12 @@ def choose_k(
 
     Examples:
       feddp choose-k clients/ --server public.csv --epsilon 1 --out look/
+      feddp choose-k clients/ --server public.csv --epsilon 1 --out tried/ --rehearse
       feddp fit clients/ --server public.csv -k 7 --epsilon 1 --resume look/ --out run/
 
     """
     from feddp_kmeans.algorithm import clustering
+    from feddp_kmeans.cli.rehearsal import SAID, marked, rehearsed
     from feddp_kmeans.report.result import check_folder
     from feddp_kmeans.tables.inputs import open_inputs
 
@@ -62,19 +65,25 @@ def choose_k(
     if (folder / LOOK).exists() and read_record(folder / RELEASES):
         raise InputError(f"--out must not hold releases already, got {str(folder)!r}.")
     inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading)
+    if rehearse:
+        inputs = rehearsed(inputs, settings, folder, seed)
     prepared = inputs.prepared(settings)
     clustering.check(prepared, inputs.federation.dimension)
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)
-    recorded.books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))
+    if not rehearse:
+        recorded.books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))
     with kept_run(recorded, prepared.plan, seed, folder, f"--out {folder}", quiet=quiet) as run:
         elbow = clustering.look(run, prepared)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     ledger = run.ledger.rows()
     made = {"format": 1, "elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": options.command_line()}
+    if rehearse:
+        made = marked(made)
     write_whole(folder / LOOK, (json.dumps(made, indent=2) + "\n").encode())
     if as_json:
         typer.echo(json.dumps(made, indent=2))
     elif not quiet:
         show_elbow(elbow.to_dict())
         show_ledger(ledger, "What was released so far")
-        out.print(f"Continue: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)
+        continued = f"Continue: feddp fit with the same options, -k {elbow.picked} and --resume {folder}"
+        out.print(f"{SAID}." if rehearse else continued, highlight=False, soft_wrap=True)
