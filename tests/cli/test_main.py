@@ -132,10 +132,10 @@ def test_bad_files_get_one_line_that_names_them(folder):
     told = f"feddp: column 'c' of 4.csv must hold numbers, got words in most cells: {advice}.\n"
     assert (done.returncode, done.stderr) == (1, told)
     (folder / "clients" / "4.csv").write_text("a,b\n1,2\n")
-    assert "4.csv must have 3 columns (a, b, c) like the other tables, got 2 columns (a, b)." in fit(folder).stderr
+    assert "4.csv must have the columns of the other tables, a, b, c, got no 'c': add what is missing to the file, or" in fit(folder).stderr
     (folder / "clients" / "4.csv").unlink()
     write_csv(folder / "other.csv", points(40), header="a,b,z")
-    assert "0.csv must have 3 columns (a, b, z) like the other tables, got" in fit(folder, server="other.csv").stderr
+    assert "0.csv must have the columns of the other tables, a, b, z, got no 'z', but" in fit(folder, server="other.csv").stderr
     assert "file must exist" in fit(folder, server="none.csv").stderr
 
 

@@ -102,7 +102,7 @@ def test_arrays_get_an_array_of_labels(run):
 
 def test_what_does_not_fit_is_refused_in_one_line(run):
     (run / "lost.csv").write_text("a,c\n1,2\n")
-    assert predict(run, "lost.csv").stderr == "feddp: lost.csv must have 2 columns (a, b) like the other tables, got 1 columns (a).\n"
+    assert predict(run, "lost.csv").stderr == "feddp: column 'b' must be in lost.csv, which has a, c.\n"
     (run / "taken.csv").write_text("a,b,cluster\n1,2,3\n")
     assert predict(run, "taken.csv").stderr == "feddp: taken.csv must not have a column 'cluster' already.\n"
     (run / "in.csv").write_text("a,b\n1,2\n")

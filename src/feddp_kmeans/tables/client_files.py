@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.federation.recorded import RECORD
-from feddp_kmeans.tables.advice import refused_columns
+from feddp_kmeans.tables.advice import other_columns, refused_columns
 from feddp_kmeans.tables.cells import as_plain, as_text, check_present, is_numeric, is_text, listed
 from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.formats import advice_for, has_names, has_types, is_svmlight, kind_of, read_schema, stem_of
@@ -56,7 +56,9 @@ def open_table(
     if not columns:
         raise InputError(f"{path.name} must have at least one numeric column, got none.")
     if like is not None:
-        if not (set(columns) == set(like) if has_names(path) else columns == tuple(like)):
+        if has_names(path) and set(columns) != set(like):
+            raise InputError(other_columns(path.name, columns, like))
+        if not has_names(path) and columns != tuple(like):
             raise InputError(f"{path.name} must have {_short(like)} like the other tables, got {_short(columns)}.")
         columns = tuple(like)
     return PointFile(path, columns, reading=reading)
@@ -65,6 +67,8 @@ def open_table(
 def open_columns(path: Path, columns: tuple[str, ...], reading: Reading = AS_THE_HEADER_SAYS) -> PointFile:
     """Return these columns of a table as points; its other columns are left out."""
     names = read_schema(path, reading).names if has_names(path) else []
+    if has_names(path):
+        check_present(columns, names, path.name)
     return open_table(path, ignore=[name for name in names if name not in columns], like=columns, reading=reading)
 
 

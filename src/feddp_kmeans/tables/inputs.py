@@ -1,7 +1,7 @@
 """What a run reads: the files of the clients and the public server data, as plain numbers or encoded by a schema."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,9 @@ def open_inputs(
     """
     hidden = (*stated.ignore, *([client_column] if client_column else []))
     names = known_names(clients, server, stated, reading)
-    _check_known("--ignore", stated.ignore, names)
+    if not {*stated.ignore} <= {*names}:  # other tables may have more columns than the first
+        paths = client_paths(clients, server)
+        _check_known("--ignore", stated.ignore, [*names, *(name for header in _headers(paths, reading) for name in header)])
     schema = read_or_learn(server, stated, hidden, reading, names)
     public = None if server is None else open_table(server, schema, ignore=hidden, reading=reading)
     if public is not None:
@@ -121,11 +123,15 @@ def known_names(clients: str, server: Path | None, stated: StatedColumns, readin
     has_rules = bool(stated.ranges or stated.categories)
     if not (has_rules or stated.ignore):
         return known
-    for path in client_paths(clients, server):
-        with suppress(UnreadableFileError):  # it is dealt with when the clients are opened
-            known += read_schema(path, reading).names if has_rules and not is_svmlight(path) else _names(path, reading)
-            break
+    known += next(_headers(client_paths(clients, server), reading, arrays=has_rules), [])
     return list(dict.fromkeys([*known, *([] if server is None else _names(server, reading))]))
+
+
+def _headers(paths: Sequence[Path], reading: Reading, *, arrays: bool = False) -> Iterator[list[str]]:
+    """Yield the names of the columns of each table that can be read; others are dealt with when the clients are opened."""
+    for path in paths:
+        with suppress(UnreadableFileError):
+            yield read_schema(path, reading).names if arrays and not is_svmlight(path) else _names(path, reading)
 
 
 def _check_known(option: str, given: Collection[str], names: Sequence[str]) -> None:
