@@ -77,7 +77,7 @@ def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> C
 
 
 def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of reading text files to a command and pass it the ``reading``."""
+    """Add the options of reading tables to a command and pass it the ``reading``."""
     return _takes("reading", _reading, {}, {})(command)
 
 
@@ -156,9 +156,12 @@ def _reading(
         str | None,
         typer.Option("--encoding", help="Encoding of text files, such as latin-1. (default: UTF-8, or as a byte order mark says)"),
     ] = None,
+    sheet: Annotated[
+        str | None, typer.Option("--sheet", help="Sheet of Excel workbooks. (default: the one that is not empty, if there is only one)")
+    ] = None,
 ) -> Reading:
-    """Return how text files are read."""
-    return Reading(delimiter, encoding)
+    """Return how tables are read."""
+    return Reading(delimiter, encoding, sheet)
 
 
 def _stated(
