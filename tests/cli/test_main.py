@@ -125,6 +125,15 @@ def test_bad_values_get_one_line_and_exit_status_1(folder, more, message):
     assert done.stdout == ""
 
 
+def test_files_that_a_shell_names_are_the_clients_of_their_folder(folder):
+    more = ("-k", 3, "--epsilon", 2, "--server", folder / "server.csv", "--seed", 1)
+    several = feddp("fit", *sorted((folder / "clients").glob("*.csv")), *more, "--json")
+    assert several.returncode == 0, several.stderr
+    whole = feddp("fit", folder / "clients", *more, "--json")
+    assert json.loads(several.stdout)["centers"] == json.loads(whole.stdout)["centers"]
+    assert len(json.loads(feddp("budget", folder / "clients", "--json").stdout)["runs"]) == 2
+
+
 def test_bad_files_get_one_line_that_names_them(folder):
     (folder / "clients" / "4.csv").write_text("a,b,c\n1,2,x\n")
     done = fit(folder)

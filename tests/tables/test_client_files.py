@@ -107,7 +107,7 @@ def test_one_table_with_a_client_column(tmp_path):
     assert points.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert owners.tolist() == [0, 1, 0]
     with pytest.raises(FedDPError, match=r"client column 'whom' must be in a\.csv"):
-        check_client_column(path, "whom")
+        check_client_column(str(path), "whom")
     with pytest.raises(FedDPError, match=r"a\.csv must have the columns of the other tables, x, z, got no 'z', but 'y'"):
         open_table(path, ignore=["who"], like=("x", "z"))
 
@@ -378,3 +378,21 @@ def test_other_columns_are_named_and_what_to_type_works(tmp_path, header, got, i
     write(tmp_path / "b.csv", "q,r\n1,2\n")
     with pytest.raises(FedDPError, match=r"got no 'x', 'y', but 'q', 'r': rename columns in the file\.$"):
         open_inputs(str(tmp_path), None)
+
+
+def test_several_files_are_read_as_their_pattern(tmp_path):
+    for name in ("b.csv", "a.csv", "a.labels.csv", "public.csv", "note.md"):
+        write(tmp_path / name, "x,y\n1,2\n")
+    names = tuple(str(path) for path in tmp_path.iterdir())
+    for where in (names, (*names, str(tmp_path / "a.csv")), (str(tmp_path / "a*"), str(tmp_path / "b*")), str(tmp_path / "*")):
+        assert [path.name for path in client_paths(where, tmp_path / "public.csv")] == ["a.csv", "b.csv"]
+    assert open_inputs(names, None).federation.n_clients == 3
+    for wrong, told in (
+        ((str(tmp_path), names[0]), "clients must be files if there are several, got the folder"),
+        ((str(tmp_path / "c.csv"), names[0]), "clients must exist, got .*: is it"),
+        ((str(tmp_path / "a.labels.csv"), str(tmp_path / "note.md")), "clients must be tables, got none at"),
+    ):
+        with pytest.raises(FedDPError, match=told):
+            client_paths(wrong)
+    with pytest.raises(FedDPError, match="clients must be one table if a client column is given, got 5 files"):
+        open_inputs(names, None, client_column="x")

@@ -25,11 +25,12 @@ from feddp_kmeans.tables.stated_columns import StatedColumns
 @options.takes_settings(clusters="auto")
 @options.takes_reading
 @options.takes_columns
+@options.takes_clients
 def choose_k(
     settings: Settings,
     reading: Reading,
     stated: StatedColumns,
-    clients: options.Clients,
+    clients: options.Where,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume continues.")],
     server: options.Server = None,
     client_column: options.ClientColumn = None,

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 @options.takes_settings()
 @options.takes_reading
 @options.takes_columns
+@options.takes_clients
 def fit(
     settings: Settings,
     reading: Reading,
     stated: StatedColumns,
-    clients: options.Clients,
+    clients: options.Where,
     server: options.Server = None,
     client_column: options.ClientColumn = None,
     skip_broken: options.SkipBroken = False,

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 @options.takes_settings()
 @options.takes_reading
 @options.takes_columns
+@options.takes_clients
 def simulate(
     settings: "Settings",
     reading: Reading,
     stated: StatedColumns,
-    clients: options.Clients,
+    clients: options.Where,
     folder: options.RunFolder,
     server: options.Server = None,
     skip_broken: options.SkipBroken = False,

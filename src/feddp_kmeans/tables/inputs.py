@@ -15,7 +15,7 @@ from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.tables.advice import id_advice
 from feddp_kmeans.tables.cells import listed
-from feddp_kmeans.tables.client_files import check_client_column, client_paths, open_clients, open_table, read_grouped
+from feddp_kmeans.tables.client_files import Where, check_client_column, client_paths, open_clients, open_table, read_grouped
 from feddp_kmeans.tables.formats import has_names, is_svmlight, read_schema
 from feddp_kmeans.tables.frames import bounded, schema_of_names
 from feddp_kmeans.tables.learn_schema import learn_schema, needs_schema
@@ -45,7 +45,7 @@ class Inputs:
 
 
 def open_inputs(
-    clients: str,
+    clients: Where,
     server: Path | None,
     stated: StatedColumns = NOTHING_STATED,
     *,
@@ -71,8 +71,7 @@ def open_inputs(
     like = None if public is None else public.columns
     federation: LocalFederation
     if client_column is not None:
-        check_client_column(Path(clients), client_column, reading)
-        one = open_table(Path(clients), schema, ignore=hidden, like=like, reading=reading)
+        one = open_table(check_client_column(clients, client_column, reading), schema, ignore=hidden, like=like, reading=reading)
         one.check()
         columns, federation = one.columns, InMemoryFederation.from_groups(*read_grouped(one, client_column))
     else:
@@ -113,7 +112,7 @@ def prepared_for(settings: Settings, server_points: FloatArray | None, schema: S
     return prepare(bounded(settings, schema), server_points, n_clients, dimension)
 
 
-def known_names(clients: str, server: Path | None, stated: StatedColumns, reading: Reading) -> list[str]:
+def known_names(clients: Where, server: Path | None, stated: StatedColumns, reading: Reading) -> list[str]:
     """Return the columns of the first client's table that can be read, and those that only the server's table has.
 
     Empty if no option names a column. Columns of arrays, x0, x1, ..., have names only for a schema. An SVMlight file does not state its
