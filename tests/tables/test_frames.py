@@ -126,3 +126,21 @@ def test_coordinates_of_sites_and_stated_columns_make_a_schema():
     for other in (["age"], ["age", "sex=f"], ["age", "sex=m", "sex=f"], ["age", "sex"]):
         with pytest.raises(FedDPError, match=r"sites must have the columns that the server states, .age., .sex., .* the same words"):
             schema_of_coordinates(other, (age, sex))
+
+
+def test_scikit_learns_attributes_are_about_the_columns_of_the_table():
+    table, how = people(60, 0), {"epsilon": INF, "random_state": 0}
+    for seen in (table, [table, table], pa.Table.from_pandas(table, preserve_index=False)):
+        model = FedDPKMeans(2, schema=RULES, **how).fit(seen)
+        assert (model.n_features_in_, list(model.feature_names_in_)) == (6, [*table.columns])
+        assert model.cluster_centers_.shape == (2, 6)
+        assert model.predict(table[["member", *table.columns.drop("member")]]).shape == (60,)
+    assert list(model.get_feature_names_out()) == ["feddpkmeans0", "feddpkmeans1"]
+    assert model.set_output(transform="pandas").transform(table).shape == (60, 2)
+    array = table[["age", "income"]].to_numpy()
+    model = FedDPKMeans(2, ranges={"x0": (0, 100)}, **how).fit(array)
+    assert (model.n_features_in_, hasattr(model, "feature_names_in_")) == (2, False)
+    model.set_params(schema={"sex": {"categories": ["female", "male", "other"]}}, ranges=None).fit(table)
+    assert (model.n_features_in_, model.cluster_centers_.shape, len(model.predict(table))) == (6, (2, 3), 60)
+    model.set_params(schema=None).fit(array)
+    assert (model.n_features_in_, hasattr(model, "feature_names_in_"), len(model.predict(array))) == (2, False, 60)
