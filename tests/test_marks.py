@@ -23,6 +23,7 @@ from feddp_kmeans.tables import point_files
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.stated_columns import StatedColumns
 from tests.cli.command import feddp
 from tests.logs import logged
 from tests.marks import BREAKS, FORMATS, NUMBER, WORD, caught, marked, search, write
@@ -58,14 +59,14 @@ def ways(suffix):
     """Return how the files of a format are opened: as numbers, with a schema, and with words in a column that is to be a number."""
     if suffix not in NAMED:
         return [{"server": "numbers.svm"}] if suffix == "svm" else [{}]
-    return [{"ignore": ["w"]}, {"schema_file": "schema.json"}, {}, {"ignore": ["w"], "server": "numbers.csv"}]
+    return [{"ignore": ("w",)}, {"schema": "schema.json"}, {}, {"ignore": ("w",), "server": "numbers.csv"}]
 
 
 def opened(place, more, told, **options):
-    more = {name: place / value if name in {"schema_file", "server"} else value for name, value in more.items()}
-    server = more.pop("server", None)
+    server = place / more["server"] if "server" in more else None
+    stated = {name: str(place / value) if name == "schema" else value for name, value in more.items() if name != "server"}
     with logged(told):
-        return open_inputs(str(place / "clients"), server, **more | options)
+        return open_inputs(str(place / "clients"), server, StatedColumns(**stated), **options)
 
 
 @pytest.mark.parametrize("how", sorted(BREAKS))
@@ -100,7 +101,7 @@ def test_what_a_reader_says_is_not_passed_on(place, kind, monkeypatch):
     monkeypatch.setattr(point_files, "read_tables", fail)
     caught(lambda: counted(inputs), seen)
     caught(lambda: opened(place, {"ignore": ["w"]}, seen), seen)
-    caught(lambda: opened(place, {"schema_file": "schema.json"}, seen), seen)
+    caught(lambda: opened(place, {"schema": "schema.json"}, seen), seen)
     assert len(seen) == 6
     assert all("csv must be a readable .csv table: it is broken, or not what its name says." in text for text in seen)
     assert not search(seen)

@@ -129,7 +129,10 @@ class AssignsToCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     def _read(self, X: Any) -> tuple[Any, FloatArray]:
         """Return the points of X and the centers, both in the units in which distances are taken."""
         check_is_fitted(self)
-        points = self._validated(pooled(encoded(getattr(self, "schema_", None), X)), dtype=np.float64, reset=False)
+        schema = getattr(self, "schema_", None)
+        points = pooled(encoded(schema, X))
+        if schema is None:  # otherwise it has checked the columns
+            points = self._validated(points, dtype=np.float64, reset=False)
         units = self.clustering_.units
         if units is None:
             return points, self.cluster_centers_

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feddp_kmeans import fit_inputs
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.settings import Box, Settings
 from feddp_kmeans.assignment import AssignsToCenters
 from feddp_kmeans.errors import FedDPWarning
+from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables import frames
 from feddp_kmeans.tables.schema import Schema
@@ -115,7 +116,9 @@ class FedDPKMeans(AssignsToCenters):
     clustering_ : Clustering
         Everything that the run returned.
     n_features_in_ : int
-        Number of coordinates of a point.
+        Number of columns of the tables that ``fit`` saw, or of coordinates of a Federation.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if ``fit`` saw one data frame, or frames and a schema or ranges.
 
     Examples
     --------
@@ -223,13 +226,15 @@ class FedDPKMeans(AssignsToCenters):
         """
         fit_inputs.refuse(others)
         self.schema_ = schema = frames.schema_given(self.schema, self.ranges, X)
-        X, server_data = frames.encoded(schema, X, check=True), frames.encoded(schema, server_data)
+        points, server_data = frames.encoded(schema, X, check=True), frames.encoded(schema, server_data)
         settings = frames.bounded(
             Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__ if hasattr(self, name)}), schema
         )
         seed = fit_inputs.seed_of(self.random_state)
-        federation = fit_inputs.federation_of(X, groups, self._validated)
+        federation = fit_inputs.federation_of(points, groups, self._validated)
         self.n_features_in_ = federation.dimension
+        if schema is not None and not isinstance(X, Federation):  # scikit-learn's attributes are about the table, not about coordinates
+            validate_data(self, X[0] if fit_inputs.is_list_of_tables(X) else X, skip_check_array=True)
         federation = fit_inputs.booked(federation, self.odometer, self.limit, self.limit_delta)
         found = fit_inputs.clusterer(settings.init, server_data)(federation, settings, fit_inputs.server_points(server_data), seed=seed)
         self.clustering_, self.plan_, self.privacy_ = found, found.plan, found.privacy

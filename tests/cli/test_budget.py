@@ -9,6 +9,7 @@ from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.budget import ODOMETER, odometer_of
 from feddp_kmeans.cli.show import USELESS
+from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import Odometer, new_run
 from tests.cli.command import feddp
@@ -35,6 +36,16 @@ def test_a_folder_has_one_odometer_from_wherever_it_is_named(data, monkeypatch):
     monkeypatch.chdir(data.parent)
     for name in ("data", "./data/", "data/*.csv", str(data)):
         assert odometer_of(name).path.resolve() == (data / ODOMETER).resolve()
+
+
+def test_several_files_have_the_odometer_of_their_folder_or_one_that_is_named(data, tmp_path):
+    (data / "other.csv").symlink_to(data / "table.csv")
+    files = (str(data / "table.csv"), str(data / "other.csv"))
+    assert odometer_of(files).path == (data / ODOMETER).resolve()
+    (tmp_path / "far.csv").write_text("a\n1\n")
+    with pytest.raises(FedDPError, match="--odometer must be given if clients are in several folders, got 2 folders"):
+        odometer_of((*files, str(tmp_path / "far.csv")))
+    assert odometer_of((*files, str(tmp_path / "far.csv")), tmp_path / "books.jsonl").path == tmp_path / "books.jsonl"
 
 
 def booked(folder, *runs):

@@ -11,7 +11,7 @@ pytest.importorskip("flwr")
 pytest.importorskip("Crypto")
 
 from feddp_kmeans.cli.main import main
-from feddp_kmeans.network.deployment import join, serve
+from feddp_kmeans.network.deployment import join, serve, simulate
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.network.wire import pack
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -123,11 +123,40 @@ def test_a_server_asks_for_what_its_options_say(feddp, monkeypatch):
     served = []
     monkeypatch.setattr(serve, "serve", lambda job, *_: served.append(job) or written(job))
     given = ["--threshold", 4, "--colluders", 1, "--confirmed", "--min-sites", 5, "--unit", "client"]
+    given += ["--range", "age=0:120", "--categories", "sex=f,m", "--ignore", "id", "--schema", "schema.toml"]
     status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--delta", 1e-7, "--out", "run", "--quiet", *given)
     assert status == 0, said
     (job,) = served
     assert (job.trust, job.threshold, job.colluders, job.confirmed, job.min_sites, job.seed) == ("secure-sum", 4, 1, True, 5, None)
     assert (job.settings.epsilon, job.settings.delta, job.settings.privacy_unit) == (0.5, 1e-7, "client")
+    assert (job.ranges, job.categories, job.ignore) == (("age=0:120",), ("sex=f,m",), ("id",))
+    assert job.schema == str(Path("schema.toml").resolve())
+
+
+def test_a_site_states_columns_as_the_server_does(feddp, tmp_path, monkeypatch):
+    stayed = []
+    monkeypatch.setattr(join, "join", lambda connection, handle: stayed.append(handle.__self__))
+    (tmp_path / "berlin.csv").write_text("age,sex\n30,f\n40,m\n")
+    asked = ["join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2, "--categories", "sex=f,m"]
+    assert feddp(*asked, "--range", "age=0:120")[0] == 0
+    assert stayed[0].columns == ("age", "sex=f", "sex=m")
+    status, said = feddp(*asked, "--range", "agee=0:120")
+    assert (status, said.partition("feddp: ")[2]) == (
+        1,
+        "--range and --categories must name a column of the tables, got 'agee': did you mean age?",
+    )
+
+
+def test_simulated_sites_get_the_schema_of_the_server(feddp, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(simulate, "simulate", lambda job, *how, **_: asked.append(how) or written(job))
+    (tmp_path / "berlin.csv").write_text("age,sex\n30,f\n40,m\n")
+    status, said = feddp(
+        "simulate", "berlin.csv", "-k", 1, "--epsilon", 1, "--out", "run", "--range", "age=0:120", "--categories", "sex=f,m"
+    )
+    assert status == 0, said
+    ((_, columns, schema),) = asked
+    assert (columns, schema.radius) == (("age", "sex=f", "sex=m"), pytest.approx(1.5**0.5))
 
 
 def test_a_server_leaves_what_it_is_not_told_to_the_number_of_sites(feddp, monkeypatch):

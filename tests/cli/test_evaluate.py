@@ -49,3 +49,8 @@ def test_sizes_and_costs_by_hand(folder):
     assert made.n_left_out == 1
     with pytest.raises(FedDPError, match="clients must have at least one point"):
         nonprivate_evaluation(run, [folder / "clients" / "2.csv"])
+
+
+def test_several_files_are_those_of_their_pattern(folder):
+    files = sorted((folder / "clients").glob("*.csv"))
+    assert feddp("evaluate", folder / "run", *files).stdout == feddp("evaluate", folder / "run", folder / "clients").stdout

@@ -125,6 +125,15 @@ def test_bad_values_get_one_line_and_exit_status_1(folder, more, message):
     assert done.stdout == ""
 
 
+def test_files_that_a_shell_names_are_the_clients_of_their_folder(folder):
+    more = ("-k", 3, "--epsilon", 2, "--server", folder / "server.csv", "--seed", 1)
+    several = feddp("fit", *sorted((folder / "clients").glob("*.csv")), *more, "--json")
+    assert several.returncode == 0, several.stderr
+    whole = feddp("fit", folder / "clients", *more, "--json")
+    assert json.loads(several.stdout)["centers"] == json.loads(whole.stdout)["centers"]
+    assert len(json.loads(feddp("budget", folder / "clients", "--json").stdout)["runs"]) == 2
+
+
 def test_bad_files_get_one_line_that_names_them(folder):
     (folder / "clients" / "4.csv").write_text("a,b,c\n1,2,x\n")
     done = fit(folder)
@@ -132,10 +141,10 @@ def test_bad_files_get_one_line_that_names_them(folder):
     told = f"feddp: column 'c' of 4.csv must hold numbers, got words in most cells: {advice}.\n"
     assert (done.returncode, done.stderr) == (1, told)
     (folder / "clients" / "4.csv").write_text("a,b\n1,2\n")
-    assert "4.csv must have 3 columns (a, b, c) like the other tables, got 2 columns (a, b)." in fit(folder).stderr
+    assert "4.csv must have the columns of the other tables, a, b, c, got no 'c': add what is missing to the file, or" in fit(folder).stderr
     (folder / "clients" / "4.csv").unlink()
     write_csv(folder / "other.csv", points(40), header="a,b,z")
-    assert "0.csv must have 3 columns (a, b, z) like the other tables, got" in fit(folder, server="other.csv").stderr
+    assert "0.csv must have the columns of the other tables, a, b, z, got no 'z', but" in fit(folder, server="other.csv").stderr
     assert "file must exist" in fit(folder, server="none.csv").stderr
 
 

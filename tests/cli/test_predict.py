@@ -102,7 +102,7 @@ def test_arrays_get_an_array_of_labels(run):
 
 def test_what_does_not_fit_is_refused_in_one_line(run):
     (run / "lost.csv").write_text("a,c\n1,2\n")
-    assert predict(run, "lost.csv").stderr == "feddp: lost.csv must have 2 columns (a, b) like the other tables, got 1 columns (a).\n"
+    assert predict(run, "lost.csv").stderr == "feddp: column 'b' must be in lost.csv, which has a, c.\n"
     (run / "taken.csv").write_text("a,b,cluster\n1,2,3\n")
     assert predict(run, "taken.csv").stderr == "feddp: taken.csv must not have a column 'cluster' already.\n"
     (run / "in.csv").write_text("a,b\n1,2\n")
@@ -145,3 +145,15 @@ def test_what_is_no_run_is_refused_in_one_line(tmp_path, content, message):
     with pytest.raises(FedDPError, match=message) as error:
         read_run(tmp_path)
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_several_tables_are_labelled_as_a_shell_names_them(run):
+    for name in ("in", "more"):
+        (run / f"{name}.csv").write_text("a,b\n1,1\n9,9\n")
+    assert feddp("predict", run / "run", run / "in.csv", run / "more.csv").returncode == 0
+    files = sorted(run.glob("*.csv"))
+    assert [path.name for path in files] == ["in.csv", "in.labels.csv", "more.csv", "more.labels.csv"]
+    assert feddp("predict", run / "run", *files, "--out", run / "labels").returncode == 0
+    assert len(list((run / "labels").iterdir())) == 2
+    done = feddp("predict", run / "run", *files, "--out", run / "in.csv")
+    assert (done.returncode, "--out must be a folder if there are several tables" in done.stderr) == (1, True)

@@ -1,4 +1,4 @@
-"""``feddp fit --rehearse``: the same options, made-up points, and nothing booked."""
+"""``--rehearse``: the same options, made-up points, and nothing booked."""
 
 import json
 
@@ -39,7 +39,7 @@ def test_a_rehearsal_does_not_mix_with_a_real_run(folder, monkeypatch):
     assert done.returncode == 1
     feddp("fit", "clients", *OPTIONS, "--out", "run", cwd=folder)
     done = feddp("fit", "clients", *OPTIONS, "--rehearse", "--resume", "run", cwd=folder)
-    assert "--rehearse must be given without --resume, got 'run'" in done.stderr
+    assert "--rehearse must start a new run, got 'run' with the releases of another" in done.stderr
     made, count = ExactAdder.noisy_sum, []
 
     def stop(self, asked):
@@ -53,3 +53,26 @@ def test_a_rehearsal_does_not_mix_with_a_real_run(folder, monkeypatch):
     monkeypatch.undo()
     done = feddp("fit", "clients", *OPTIONS, "--resume", "half", cwd=folder)
     assert (done.returncode, "must be booked" in done.stderr) == (1, True)
+
+
+def test_a_look_is_rehearsed_too(folder):
+    asked = ("choose-k", "clients", "--epsilon", 1, "--max-clusters", 4, "--lloyd-steps", 0, "--server", "server.npy")
+    looks = []
+    for shift in (0, 1e6):
+        for path in (folder / "clients").glob("*.npy"):
+            np.save(path, np.load(path) + shift)
+        done = feddp(*asked, "--rehearse", "--seed", 3, "--json", "--out", f"look{shift:g}", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        looks.append(json.loads(done.stdout))
+    assert {**looks[0], "command": ""} == {**looks[1], "command": ""}
+    assert looks[0]["rehearsal"]
+    assert not (folder / "clients" / ".feddp-budget.jsonl").exists()
+    done = feddp("fit", *asked[1:-4], "--server", "server.npy", "-k", 2, "--resume", "look0", "--out", "run", cwd=folder)
+    assert done.returncode == 1
+    said = feddp(*asked, "--rehearse", "--out", "shown", cwd=folder)
+    assert said.stdout.endswith("REHEARSAL on made-up points: it says nothing about the clients' data, and nothing was booked.\n")
+    assert "Continue" not in said.stdout
+    feddp(*asked, "--out", "real", cwd=folder)
+    (folder / "real" / "choose_k.json").unlink()  # as if the look had been interrupted
+    done = feddp(*asked, "--rehearse", "--out", "real", cwd=folder)
+    assert (done.returncode, "must start a new run, got 'real'" in done.stderr) == (1, True)

@@ -21,10 +21,10 @@ from tests.cli.command import feddp
             "CLIENTS must be given: a table, a folder of tables, or a pattern in quotes such as 'clients/*.csv'. Try: feddp fit --help",
         ),
         (
-            "fit a.csv b.csv c.csv -k 3 --epsilon 1",
+            "join --limit 1 --data a.csv b.csv c.csv",
             (
-                "Got unexpected extra arguments (b.csv c.csv): several files are given as a pattern in quotes, such as 'clients/*.csv', "
-                "or as their folder. Try: feddp fit --help"
+                "Got unexpected extra argument (c.csv): several files are given as a pattern in quotes, such as 'clients/*.csv', "
+                "or as their folder. Try: feddp join --help"
             ),
         ),
         ("fit a.csv -k 3 --epsilon one", "Invalid value for '--epsilon': 'one' is not a valid float. Try: feddp fit --help"),

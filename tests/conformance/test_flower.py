@@ -21,14 +21,7 @@ CLIENTS = [RNG.standard_normal((n, 3)) + 6 * RNG.integers(0, 2, (n, 1)) for n in
 SERVER = RNG.standard_normal((30, 3)) + 6 * RNG.integers(0, 2, (30, 1))
 
 
-@pytest.mark.slow  # Ray takes half a minute to start; masked sums through real Flower processes are in tests/end_to_end
-@pytest.mark.parametrize("trust", ["aggregator", "secure-sum"])
-def test_the_simulation_gives_the_same_bits(tmp_path, trust):
-    np.save(tmp_path / "server.npy", SERVER)
-    (tmp_path / "clients").mkdir()
-    for index, points in enumerate(CLIENTS):
-        np.save(tmp_path / "clients" / f"c{index}.npy", points)
-    given = ["-k", 2, "--epsilon", "inf", "--method", "paper", "--server", "server.npy", "--seed", 0, "--trust", trust]
+def simulated(folder, *given):
     command = [
         sys.executable,
         "-c",
@@ -39,10 +32,33 @@ def test_the_simulation_gives_the_same_bits(tmp_path, trust):
         "--out",
         "run",
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
-    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    return json.loads((folder / "run" / "result.json").read_text())
+
+
+@pytest.mark.slow  # Ray takes half a minute to start; masked sums through real Flower processes are in tests/end_to_end
+@pytest.mark.parametrize("trust", ["aggregator", "secure-sum"])
+def test_the_simulation_gives_the_same_bits(tmp_path, trust):
+    np.save(tmp_path / "server.npy", SERVER)
+    (tmp_path / "clients").mkdir()
+    for index, points in enumerate(CLIENTS):
+        np.save(tmp_path / "clients" / f"c{index}.npy", points)
+    given = ["-k", 2, "--epsilon", "inf", "--method", "paper", "--server", "server.npy", "--seed", 0, "--trust", trust]
+    result = simulated(tmp_path, *given)
     expected = run(InMemoryFederation(CLIENTS), prepare(Settings(2, float("inf"), method="paper"), SERVER, 3), seed=0)
     assert result["trust"] == trust
     assert np.array_equal(result["centers"], expected.centers)
     assert np.array_equal(result["noisy_counts"], expected.counts)
+
+
+@pytest.mark.slow  # as above
+def test_the_simulation_reads_words_as_stated(tmp_path):
+    (tmp_path / "clients").mkdir()
+    for index in range(2):
+        rows = [f"{30 + 40 * (i % 2)},{'fm'[i % 2]}" for i in range(40 + index)]
+        (tmp_path / "clients" / f"{index}.csv").write_text("\n".join(["age,sex", *rows]))
+    stated = ("--range", "age=0:100", "--categories", "sex=f,m")
+    result = simulated(tmp_path, "-k", 2, "--epsilon", "inf", "--seed", 0, "--trust", "aggregator", *stated)
+    assert sorted(round(center[0], 6) for center in result["centers"]) == [0.3, 0.7]
+    assert result["columns"] == ["age", "sex=f", "sex=m"]

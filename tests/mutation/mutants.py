@@ -730,8 +730,8 @@ MUTANTS = [
         ("tests/tables/test_schema.py", "tests/cli/test_encode.py"),
         (
             "a schema of the clients",
-            "read_or_learn(server, schema_file, hidden, reading, stated, names)",
-            "read_or_learn(server or (Path(clients) if Path(clients).is_file() else None), schema_file, hidden, reading, stated, names)",
+            "read_or_learn(server, stated, hidden, reading, names)",
+            "read_or_learn(server or (Path(clients) if Path(clients).is_file() else None), stated, hidden, reading, names)",
         ),
     ),
     *_in(

@@ -2,6 +2,7 @@
 
 from feddp_kmeans.tables.advice import id_advice, refused_columns, words_advice
 from feddp_kmeans.tables.inputs import open_inputs
+from feddp_kmeans.tables.stated_columns import StatedColumns
 from tests.logs import logged
 
 
@@ -27,7 +28,7 @@ def test_columns_that_are_named_like_ids_are_left_in_with_advice(tmp_path):
     assert told[0].startswith("Columns id, patientID are named like ids.")
     assert told[0].endswith("to leave out: --ignore id --ignore patientID")
     with logged() as told:
-        open_inputs(str(tmp_path), None, ignore=["id", "patientID"])
+        open_inputs(str(tmp_path), None, StatedColumns(ignore=("id", "patientID")))
     assert told == []
 
 

@@ -1,5 +1,6 @@
 """Tables on disk: read in pieces, refused by name."""
 
+import shlex
 import tracemalloc
 
 import numpy as np
@@ -14,7 +15,9 @@ from sklearn.datasets import dump_svmlight_file
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.tables import point_files
 from feddp_kmeans.tables.client_files import check_client_column, client_paths, open_clients, open_table, read_grouped
+from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.point_files import FILLED
+from feddp_kmeans.tables.stated_columns import StatedColumns
 from tests.logs import logged
 
 
@@ -92,7 +95,7 @@ def test_a_folder_or_a_pattern_of_clients(tmp_path):
     with pytest.raises(FedDPError, match="clients must match the pattern, got no file for"):
         open_clients(str(tmp_path / "*.parquet"))
     write(tmp_path / "c.csv", "x,z\n1,2\n")
-    with pytest.raises(FedDPError, match=r"c\.csv must have 2 columns \(x, y\) like the other tables, got 2 columns \(x, z\)"):
+    with pytest.raises(FedDPError, match=r"c\.csv must have the columns of the other tables, x, y, got no 'y', but 'z'"):
         open_clients(str(tmp_path))
 
 
@@ -104,8 +107,8 @@ def test_one_table_with_a_client_column(tmp_path):
     assert points.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert owners.tolist() == [0, 1, 0]
     with pytest.raises(FedDPError, match=r"client column 'whom' must be in a\.csv"):
-        check_client_column(path, "whom")
-    with pytest.raises(FedDPError, match=r"a\.csv must have 2 columns \(x, z\) like the other tables, got 2 columns \(x, y\)"):
+        check_client_column(str(path), "whom")
+    with pytest.raises(FedDPError, match=r"a\.csv must have the columns of the other tables, x, z, got no 'z', but 'y'"):
         open_table(path, ignore=["who"], like=("x", "z"))
 
 
@@ -351,3 +354,45 @@ def test_a_long_reading_says_how_far_it_is(tmp_path, monkeypatch):
     with logged() as told:
         open_clients(str(tmp_path))
     assert told == []
+
+
+@pytest.mark.parametrize(
+    ("header", "got", "ignored"),
+    [
+        ("x,Y", "no 'y', but 'Y': rename columns in the file, or", "--ignore y --ignore Y"),
+        ("x,y,my name", "also 'my name':", "--ignore 'my name'"),
+        ("x", "no 'y': add what is missing to the file, or", "--ignore y"),
+    ],
+)
+def test_other_columns_are_named_and_what_to_type_works(tmp_path, header, got, ignored):
+    write(tmp_path / "a.csv", "x,y\n1,2\n")
+    write(tmp_path / "b.csv", f"{header}\n{','.join('123'[: header.count(',') + 1])}\n")
+    with pytest.raises(FedDPError) as refused:
+        open_inputs(str(tmp_path), None)
+    told = f"b.csv must have the columns of the other tables, x, y, got {got} leave out what not all tables have, with {ignored}."
+    assert str(refused.value) == told
+    names = shlex.split(ignored)[1::2]
+    assert open_inputs(str(tmp_path), None, StatedColumns(ignore=tuple(names))).federation.n_clients == 2
+    with pytest.raises(FedDPError, match="--ignore must name a column of the tables, got 'none'"):
+        open_inputs(str(tmp_path), None, StatedColumns(ignore=("none", *names)))
+    write(tmp_path / "b.csv", "q,r\n1,2\n")
+    with pytest.raises(FedDPError, match=r"got no 'x', 'y', but 'q', 'r': rename columns in the file\.$"):
+        open_inputs(str(tmp_path), None)
+
+
+def test_several_files_are_read_as_their_pattern(tmp_path):
+    for name in ("b.csv", "a.csv", "a.labels.csv", "public.csv", "note.md"):
+        write(tmp_path / name, "x,y\n1,2\n")
+    names = tuple(str(path) for path in tmp_path.iterdir())
+    for where in (names, (*names, str(tmp_path / "a.csv")), (str(tmp_path / "a*"), str(tmp_path / "b*")), str(tmp_path / "*")):
+        assert [path.name for path in client_paths(where, tmp_path / "public.csv")] == ["a.csv", "b.csv"]
+    assert open_inputs(names, None).federation.n_clients == 3
+    for wrong, told in (
+        ((str(tmp_path), names[0]), "clients must be files if there are several, got the folder"),
+        ((str(tmp_path / "c.csv"), names[0]), "clients must exist, got .*: is it"),
+        ((str(tmp_path / "a.labels.csv"), str(tmp_path / "note.md")), "clients must be tables, got none at"),
+    ):
+        with pytest.raises(FedDPError, match=told):
+            client_paths(wrong)
+    with pytest.raises(FedDPError, match="clients must be one table if a client column is given, got 5 files"):
+        open_inputs(names, None, client_column="x")

@@ -12,14 +12,23 @@ from feddp_kmeans.errors import FedDPError, UnreadableFileError
 from feddp_kmeans.tables.client_files import open_clients, open_table
 from feddp_kmeans.tables.formats import read_schema, read_tables
 from feddp_kmeans.tables.learn_schema import learn_schema, needs_schema
+from feddp_kmeans.tables.reading import Reading
 
 
-def workbook(path, *rows, start=(1, 1)):
+def workbook(path, *rows, start=(1, 1), before=(), **more):
+    """Write rows into a sheet, between sheets that hold nothing, are hidden, or hold one cell."""
     book = openpyxl.Workbook()
     for i, row in enumerate(rows):
         for j, cell in enumerate(row):
             book.active.cell(start[0] + i, start[1] + j, cell)
-    book.create_sheet("more")["A1"] = "not read"
+    for name in before:
+        book.create_sheet(name, 0)
+    hidden = book.create_sheet("lists")
+    hidden["A1"], hidden.sheet_state = "not read", "hidden"
+    for name, cell in more.items():
+        book.create_sheet(name)["B2"] = cell
+    if more:
+        book.create_chartsheet("picture")
     book.save(path)
     return path
 
@@ -48,6 +57,28 @@ def test_a_sheet_is_a_client_like_a_text_file(tmp_path):
     assert learn_schema(tmp_path / "w.xlsx").fields[1].categories == ("a", "b")
 
 
+def test_the_sheet_is_the_only_one_that_is_not_empty_or_the_one_that_is_named(tmp_path):
+    rows = [["x", "y"], [1, 2], [3, 4]]
+    assert open_table(workbook(tmp_path / "a.xlsx", *rows, before=("empty", "blank"), spaces="  ")).read().tolist() == [[1, 2], [3, 4]]
+    path = workbook(tmp_path / "b.xlsx", *rows, before=("empty",), notes="z")
+    with pytest.raises(FedDPError) as refused:
+        open_table(path)
+    told = "must have one sheet that is not empty, got 'Sheet', 'notes': say which one is the table, as in --sheet Sheet."
+    assert str(refused.value) == f"b.xlsx {told}"
+    table = open_table(path, reading=Reading(sheet="Sheet"))
+    assert (table.check(), table.read().tolist()) == (2, [[1, 2], [3, 4]])
+    assert read_schema(path, Reading(sheet="notes")).names == ["z"]
+    assert read_schema(path, Reading(sheet="lists")).names == ["not read"]
+    assert learn_schema(path, reading=Reading(sheet="Sheet")).names == ("x", "y")
+    for name, told in (
+        ("Notes", r"must have the sheet that --sheet names, got 'Notes'; it has 'empty', 'Sheet', 'lists', 'notes'\.$"),
+        ("picture", r"must have the sheet that --sheet names, got 'picture'"),
+        ("empty", r"must have a row that names its columns, got nothing in sheet 'empty'\.$"),
+    ):
+        with pytest.raises(FedDPError, match=rf"^b\.xlsx {told}"):
+            open_table(path, reading=Reading(sheet=name))
+
+
 def test_a_cell_outside_the_named_columns_changes_nothing(tmp_path):
     """Neither where the sheet seems to start nor how wide it is depends on a row."""
     rows = [["x", "y"], [1, 2], [None, None], [3, 4]]
@@ -59,7 +90,7 @@ def test_a_cell_outside_the_named_columns_changes_nothing(tmp_path):
 
 
 def test_a_sheet_without_names_is_refused_and_a_broken_book_is_broken(tmp_path):
-    with pytest.raises(FedDPError, match=r"a\.xlsx must have a row that names its columns in its first sheet"):
+    with pytest.raises(FedDPError, match=r"a\.xlsx must have a row that names its columns, got nothing in sheet 'Sheet'\.$"):
         open_table(workbook(tmp_path / "a.xlsx"))
     with pytest.raises(FedDPError, match="got a row of numbers"):
         open_table(workbook(tmp_path / "b.xlsx", [3, 1, 2], [1, 2, 3]))

@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from feddp_kmeans import FedDPKMeans, InMemoryFederation
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables.columns import NumberColumn, OpenColumn
-from feddp_kmeans.tables.frames import encoded, schema_given
+from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn, OpenColumn
+from feddp_kmeans.tables.frames import encoded, schema_given, schema_of_coordinates
 from feddp_kmeans.tables.schema import Schema
 
 RULES = {
@@ -117,3 +117,30 @@ def test_points_of_a_federation_are_encoded_already():
     assert model.profiles_[0][0].value == pytest.approx(9 * model.cluster_centers_[0, 0])
     with pytest.raises(FedDPError, match="ranges must be given with tables"):
         FedDPKMeans(1, ranges={"a": (0, 9)}).fit(InMemoryFederation([np.zeros((3, 2))]))
+
+
+def test_coordinates_of_sites_and_stated_columns_make_a_schema():
+    age, sex = NumberColumn("age", 0, 120), CategoryColumn("sex", ("f", "m"))
+    assert schema_of_coordinates(["age", "rent"], ()) is None
+    assert schema_of_coordinates(["rent", "sex=f", "sex=m", "age"], (age, sex)) == Schema((OpenColumn("rent"), sex, age))
+    for other in (["age"], ["age", "sex=f"], ["age", "sex=m", "sex=f"], ["age", "sex"]):
+        with pytest.raises(FedDPError, match=r"sites must have the columns that the server states, .age., .sex., .* the same words"):
+            schema_of_coordinates(other, (age, sex))
+
+
+def test_scikit_learns_attributes_are_about_the_columns_of_the_table():
+    table, how = people(60, 0), {"epsilon": INF, "random_state": 0}
+    for seen in (table, [table, table], pa.Table.from_pandas(table, preserve_index=False)):
+        model = FedDPKMeans(2, schema=RULES, **how).fit(seen)
+        assert (model.n_features_in_, list(model.feature_names_in_)) == (6, [*table.columns])
+        assert model.cluster_centers_.shape == (2, 6)
+        assert model.predict(table[["member", *table.columns.drop("member")]]).shape == (60,)
+    assert list(model.get_feature_names_out()) == ["feddpkmeans0", "feddpkmeans1"]
+    assert model.set_output(transform="pandas").transform(table).shape == (60, 2)
+    array = table[["age", "income"]].to_numpy()
+    model = FedDPKMeans(2, ranges={"x0": (0, 100)}, **how).fit(array)
+    assert (model.n_features_in_, hasattr(model, "feature_names_in_")) == (2, False)
+    model.set_params(schema={"sex": {"categories": ["female", "male", "other"]}}, ranges=None).fit(table)
+    assert (model.n_features_in_, model.cluster_centers_.shape, len(model.predict(table))) == (6, (2, 3), 60)
+    model.set_params(schema=None).fit(array)
+    assert (model.n_features_in_, hasattr(model, "feature_names_in_"), len(model.predict(array))) == (2, False, 60)

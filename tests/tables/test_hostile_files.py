@@ -65,7 +65,7 @@ READERS = {
     "open": lambda path: open_table(path).check(),
     "learn": learn_schema,
     "encode": lambda path: open_table(path, SCHEMA).check(),
-    "owners": lambda path: (check_client_column(path, "a"), read_grouped(open_table(path, SCHEMA), "a")),
+    "owners": lambda path: (check_client_column(str(path), "a"), read_grouped(open_table(path, SCHEMA), "a")),
     "inputs": lambda path: open_inputs(str(path), None),
 }
 

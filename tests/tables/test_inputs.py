@@ -16,7 +16,7 @@ from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.point_files import FILLED
 from feddp_kmeans.tables.reading import Reading
 from feddp_kmeans.tables.schema import Schema
-from feddp_kmeans.tables.short_schema import columns_of_options
+from feddp_kmeans.tables.stated_columns import StatedColumns
 from tests.cli.command import feddp
 from tests.logs import logged
 
@@ -34,9 +34,9 @@ def folder(tmp_path):
 
 def test_a_broken_file_is_refused_or_a_client_without_data(folder):
     with pytest.raises(FedDPError, match=r"^0\.csv must be a readable \.csv table"):
-        open_inputs(str(folder / "clients"), None, ignore=["w"])
+        open_inputs(str(folder / "clients"), None, StatedColumns(ignore=("w",)))
     with logged() as told:
-        inputs = open_inputs(str(folder / "clients"), None, ignore=["w"], skip_broken=True)
+        inputs = open_inputs(str(folder / "clients"), None, StatedColumns(ignore=("w",)), skip_broken=True)
     assert [len(points) for points in inputs.federation.nonprivate_clients()] == [0, 3, 3]
     assert (inputs.federation.n_clients, inputs.columns) == (3, ("x", "y"))
     assert told == [
@@ -50,7 +50,7 @@ def test_with_a_schema_a_broken_file_is_a_client_without_data_too(folder):
     schema.write(folder / "schema.json")
     for path in (folder / "clients").glob("[12].csv"):
         path.unlink()
-    inputs = open_inputs(str(folder / "clients"), None, schema_file=folder / "schema.json", skip_broken=True)
+    inputs = open_inputs(str(folder / "clients"), None, StatedColumns(schema=str(folder / "schema.json")), skip_broken=True)
     assert [points.shape for points in inputs.federation.nonprivate_clients()] == [(0, 3)]
 
 
@@ -64,7 +64,7 @@ def test_a_table_of_the_wrong_kind_is_refused_before_anything_is_booked(folder):
         assert not list(folder.rglob(".feddp-budget.jsonl"))
     (folder / "schema.json").write_text(json.dumps(Schema((NumberColumn("w", 0, 9), NumberColumn("y", 0, 9))).to_dict()))
     with pytest.raises(FedDPError, match=r"column 'w' of 1\.csv must hold numbers"):
-        open_inputs(str(folder / "clients"), None, schema_file=folder / "schema.json")
+        open_inputs(str(folder / "clients"), None, StatedColumns(schema=str(folder / "schema.json")))
     (folder / "clients" / "1.csv").write_text("x,y,w\n1,2,3\n1,2,3\n1,2,?\n,,\n")
     (folder / "clients" / "2.csv").unlink()
     assert open_inputs(str(folder / "clients"), None).federation.n_clients == 2
@@ -102,8 +102,7 @@ def test_a_site_may_have_broken_files_where_it_says_so(folder):
 
 def test_columns_without_a_range_are_open_where_others_have_one(tmp_path):
     (tmp_path / "a.csv").write_text("id,age,income\n" + "".join(f"{i},{20 + i % 50},{100 * i}\n" for i in range(60)))
-    stated = columns_of_options(["age=0:100"], [])
-    inputs = open_inputs(str(tmp_path / "a.csv"), None, ignore=["id"], stated=stated)
+    inputs = open_inputs(str(tmp_path / "a.csv"), None, StatedColumns(ranges=("age=0:100",), ignore=("id",)))
     assert inputs.schema == Schema((NumberColumn("age", 0, 100), OpenColumn("income")))
     assert (inputs.schema.open, inputs.schema.radius) == ((False, True), None)
     assert inputs.prepared(Settings(2, 1.0)).settings.radius is None
@@ -111,7 +110,7 @@ def test_columns_without_a_range_are_open_where_others_have_one(tmp_path):
     assert points[1] == pytest.approx([0.21, 100])
     arrays = np.arange(40.0).reshape(20, 2)
     np.save(tmp_path / "a.npy", arrays)
-    whole = open_inputs(str(tmp_path / "a.npy"), None, stated=columns_of_options(["x0=0:100", "x1=0:100"], []))
+    whole = open_inputs(str(tmp_path / "a.npy"), None, StatedColumns(ranges=("x0=0:100", "x1=0:100")))
     assert next(iter(whole.federation.nonprivate_clients())) == pytest.approx(arrays / 100)
     assert whole.prepared(Settings(2, 1.0)).settings.radius == pytest.approx(2**0.5)
 

@@ -145,3 +145,9 @@ def test_the_header_of_a_large_packed_file_is_read_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_files, "line_blocks", None)
     assert csv_files.read_header(tmp_path / "a.csv").names == ["a", "b"]
     assert np.isfinite(csv_files.read_header(tmp_path / "a.csv").start)
+
+
+@pytest.mark.parametrize("sheet", ["", 3])
+def test_a_sheet_is_a_name(sheet):
+    with pytest.raises(FedDPError, match="sheet must be the name of a sheet, got"):
+        Reading(sheet=sheet)

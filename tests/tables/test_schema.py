@@ -21,6 +21,7 @@ from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.learn_schema import learn_schema, proposals
 from feddp_kmeans.tables.propose import N_KNOTS
 from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 HALF = math.sqrt(0.5)
 AGE = NumberColumn("age", 0, 100)
@@ -368,6 +369,10 @@ def test_any_table_encodes_within_the_radius_or_is_refused_in_one_line(server, c
 
 def test_no_schema_is_learnt_from_clients(tmp_path):
     (tmp_path / "table.csv").write_text("who,color,x\na,red,1\nb,blue,2\na,red,3\n")
-    for clients, more in (("table.csv", {"client_column": "who"}), ("table.csv", {"ignore": ["who"]}), ("*.csv", {"ignore": ["who"]})):
+    for clients, more in (
+        ("table.csv", {"client_column": "who"}),
+        ("table.csv", {"stated": StatedColumns(ignore=("who",))}),
+        ("*.csv", {"stated": StatedColumns(ignore=("who",))}),
+    ):
         with pytest.raises(FedDPError, match=r"column 'color' of table\.csv must hold numbers, got words in most cells"):
             open_inputs(str(tmp_path / clients), None, **more)

@@ -42,22 +42,32 @@ def budget(
         _show(entries, delta, different=different)
 
 
-def odometer_of(clients: str, given: Path | None = None) -> Odometer:
+def odometer_of(clients: options.Where, given: Path | None = None) -> Odometer:
     """Return the odometer of a data set: the given file, or the one in the folder of the data."""
     if given is not None:
         return Odometer(given)
-    path = Path(clients)
-    if path.is_dir():
+    path = Path(clients) if isinstance(clients, str) else Path()
+    if isinstance(clients, str) and path.is_dir():
         return Odometer(path / ODOMETER)
-    folder = path.resolve().parent if path.is_file() else path.parent  # links to a table are the same data
-    while not path.is_file() and any(sign in str(folder) for sign in "*?["):
-        folder = folder.parent
+    if path.is_file():
+        return Odometer(path.resolve().parent / ODOMETER)  # links to a table are the same data
+    folder, *others = {_folder_of(name) for name in ([clients] if isinstance(clients, str) else clients)}
+    if others:
+        raise InputError(f"--odometer must be given if clients are in several folders, got {1 + len(others)} folders.")
     return Odometer(folder / ODOMETER)
 
 
-def table_of(clients: str) -> str:
+def _folder_of(pattern: str) -> Path:
+    """Return the folder above a file, or the one above the first sign of a pattern."""
+    folder = Path(pattern).parent
+    while not Path(pattern).is_file() and any(sign in str(folder) for sign in "*?["):
+        folder = folder.parent
+    return folder.resolve()
+
+
+def table_of(clients: options.Where) -> str:
     """Return the name of the table if the clients are one file, whatever links to it are called; empty otherwise."""
-    return Path(clients).resolve().name if Path(clients).is_file() else ""
+    return Path(clients).resolve().name if isinstance(clients, str) and Path(clients).is_file() else ""
 
 
 def run_entries(places: list[Path]) -> list[Entry]:

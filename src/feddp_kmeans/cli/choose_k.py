@@ -19,26 +19,27 @@ from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.report.charts import elbow_chart
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 
 @options.takes_settings(clusters="auto")
 @options.takes_reading
+@options.takes_columns
+@options.takes_clients
 def choose_k(
     settings: Settings,
     reading: Reading,
-    clients: options.Clients,
+    stated: StatedColumns,
+    clients: options.Where,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the curve, and for the releases that feddp fit --resume continues.")],
     server: options.Server = None,
     client_column: options.ClientColumn = None,
-    schema_file: options.SchemaFile = None,
-    ranges: options.Ranges = None,
-    categories: options.Categories = None,
-    ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     limit: options.LimitEpsilon = None,
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
     seed: options.Seed = None,
+    rehearse: options.Rehearse = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -49,10 +50,12 @@ def choose_k(
 
     Examples:
       feddp choose-k clients/ --server public.csv --epsilon 1 --out look/
+      feddp choose-k clients/ --server public.csv --epsilon 1 --out tried/ --rehearse
       feddp fit clients/ --server public.csv -k 7 --epsilon 1 --resume look/ --out run/
 
     """
     from feddp_kmeans.algorithm import clustering
+    from feddp_kmeans.cli.rehearsal import SAID, marked, rehearsed
     from feddp_kmeans.report.result import check_folder
     from feddp_kmeans.tables.inputs import open_inputs
 
@@ -62,29 +65,26 @@ def choose_k(
     check_no_client(clients, folder)
     if (folder / LOOK).exists() and read_record(folder / RELEASES):
         raise InputError(f"--out must not hold releases already, got {str(folder)!r}.")
-    inputs = open_inputs(
-        clients,
-        server,
-        client_column=client_column,
-        schema_file=schema_file,
-        ignore=ignore or (),
-        skip_broken=skip_broken,
-        stated=options.stated_columns(ranges, categories),
-        reading=reading,
-    )
+    inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading)
+    if rehearse:
+        inputs = rehearsed(inputs, settings, folder, seed)
     prepared = inputs.prepared(settings)
     clustering.check(prepared, inputs.federation.dimension)
     recorded = RecordedFederation(inputs.federation, folder / RELEASES)
-    recorded.books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))
+    if not rehearse:
+        recorded.books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))
     with kept_run(recorded, prepared.plan, seed, folder, f"--out {folder}", quiet=quiet) as run:
         elbow = clustering.look(run, prepared)
     write_whole(folder / "elbow.svg", elbow_chart(elbow.to_dict(), alone=True).encode())
     ledger = run.ledger.rows()
     made = {"format": 1, "elbow": elbow.to_dict(), "ledger": ledger, "plan": prepared.plan.to_dict(), "command": options.command_line()}
+    if rehearse:
+        made = marked(made)
     write_whole(folder / LOOK, (json.dumps(made, indent=2) + "\n").encode())
     if as_json:
         typer.echo(json.dumps(made, indent=2))
     elif not quiet:
         show_elbow(elbow.to_dict())
         show_ledger(ledger, "What was released so far")
-        out.print(f"Continue: feddp fit with the same options, -k {elbow.picked} and --resume {folder}", highlight=False, soft_wrap=True)
+        continued = f"Continue: feddp fit with the same options, -k {elbow.picked} and --resume {folder}"
+        out.print(f"{SAID}." if rehearse else continued, highlight=False, soft_wrap=True)

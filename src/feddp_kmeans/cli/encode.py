@@ -58,10 +58,11 @@ def encode(
     """
     from feddp_kmeans.tables.learn_schema import proposals, schema_of
     from feddp_kmeans.tables.propose import Proposal
+    from feddp_kmeans.tables.short_schema import columns_of_options
 
     if path is not None:
         check_new_file(path, force=force)
-    columns = options.stated_columns(ranges, [text for text in categories or () if "=" in text])
+    columns = columns_of_options(ranges or (), [text for text in categories or () if "=" in text])
     names = [text for text in categories or () if "=" not in text]
     if table is not None:
         scales = dict.fromkeys(logs or (), "log") | dict.fromkeys(quantiles or (), "quantile")

@@ -22,10 +22,11 @@ _ROWS = 1 << 16
 
 
 @options.takes_reading
+@options.takes_clients
 def evaluate(
     reading: Reading,
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
-    clients: options.Clients,
+    clients: options.Where,
     client_column: options.ClientColumn = None,
 ) -> None:
     """Print the k-means cost of a run's centers on the clients' points. NON-PRIVATE: only for those who may see the points."""
@@ -33,9 +34,7 @@ def evaluate(
     from feddp_kmeans.tables.client_files import check_client_column, client_paths
 
     run = read_run(made, reading)
-    paths = [Path(clients)] if client_column else client_paths(clients)
-    if client_column:
-        check_client_column(paths[0], client_column, reading)
+    paths = [check_client_column(clients, client_column, reading)] if client_column else client_paths(clients)
     for path in paths:
         run.open(path).check()
     found = nonprivate_evaluation(run, paths)

@@ -18,6 +18,7 @@ from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, re
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.prepare import Prepared
@@ -26,16 +27,15 @@ if TYPE_CHECKING:
 
 @options.takes_settings()
 @options.takes_reading
+@options.takes_columns
+@options.takes_clients
 def fit(
     settings: Settings,
     reading: Reading,
-    clients: options.Clients,
+    stated: StatedColumns,
+    clients: options.Where,
     server: options.Server = None,
     client_column: options.ClientColumn = None,
-    schema_file: options.SchemaFile = None,
-    ranges: options.Ranges = None,
-    categories: options.Categories = None,
-    ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     resume: Annotated[
         Path | None, typer.Option(help="Folder of a stopped fit or of a choose-k to continue: its releases are not paid again.")
@@ -75,16 +75,7 @@ def fit(
     show_log(quiet=quiet)
     most = options.limit_of(limit, limit_delta)
     folder = checked_folder(folder, resume, clients, force=force)
-    inputs = open_inputs(
-        clients,
-        server,
-        client_column=client_column,
-        schema_file=schema_file,
-        ignore=ignore or (),
-        skip_broken=skip_broken,
-        stated=options.stated_columns(ranges, categories),
-        reading=reading,
-    )
+    inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading)
     if rehearse:
         inputs = rehearsed(inputs, settings, resume, seed)
     prepared, chosen = _prepared(inputs, settings, resume)
@@ -107,7 +98,7 @@ def fit(
             server_points=prepared.server_points,
             command=command,
             schema=inputs.schema,
-            left_out=dict.fromkeys(ignore or (), "asked for") | ({client_column: "names the client"} if client_column else {}),
+            left_out=dict.fromkeys(stated.ignore, "asked for") | ({client_column: "names the client"} if client_column else {}),
             spent=spent_so_far(books.odometer, prepared.plan),
         )
         result = marked(result) if rehearse else result

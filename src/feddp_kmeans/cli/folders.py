@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from feddp_kmeans.cli import options
 from feddp_kmeans.cli.terminal import progress
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
@@ -33,7 +34,7 @@ def new_folder() -> Path:
         time.sleep(0.1)  # another run began in this second
 
 
-def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, force: bool) -> Path | None:
+def checked_folder(folder: Path | None, resume: Path | None, clients: options.Where, *, force: bool) -> Path | None:
     """Return the folder of the result, None for a new one; refuse an impossible one before anything is read or spent.
 
     A fit that continues a fit writes into the same folder; one that continues a choose-k writes into another.
@@ -55,9 +56,9 @@ def checked_folder(folder: Path | None, resume: Path | None, clients: str, *, fo
     return folder
 
 
-def check_no_client(clients: str, folder: Path) -> None:
+def check_no_client(clients: options.Where, folder: Path) -> None:
     """Refuse the folder of the clients: a result among their tables could replace one, and looks like one to other programs."""
-    if folder.resolve() == Path(clients).resolve():
+    if isinstance(clients, str) and folder.resolve() == Path(clients).resolve():
         raise InputError(f"--out must be another folder than that of the clients, got {str(folder)!r}: --out {folder / 'run'} is one.")
 
 

@@ -12,6 +12,7 @@ from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 _STATE = ".feddp-runs"
 _THRESHOLD = "Refuse sums of fewer sites. (default: the least that is safe)"
@@ -20,8 +21,10 @@ log = logging.getLogger(__name__)
 
 
 @options.takes_reading
+@options.takes_columns
 def join(
     reading: Reading,
+    stated: StatedColumns,
     kit: Annotated[Path | None, typer.Argument(help="The public/ folder of the federation, as received from the server.")] = None,
     *,
     data: Annotated[str, typer.Option("--data", help="This site's table, or a folder or glob of tables.")],
@@ -29,8 +32,6 @@ def join(
     key: Annotated[Path | None, typer.Option("--key", help="This site's private key, made by feddp keys --site.")] = None,
     delta: Annotated[float, typer.Option("--delta", "--limit-delta", help="Largest delta; runs are added up at it.")] = LIMIT_DELTA,
     unit: options.Unit = "point",
-    schema_file: options.SchemaFile = None,
-    ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     allow_aggregator: Annotated[bool, typer.Option("--allow-aggregator", help="Trust the server with this site's sums.")] = False,
     min_sites: Annotated[int, typer.Option("--min-sites", min=1, help="Refuse runs of fewer sites.")] = 2,
@@ -79,8 +80,7 @@ def join(
         odometer=str(books),
         delta=delta,
         unit=unit,
-        schema=None if schema_file is None else str(schema_file),
-        ignore=tuple(ignore or ()),
+        **vars(stated),
         skip_broken=skip_broken,
         reading=reading,
         allow_aggregator=allow_aggregator,

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,23 +18,19 @@ from feddp_kmeans.privacy.meaning import weakness
 from feddp_kmeans.privacy.odometer import Limit
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.tables.reading import Reading
-
-if TYPE_CHECKING:
-    from feddp_kmeans.tables.column import Column
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 log = logging.getLogger(__name__)
 PORT = 9443
 TRIAL = "No TLS and no keys: for trials on one machine only."
 
-Clients = Annotated[str, typer.Argument(help="A folder or glob with one file per client, or one table with --client-column.")]
+Where = str | tuple[str, ...]
+"""As in tables/client_files.py, which takes longer to import."""
 Epsilon = Annotated[float, typer.Option("--epsilon", help="Total privacy budget; inf adds no noise.")]
 Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or client.")]
 MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
 Server = Annotated[Path | None, typer.Option("--server", help="Public server data, if any: a table.")]
 ClientColumn = Annotated[str | None, typer.Option("--client-column", help="Column that names the client of a row.")]
-SchemaFile = Annotated[
-    Path | None, typer.Option("--schema", help="What the columns hold: TOML or JSON, made by feddp encode or written by hand.")
-]
 Ranges = Annotated[
     list[str] | None,
     typer.Option(
@@ -42,10 +38,6 @@ Ranges = Annotated[
         metavar="NAME=LOW:HIGH",
         help="Public range of a column: age=0:120, income=0:1e6:log, joined=2015-01-01:2026-12-31; may be repeated.",
     ),
-]
-Categories = Annotated[
-    list[str] | None,
-    typer.Option("--categories", metavar="NAME=WORD,WORD", help="Public words of a column: sex=female,male; may be repeated."),
 ]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="A client file that cannot be read is a client without data.")]
@@ -86,8 +78,18 @@ def takes_settings(defaults: Mapping[str, Any] | None = None, **fixed: Any) -> C
 
 
 def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of reading text files to a command and pass it the ``reading``."""
+    """Add the options of reading tables to a command and pass it the ``reading``."""
     return _takes("reading", _reading, {}, {})(command)
+
+
+def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say what columns hold to a command and pass it the ``stated`` columns."""
+    return _takes("stated", _stated, {}, {})(command)
+
+
+def takes_clients(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the argument of the clients to a command and pass it as ``clients``: one place, or several files."""
+    return _takes("clients", _clients, {}, {})(command)
 
 
 def _takes(
@@ -152,6 +154,15 @@ def _settings(
     return settings
 
 
+def _clients(
+    clients: Annotated[
+        list[str], typer.Argument(help="One file per client: files, their folder or a pattern. Or one table with --client-column.")
+    ],
+) -> Where:
+    """Return one place, or several files."""
+    return clients[0] if len(clients) == 1 else tuple(clients)
+
+
 def _reading(
     delimiter: Annotated[
         str | None, typer.Option("--delimiter", help="Character between the cells of text files. (default: found in the header)")
@@ -160,16 +171,28 @@ def _reading(
         str | None,
         typer.Option("--encoding", help="Encoding of text files, such as latin-1. (default: UTF-8, or as a byte order mark says)"),
     ] = None,
+    sheet: Annotated[
+        str | None, typer.Option("--sheet", help="Sheet of Excel workbooks. (default: the one that is not empty, if there is only one)")
+    ] = None,
 ) -> Reading:
-    """Return how text files are read."""
-    return Reading(delimiter, encoding)
+    """Return how tables are read."""
+    return Reading(delimiter, encoding, sheet)
 
 
-def stated_columns(ranges: list[str] | None, categories: list[str] | None) -> "tuple[Column, ...]":
-    """Return the columns that these options state."""
-    from feddp_kmeans.tables.short_schema import columns_of_options
-
-    return columns_of_options(ranges or (), categories or ())
+def _stated(
+    schema_file: Annotated[
+        Path | None, typer.Option("--schema", help="What the columns hold: TOML or JSON, made by feddp encode or written by hand.")
+    ] = None,
+    ranges: Ranges = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option("--categories", metavar="NAME=WORD,WORD", help="Public words of a column: sex=female,male; may be repeated."),
+    ] = None,
+    ignore: Ignore = None,
+) -> StatedColumns:
+    """Return what these options say about columns."""
+    schema = None if schema_file is None else str(schema_file)
+    return StatedColumns(schema=schema, ranges=tuple(ranges or ()), categories=tuple(categories or ()), ignore=tuple(ignore or ()))
 
 
 def limit_of(epsilon: float | None, delta: float) -> Limit | None:

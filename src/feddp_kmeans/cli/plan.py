@@ -14,20 +14,19 @@ from feddp_kmeans.cli.show import show_ledger
 from feddp_kmeans.cli.terminal import out
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 log = logging.getLogger(__name__)
 
 
 @options.takes_settings(defaults={"epsilon": 1.0})
 @options.takes_reading
+@options.takes_columns
 def plan(
     settings: Settings,
     reading: Reading,
+    stated: StatedColumns,
     server: options.Server = None,
-    schema_file: options.SchemaFile = None,
-    ranges: options.Ranges = None,
-    categories: options.Categories = None,
-    ignore: options.Ignore = None,
     client_column: options.ClientColumn = None,
     dimension: Annotated[int | None, typer.Option("--dimension", help="Number of coordinates, without --server and --schema.")] = None,
     n_clients: Annotated[int, typer.Option("--clients", help="Public number of clients.")] = 1,
@@ -47,9 +46,8 @@ def plan(
     from feddp_kmeans.tables.client_files import open_table
     from feddp_kmeans.tables.inputs import prepared_for, read_or_learn
 
-    hidden = (*(ignore or ()), *([client_column] if client_column else []))
-    stated = options.stated_columns(ranges, categories)
-    schema = read_or_learn(server, schema_file, hidden, reading, stated, [column.name for column in stated])
+    hidden = (*stated.ignore, *([client_column] if client_column else []))
+    schema = read_or_learn(server, stated, hidden, reading, [column.name for column in stated.fields()])
     points = None if server is None else open_table(server, schema, ignore=hidden, reading=reading).read()
     if schema is not None:
         dimension = len(schema.columns)

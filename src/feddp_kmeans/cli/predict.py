@@ -30,7 +30,9 @@ _ROWS = 1 << 16
 def predict(
     reading: Reading,
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
-    table: Annotated[Path, typer.Argument(metavar="INPUT", help="A table with the columns of the run, in any order, or a folder of them.")],
+    tables: Annotated[
+        list[Path], typer.Argument(metavar="INPUT...", help="Tables with the columns of the run, in any order, or a folder of them.")
+    ],
     path: Annotated[
         Path | None, typer.Option("--out", help="File for the labels, or folder. (default: next to each table, as NAME.labels)")
     ] = None,
@@ -41,14 +43,14 @@ def predict(
     Files called NAME.labels are never read as clients.
 
     Examples:
-      feddp predict run/ people.csv
+      feddp predict run/ people.csv others.csv
       feddp predict run/ clients/ --out labels/
 
     """
     from feddp_kmeans.report.finished_run import read_run
 
     run = read_run(made, reading)
-    pairs = _pairs(table, path)
+    pairs = _pairs(tables, path)
     for source, target in pairs:
         check_new_file(target, force=force)
         run.open(source).check()
@@ -57,7 +59,7 @@ def predict(
     say("Labels are the data holder's own: they depend on single rows and are NOT private.")
 
 
-def _pairs(table: Path, out: Path | None) -> list[tuple[Path, Path]]:
+def _pairs(tables: list[Path], out: Path | None) -> list[tuple[Path, Path]]:
     """Return each table with the file for its labels; refuse a file that a later run would read as a client."""
     from feddp_kmeans.tables.client_files import LABELS, client_paths
     from feddp_kmeans.tables.formats import stem_of
@@ -65,14 +67,17 @@ def _pairs(table: Path, out: Path | None) -> list[tuple[Path, Path]]:
     def named(source: Path, folder: Path) -> Path:
         return folder / f"{stem_of(source)}{LABELS}{_ending(source)}"
 
-    if table.is_dir():
-        folder = out or table
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"--out must be a folder if the input is one, got {str(folder)!r}.")
-        folder.mkdir(parents=True, exist_ok=True)
-        pairs = [(source, named(source, folder)) for source in client_paths(str(table))]
+    table, *others = tables
+    if others or table.is_dir():
+        if out is not None:
+            if out.exists() and not out.is_dir():
+                raise InputError(f"--out must be a folder if there are several tables, got {str(out)!r}.")
+            out.mkdir(parents=True, exist_ok=True)
+        pairs = [
+            (source, named(source, out or source.parent)) for source in client_paths(tuple(map(str, tables)) if others else str(table))
+        ]
         if len({target for _, target in pairs}) < len(pairs):
-            raise InputError(f"tables must have different names without their endings, got two of one name in {str(table)!r}.")
+            raise InputError("tables must have different names without their endings, got two of one name.")
         return pairs
     target = named(table, out or table.parent) if out is None or out.is_dir() else out
     if not target.name.lower().endswith(_ending(table).lower()):

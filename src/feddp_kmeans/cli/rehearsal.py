@@ -1,4 +1,4 @@
-"""A rehearsal: a fit with made-up points in place of the clients' rows. It costs nothing, since no row reaches a release."""
+"""A rehearsal: a fit or a choose-k with made-up points in place of the clients' rows. It costs nothing, since no row reaches a release."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,21 +8,26 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.cli.folders import RELEASES
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from feddp_kmeans.federation.recorded import read_record
 from feddp_kmeans.tables.inputs import Inputs
 
-_SAID = "REHEARSAL on made-up points: it says nothing about the clients' data, and nothing was booked"
+SAID = "REHEARSAL on made-up points: it says nothing about the clients' data, and nothing was booked"
 _POINTS = 10_000
 """Made-up points if --n-points does not say how many."""
 _SPREAD = 0.05
 """Standard deviation of a made-up cluster, as a part of the region's width."""
 
 
-def rehearsed(inputs: Inputs, settings: Settings, resume: Path | None, seed: int | None) -> Inputs:
-    """Return the inputs with made-up points for as many clients: drawn from the server data, or else clusters in the public region."""
-    if resume is not None:
-        raise InputError(f"--rehearse must be given without --resume, got {str(resume)!r}: its releases are of real data.")
+def rehearsed(inputs: Inputs, settings: Settings, folder: Path | None, seed: int | None) -> Inputs:
+    """Return the inputs with made-up points for as many clients: drawn from the server data, or else clusters in the public region.
+
+    Refuse to continue the run in ``folder``, if there is one.
+    """
+    if folder is not None and read_record(folder / RELEASES):
+        raise InputError(f"--rehearse must start a new run, got {str(folder)!r} with the releases of another: use a new --out folder.")
     rng = np.random.default_rng(seed)
     size, points = settings.n_points or _POINTS, inputs.server_points
     made = _clusters(rng, settings, inputs.federation.dimension, size) if points is None else points[rng.integers(len(points), size=size)]
@@ -40,4 +45,4 @@ def _clusters(rng: np.random.Generator, settings: Settings, dimension: int, size
 
 def marked(result: dict[str, Any]) -> dict[str, Any]:
     """Return a result that says that it is a rehearsal."""
-    return result | {"rehearsal": True, "remarks": [_SAID, *result["remarks"]]}
+    return result | {"rehearsal": True, "remarks": [SAID, *result.get("remarks", ())]}

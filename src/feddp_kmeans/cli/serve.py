@@ -12,6 +12,7 @@ from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
@@ -22,15 +23,15 @@ log = logging.getLogger(__name__)
 
 @options.takes_settings()
 @options.takes_reading
+@options.takes_columns
 def serve(
     settings: "Settings",
     reading: Reading,
+    stated: StatedColumns,
     federation: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="Federation folder made by feddp keys.")] = None,
     *,
     folder: options.RunFolder,
     server: options.Server = None,
-    schema_file: options.SchemaFile = None,
-    ignore: options.Ignore = None,
     min_sites: options.MinSites = None,
     trust: options.TrustOption = "secure-sum",
     threshold: options.Threshold = None,
@@ -65,7 +66,7 @@ def serve(
     sums = {"min_sites": min_sites, "trust": trust, "threshold": threshold, "colluders": colluders, "confirmed": confirmed}
     kit = None if opened is None else str(opened.kit.folder.resolve())
     more = {"reading": reading, "round_timeout": round_timeout, "wait": wait, "kit": kit}
-    request = new_request(settings, folder, server, schema_file, ignore, **sums, **more)
+    request = new_request(settings, folder, server, stated, **sums, **more)
     if insecure:
         log.warning(options.TRIAL)
     with ended_by_signals():
@@ -73,9 +74,7 @@ def serve(
     finish(folder, quiet=quiet)
 
 
-def new_request(
-    settings: "Settings", folder: Path, server: Path | None, schema: Path | None, ignore: list[str] | None, **more: Any
-) -> "RunRequest":
+def new_request(settings: "Settings", folder: Path, server: Path | None, stated: StatedColumns, **more: Any) -> "RunRequest":
     """Return a new run with these options; its paths are absolute, so that any process of this machine can read them."""
     from feddp_kmeans.network.deployment.run_request import RunRequest
 
@@ -85,7 +84,6 @@ def new_request(
         out=str(folder.resolve()),
         command=options.command_line(),
         server=None if server is None else str(server.resolve()),
-        schema=None if schema is None else str(schema.resolve()),
-        ignore=tuple(ignore or ()),
+        **vars(stated) | {"schema": None if stated.schema is None else str(Path(stated.schema).resolve())},
         **more,
     )

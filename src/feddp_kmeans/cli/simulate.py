@@ -9,6 +9,7 @@ from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.settings import Settings
@@ -16,14 +17,15 @@ if TYPE_CHECKING:
 
 @options.takes_settings()
 @options.takes_reading
+@options.takes_columns
+@options.takes_clients
 def simulate(
     settings: "Settings",
     reading: Reading,
-    clients: options.Clients,
+    stated: StatedColumns,
+    clients: options.Where,
     folder: options.RunFolder,
     server: options.Server = None,
-    schema_file: options.SchemaFile = None,
-    ignore: options.Ignore = None,
     skip_broken: options.SkipBroken = False,
     trust: options.TrustOption = "secure-sum",
     threshold: options.Threshold = None,
@@ -53,10 +55,10 @@ def simulate(
     options.limit_of(limit, limit_delta)
     check_folder(folder, force=force)
     paths = client_paths(clients, server)
-    inputs = open_inputs(clients, server, schema_file=schema_file, ignore=ignore or (), skip_broken=skip_broken, reading=reading)
+    inputs = open_inputs(clients, server, stated, skip_broken=skip_broken, reading=reading)
     sums = {"min_sites": len(paths), "trust": trust, "threshold": threshold, "colluders": colluders, "seed": seed}
     books = {"odometer": str(odometer_of(clients, odometer).path.resolve()), "limit": limit, "limit_delta": limit_delta}
-    request = new_request(settings, folder, server, schema_file, ignore, reading=reading, **sums, **books)
+    request = new_request(settings, folder, server, stated, reading=reading, **sums, **books)
     with ended_by_signals():
-        simulation.simulate(request, paths, columns=() if inputs.schema else inputs.columns, skip_broken=skip_broken)
+        simulation.simulate(request, paths, inputs.columns, inputs.schema, skip_broken=skip_broken)
     finish(folder, quiet=quiet)

@@ -24,18 +24,36 @@ def refused_columns(wrong: Mapping[str, str], source: str, got: str, advise: Cal
     for rule in dict.fromkeys(wrong.values()):
         names = [name for name, broken in wrong.items() if broken == rule]
         advice = _OTHER.get(rule) or (advise or words_advice)(names)
-        lines.append(f"column{'s' * (len(names) > 1)} {listed([*map(repr, names)], _MOST)} of {source} must {rule}, got {got}: {advice}")
+        lines.append(f"column{'s' * (len(names) > 1)} {_named(names)} of {source} must {rule}, got {got}: {advice}")
     return "; ".join(lines) + "."
 
 
 def words_advice(names: Sequence[str]) -> str:
     """Return what to type about columns of words or dates."""
-    quoted = [_typed(name) for name in names[:_MOST]]
     them, each = ("it", "it holds") if len(names) == 1 else ("them", "each holds")
-    ignored = " ".join(f"--ignore {name}" for name in quoted) + (" ..." if len(names) > _MOST else "")
-    name = quoted[0] if len(names) == 1 else "NAME"
+    name = _typed(names[0]) if len(names) == 1 else "NAME"
     stated = f"--categories {name}=WORD,WORD for words, --range {name}=2015-01-01:2026-12-31 for dates"
-    return f"leave {them} out with {ignored}, or say what {each}, from public knowledge: {stated}, or a --schema file (feddp encode)"
+    return (
+        f"leave {them} out with {_ignored(names)}, or say what {each}, from public knowledge: {stated}, or a --schema file (feddp encode)"
+    )
+
+
+def other_columns(source: str, columns: Sequence[str], like: Sequence[str]) -> str:
+    """Return one line about a table that has other columns than the tables before it."""
+    lost, more = [name for name in like if name not in columns], [name for name in columns if name not in like]
+    got = f"no {_named(lost)}{f', but {_named(more)}' * bool(more)}" if lost else f"also {_named(more)}"
+    ways = ["rename columns in the file" if more else "add what is missing to the file"] if lost else []
+    if len(lost) < len(like):  # there is a column that both have
+        ways.append(f"leave out what not all tables have, with {_ignored([*lost, *more])}")
+    return f"{source} must have the columns of the other tables, {listed(like, 4)}, got {got}: {', or '.join(ways)}."
+
+
+def _named(names: Sequence[str]) -> str:
+    return listed([*map(repr, names)], _MOST)
+
+
+def _ignored(names: Sequence[str]) -> str:
+    return " ".join(f"--ignore {_typed(name)}" for name in names[:_MOST]) + (" ..." if len(names) > _MOST else "")
 
 
 def _typed(name: str) -> str:
@@ -46,9 +64,8 @@ def _typed(name: str) -> str:
 def id_advice(names: Sequence[str]) -> str:
     """Return what to type about columns that are named like identifiers; empty if there are none."""
     ids = [name for name in names if ID_NAME.search(name)]
-    ignored = " ".join(f"--ignore {_typed(name)}" for name in ids[:_MOST])
     named = f"Columns {listed(ids)} are named like ids" if len(ids) > 1 else f"Column {listed(ids)} is named like an id"
-    return f"{named}. Ids say nothing about clusters and cost budget; to leave out: {ignored}" if ids else ""
+    return f"{named}. Ids say nothing about clusters and cost budget; to leave out: {_ignored(ids)}" if ids else ""
 
 
 def frame_advice(names: Sequence[str]) -> str:

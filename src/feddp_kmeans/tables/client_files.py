@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.federation.recorded import RECORD
-from feddp_kmeans.tables.advice import refused_columns
+from feddp_kmeans.tables.advice import other_columns, refused_columns
 from feddp_kmeans.tables.cells import as_plain, as_text, check_present, is_numeric, is_text, listed
 from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.formats import advice_for, has_names, has_types, is_svmlight, kind_of, read_schema, stem_of
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 LABELS = ".labels"
 """Ending of the stem of a file with labels."""
+Where = str | tuple[str, ...]
+"""A file, a folder or a pattern; or several files, as a shell makes them of a pattern."""
 _RESULTS = ("result.json", "report.html", "releases")
 """What else is in the folder of a run that wrote a centers.parquet."""
 
@@ -56,7 +58,9 @@ def open_table(
     if not columns:
         raise InputError(f"{path.name} must have at least one numeric column, got none.")
     if like is not None:
-        if not (set(columns) == set(like) if has_names(path) else columns == tuple(like)):
+        if has_names(path) and set(columns) != set(like):
+            raise InputError(other_columns(path.name, columns, like))
+        if not has_names(path) and columns != tuple(like):
             raise InputError(f"{path.name} must have {_short(like)} like the other tables, got {_short(columns)}.")
         columns = tuple(like)
     return PointFile(path, columns, reading=reading)
@@ -65,32 +69,46 @@ def open_table(
 def open_columns(path: Path, columns: tuple[str, ...], reading: Reading = AS_THE_HEADER_SAYS) -> PointFile:
     """Return these columns of a table as points; its other columns are left out."""
     names = read_schema(path, reading).names if has_names(path) else []
+    if has_names(path):
+        check_present(columns, names, path.name)
     return open_table(path, ignore=[name for name in names if name not in columns], like=columns, reading=reading)
 
 
-def client_paths(where: str, server: Path | None = None) -> list[Path]:
-    """Return one file, the tables in a folder, or those that match a glob pattern, sorted by name.
+def client_paths(where: Where, server: Path | None = None) -> list[Path]:
+    """Return one file, the tables in a folder, or those that match a glob pattern, sorted by name; several files are read as their pattern.
 
     In a folder or a pattern, these are no clients: hidden files, files that are no tables by their names, the public ``server`` table, and
     what this package wrote: labels, centers and releases. They would count points twice, or count what is not data. In a folder with other
     tables, a .txt file is none either: it is rather a note on them.
     """
     files = _files(where)
-    if Path(where).is_file():
+    if isinstance(where, str) and Path(where).is_file():
         return files
     found = [path for path in files if kind_of(path) and not _is_made(path) and not (server and server.exists() and path.samefile(server))]
     if not found:
-        raise _no_clients(where, files)
-    return [path for path in found if path.suffix.lower() != ".txt"] or found if Path(where).is_dir() else found
+        raise _no_clients(where if isinstance(where, str) else " ".join(where), files)
+    is_folder = isinstance(where, str) and Path(where).is_dir()
+    return [path for path in found if path.suffix.lower() != ".txt"] or found if is_folder else found
 
 
-def _files(where: str) -> list[Path]:
+def _files(where: Where) -> list[Path]:
     """Return one file, or all at a place that are not hidden."""
+    if not isinstance(where, str):
+        return sorted({path for name in where for path in _some_files(name)})
     folder = Path(where)
     if folder.is_file():
         return [folder]
     paths = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(where, recursive=True))  # noqa: PTH207 - the pattern may be absolute
     return sorted(path for path in paths if path.is_file() and not path.name.startswith("."))
+
+
+def _some_files(name: str) -> list[Path]:
+    """Return the files of one name of several; refuse a folder, and a name that there is not."""
+    if Path(name).is_dir():
+        raise InputError(f"clients must be files if there are several, got the folder {name!r}: give one folder, or a pattern in quotes.")
+    if not (found := _files(name)):
+        raise _no_clients(name, ())
+    return found
 
 
 def _is_made(path: Path) -> bool:
@@ -118,7 +136,7 @@ def _no_clients(where: str, files: Sequence[Path]) -> InputError:
 
 
 def open_clients(
-    where: str,
+    where: Where,
     schema: Schema | None = None,
     *,
     ignore: Collection[str] = (),
@@ -187,12 +205,15 @@ def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, Int
     return np.concatenate(points), pc.dictionary_encode(whole, null_encoding="encode").indices.to_numpy(zero_copy_only=False)
 
 
-def check_client_column(path: Path, client_column: str, reading: Reading = AS_THE_HEADER_SAYS) -> None:
-    """Refuse a table without a column of this name."""
-    if path.is_dir():
-        raise InputError(f"clients must be one table if a client column is given, got the folder {str(path)!r}.")
+def check_client_column(where: Where, client_column: str, reading: Reading = AS_THE_HEADER_SAYS) -> Path:
+    """Return the one table; refuse one without a column of this name."""
+    if not isinstance(where, str):
+        raise InputError(f"clients must be one table if a client column is given, got {len(where)} files.")
+    if (path := Path(where)).is_dir():
+        raise InputError(f"clients must be one table if a client column is given, got the folder {where!r}.")
     names = read_schema(path, reading).names if has_names(path) else []
     check_present([client_column], names, path.name, "client column")
+    return path
 
 
 def _short(columns: Sequence[str]) -> str:

@@ -101,7 +101,7 @@ def read_schema(path: Path, reading: Reading = AS_THE_HEADER_SAYS) -> pa.Schema:
         raise InputError(f"{path.name} must be a table whose name ends in {_SHORT}: {advice_for(path)}.")
     with named_errors(path):
         if not has_types(path):
-            names = read_header(path, reading).names if is_csv(path) else excel_names(path)
+            names = read_header(path, reading).names if is_csv(path) else excel_names(path, reading.sheet)
             schema = pa.schema([(name, pa.string()) for name in names])
         elif path.suffix.lower() == ".parquet":
             schema = pq.read_schema(path)
@@ -123,7 +123,7 @@ def read_tables(
     if is_csv(path):
         yield from read_header(path, reading).batches(names, rows, left_out)
     elif is_excel(path):
-        yield from excel_tables(path, names, rows)
+        yield from excel_tables(path, names, rows, reading.sheet)
     elif path.suffix.lower() == ".parquet":
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
             for batch in file.iter_batches(batch_size=rows, columns=names):

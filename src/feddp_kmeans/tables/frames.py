@@ -15,7 +15,7 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.silos.silo import numbered_columns
 from feddp_kmeans.tables.advice import frame_advice, refused_columns
-from feddp_kmeans.tables.cells import decimal_of
+from feddp_kmeans.tables.cells import decimal_of, listed
 from feddp_kmeans.tables.column import Column, Described
 from feddp_kmeans.tables.columns import OpenColumn
 from feddp_kmeans.tables.schema import Schema, as_arrow
@@ -49,6 +49,19 @@ def schema_of_names(names: Sequence[str], stated: Collection[Column]) -> Schema:
     """Return a schema of these columns: as stated, or else numbers without a range. Nameless columns are left out."""
     by_name = {column.name: column for column in stated}
     return Schema(tuple(by_name.get(name) or OpenColumn(name) for name in names if name))
+
+
+def schema_of_coordinates(coordinates: Sequence[str], stated: Collection[Column]) -> Schema | None:
+    """Return the schema of sites that have these coordinates: columns as stated, the others without a range; None if none is stated."""
+    if not stated:
+        return None
+    column_of = {name: column.name for column in stated for name in column.coordinates}
+    schema = schema_of_names(list(dict.fromkeys(column_of.get(name, name) for name in coordinates)), stated)
+    if schema.columns != tuple(coordinates) or not {*column_of.values()} <= {*schema.names}:
+        rule = f"have the columns that the server states, {listed([*map(repr, dict.fromkeys(column_of.values()))])}, with the same words"
+        advice = "give sites and server the same --range and --categories, or one --schema file"
+        raise InputError(f"sites must {rule}, got {listed(coordinates)}: {advice}.")
+    return schema
 
 
 def encoded(schema: Schema | None, X: Any, *, check: bool = False) -> Any:

@@ -1,7 +1,7 @@
 """What a run reads: the files of the clients and the public server data, as plain numbers or encoded by a schema."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +15,14 @@ from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.tables.advice import id_advice
 from feddp_kmeans.tables.cells import listed
-from feddp_kmeans.tables.client_files import check_client_column, client_paths, open_clients, open_table, read_grouped
-from feddp_kmeans.tables.column import Column
+from feddp_kmeans.tables.client_files import Where, check_client_column, client_paths, open_clients, open_table, read_grouped
 from feddp_kmeans.tables.formats import has_names, is_svmlight, read_schema
 from feddp_kmeans.tables.frames import bounded, schema_of_names
 from feddp_kmeans.tables.learn_schema import learn_schema, needs_schema
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
 from feddp_kmeans.tables.short_schema import ASKED, hint
+from feddp_kmeans.tables.stated_columns import NOTHING_STATED, StatedColumns
 
 log = logging.getLogger(__name__)
 
@@ -45,42 +45,37 @@ class Inputs:
 
 
 def open_inputs(
-    clients: str,
+    clients: Where,
     server: Path | None,
+    stated: StatedColumns = NOTHING_STATED,
     *,
     client_column: str | None = None,
-    schema_file: Path | None = None,
-    ignore: Collection[str] = (),
     skip_broken: bool = False,
     reading: Reading = AS_THE_HEADER_SAYS,
-    stated: Collection[Column] = (),
 ) -> Inputs:
     """Return the clients and the server data, encoded if there is a schema file or the server table is not all numbers.
-
-    Columns that are ``stated`` replace those of the schema; without a schema and server data, the others are numbers without a range.
 
     Every file is read once here: a broken file, or one of the wrong kind, is refused by name before anything is released. With
     ``skip_broken``, a file that cannot be read is a client without data. The log says how many rows and files are left out; it is for the
     data holder only.
     """
-    hidden = (*ignore, *([client_column] if client_column else []))
-    names = _known_names(client_paths(clients, server), server, reading, arrays=bool(stated)) if ignore or stated else []
-    for option, name in (*(("--ignore", name) for name in ignore), *(("--range and --categories", column.name) for column in stated)):
-        if name not in names:
-            raise InputError(f"{option} must name a column of the tables, got {name!r:.80}{hint([name], names)}")
-    schema = read_or_learn(server, schema_file, hidden, reading, stated, names)
+    hidden = (*stated.ignore, *([client_column] if client_column else []))
+    names = known_names(clients, server, stated, reading)
+    if not {*stated.ignore} <= {*names}:  # other tables may have more columns than the first
+        paths = client_paths(clients, server)
+        _check_known("--ignore", stated.ignore, [*names, *(name for header in _headers(paths, reading) for name in header)])
+    schema = read_or_learn(server, stated, hidden, reading, names)
     public = None if server is None else open_table(server, schema, ignore=hidden, reading=reading)
     if public is not None:
         public.check()
     like = None if public is None else public.columns
     federation: LocalFederation
     if client_column is not None:
-        check_client_column(Path(clients), client_column, reading)
-        one = open_table(Path(clients), schema, ignore=hidden, like=like, reading=reading)
+        one = open_table(check_client_column(clients, client_column, reading), schema, ignore=hidden, like=like, reading=reading)
         one.check()
         columns, federation = one.columns, InMemoryFederation.from_groups(*read_grouped(one, client_column))
     else:
-        files = open_clients(clients, schema, ignore=ignore, like=like, skip_broken=skip_broken, reading=reading, server=server)
+        files = open_clients(clients, schema, ignore=stated.ignore, like=like, skip_broken=skip_broken, reading=reading, server=server)
         columns, federation = files[0].columns, FileFederation(files)
     if schema is None and (advice := id_advice(columns)):
         log.warning(advice)
@@ -89,25 +84,27 @@ def open_inputs(
 
 def read_or_learn(
     server: Path | None,
-    schema_file: Path | None,
+    stated: StatedColumns,
     hidden: Collection[str],
     reading: Reading = AS_THE_HEADER_SAYS,
-    stated: Collection[Column] = (),
-    names: Sequence[str] = (),
+    names: Sequence[str] | None = None,
 ) -> Schema | None:
     """Return the schema in the file, or else the one learnt from a server table with words; None for plain numbers.
 
-    Columns that are ``stated`` replace those of either. Without both, they are the schema, and the other ``names`` have no range.
+    Columns of ranges and categories replace those of either. Without both, they are the schema, and the other ``names`` have no range;
+    it is None if names are not known yet.
     """
-    kept = [column for column in stated if column.name not in hidden]
-    if schema_file is not None:
-        return Schema.read(schema_file).without(hidden).replaced(kept)
+    kept = [column for column in stated.fields() if column.name not in hidden]
+    if names is not None:
+        _check_known("--range and --categories", [column.name for column in kept], names)
+    if stated.schema is not None:
+        return Schema.read(stated.schema).without(hidden).replaced(kept)
     if server is not None and (kept or needs_schema(server, hidden, reading)):
         schema = learn_schema(server, ignore=[name for name in hidden if name in _names(server, reading)], columns=kept, reading=reading)
         if left_out := [f"{name} ({why})" for name, why in schema.ignored if why != ASKED]:
             log.info("Columns left out: %s", listed(left_out))
         return schema
-    return schema_of_names([name for name in names if name not in hidden], kept) if kept else None
+    return schema_of_names([name for name in names if name not in hidden], kept) if kept and names is not None else None
 
 
 def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
@@ -115,17 +112,31 @@ def prepared_for(settings: Settings, server_points: FloatArray | None, schema: S
     return prepare(bounded(settings, schema), server_points, n_clients, dimension)
 
 
-def _known_names(clients: Sequence[Path], server: Path | None, reading: Reading, *, arrays: bool) -> list[str]:
+def known_names(clients: Where, server: Path | None, stated: StatedColumns, reading: Reading) -> list[str]:
     """Return the columns of the first client's table that can be read, and those that only the server's table has.
 
-    Columns of arrays, x0, x1, ..., have names only for a schema. An SVMlight file does not state its columns.
+    Empty if no option names a column. Columns of arrays, x0, x1, ..., have names only for a schema. An SVMlight file does not state its
+    columns.
     """
     known: list[str] = []
-    for path in clients:
-        with suppress(UnreadableFileError):  # it is dealt with when the clients are opened
-            known += read_schema(path, reading).names if arrays and not is_svmlight(path) else _names(path, reading)
-            break
+    has_rules = bool(stated.ranges or stated.categories)
+    if not (has_rules or stated.ignore):
+        return known
+    known += next(_headers(client_paths(clients, server), reading, arrays=has_rules), [])
     return list(dict.fromkeys([*known, *([] if server is None else _names(server, reading))]))
+
+
+def _headers(paths: Sequence[Path], reading: Reading, *, arrays: bool = False) -> Iterator[list[str]]:
+    """Yield the names of the columns of each table that can be read; others are dealt with when the clients are opened."""
+    for path in paths:
+        with suppress(UnreadableFileError):
+            yield read_schema(path, reading).names if arrays and not is_svmlight(path) else _names(path, reading)
+
+
+def _check_known(option: str, given: Collection[str], names: Sequence[str]) -> None:
+    for name in given:
+        if name not in names:
+            raise InputError(f"{option} must name a column of the tables, got {name!r:.80}{hint([name], names)}")
 
 
 def _names(path: Path, reading: Reading) -> list[str]:

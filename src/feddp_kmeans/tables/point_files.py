@@ -103,8 +103,8 @@ class PointFile:
     @cached_property
     def _sheet(self) -> pa.Table:
         """Return a whole Excel sheet, kept for later passes: unpacking a workbook takes far longer than reading its cells."""
-        schema = read_schema(self.path)
-        return pa.concat_tables([schema.empty_table(), *read_tables(self.path, schema.names, PIECE)])
+        schema = read_schema(self.path, self.reading)
+        return pa.concat_tables([schema.empty_table(), *read_tables(self.path, schema.names, PIECE, reading=self.reading)])
 
     def _points(self, table: pa.Table) -> FloatArray:
         if self.schema is not None:

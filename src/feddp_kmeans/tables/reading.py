@@ -1,4 +1,4 @@
-"""How text files are read: public options, the same for all files of a command. Whatever they leave open, the header decides."""
+"""How text files and workbooks are read: public options, the same for all files of a command. The file decides what they leave open."""
 
 import codecs
 from collections.abc import Mapping
@@ -15,18 +15,22 @@ _BY_MARK = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 
 @dataclass(frozen=True)
 class Reading:
-    """The public options of reading delimited text. None: as the header and the byte order mark say."""
+    """The public options of reading tables. None: as the file says."""
 
     delimiter: str | None = None
     """One character between cells, or its name."""
     encoding: str | None = None
     """Name of a text encoding, as Python spells it; a byte order mark in a file goes first."""
+    sheet: str | None = None
+    """Name of the sheet of Excel workbooks that have several."""
 
     def __post_init__(self) -> None:
         if self.delimiter is not None:
             object.__setattr__(self, "delimiter", _delimiter(self.delimiter))
         if self.encoding is not None:
             object.__setattr__(self, "encoding", _encoding(self.encoding))
+        if self.sheet is not None and not (isinstance(self.sheet, str) and self.sheet):
+            raise InputError(f"sheet must be the name of a sheet, got {self.sheet!r:.80}.")
 
     @classmethod
     def of(cls, given: "Reading | Mapping[str, Any]") -> "Reading":

@@ -193,3 +193,32 @@ def test_a_file_that_is_no_json_or_is_not_there_is_refused_with_the_reason(tmp_p
     path.write_text('{"run": 1, "run": 2}')
     with pytest.raises(FedDPError, match="JSON must name a key once, got 'run' twice"):
         read(path)
+
+
+def test_server_and_sites_that_state_the_same_columns_need_no_file(tmp_path):
+    rng, nodes = np.random.default_rng(0), []
+    for number in range(3):
+        rows = [(30 + 40 * old, "fm"[old], 1000 + 4000 * old) for old in rng.integers(2, size=2000).tolist()]
+        path = tmp_path / f"s{number}.csv"
+        path.write_text("id,age,sex,income\n" + "".join(f"{i},{age},{sex},{income}\n" for i, (age, sex, income) in enumerate(rows)))
+        stated = {"ranges": ("age=0:120",), "categories": ("sex=f,m",), "ignore": ("id",)}
+        nodes.append(Site(path.stem, str(path), 20.0, str(tmp_path / path.stem), str(tmp_path / f"{number}.jsonl"), **stated).participant())
+    asked = RunRequest("run1", Settings(2, 10.0), str(tmp_path / "run"), "feddp serve", min_sites=3, **stated)
+    assert read_request(Path(opened(asked).out) / "job.json") == asked
+    carry_out(Loopback(nodes), asked)
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert [(column["name"], column["kind"]) for column in result["schema"]["columns"]] == [
+        ("age", "number"),
+        ("sex", "category"),
+        ("income", "open"),
+    ]
+    told = sorted(({part["column"]: part["value"] for part in profile} for profile in result["profiles"]), key=lambda told: told["age"])
+    assert [(round(part["age"]), part["sex"], round(part["income"], -3)) for part in told] == [(30, "f", 1000), (70, "m", 5000)]
+    for wrong in ({"categories": ("sex=m,f",)}, {"ranges": ("rent=0:1",)}):
+        with pytest.raises(FedDPError, match="sites must have the columns that the server states"):
+            carry_out(Loopback(nodes), opened(replace(asked, out=str(tmp_path / "other"), **wrong)))
+        (tmp_path / "other" / "job.json").unlink()
+    with pytest.raises(FedDPError, match="--range must be NAME=LOW:HIGH"):
+        opened(replace(asked, out=str(tmp_path / "none"), ranges=("age",)))
+    with pytest.raises(FedDPError, match="--range and --categories must name a column of the tables, got 'agee': did you mean age"):
+        Site("s", str(tmp_path / "s0.csv"), 1.0, "state", "books", ranges=("agee=0:1",), ignore=("id", "sex")).read()

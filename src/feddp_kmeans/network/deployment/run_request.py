@@ -24,9 +24,11 @@ from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.report.spent import spent_so_far
 from feddp_kmeans.tables.client_files import open_table
+from feddp_kmeans.tables.frames import schema_of_coordinates
 from feddp_kmeans.tables.inputs import prepared_for, read_or_learn
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ _FEWEST = 2
 
 
 @dataclass(frozen=True)
-class RunRequest:
+class RunRequest(StatedColumns):
     """One run on a federation of machines; every field is public. Paths are as seen from the server."""
 
     run: str
@@ -50,8 +52,6 @@ class RunRequest:
     out: str
     command: str
     server: str | None = None
-    schema: str | None = None
-    ignore: tuple[str, ...] = ()
     reading: Reading = AS_THE_HEADER_SAYS
     """How the server's table is read; may be given as plain data."""
     min_sites: int | None = None
@@ -133,6 +133,7 @@ def carry_out(transport: Transport, request: RunRequest) -> None:
     ).connect()
     if remote.n_clients < needed:
         raise InputError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
+    schema = schema or schema_of_coordinates(remote.columns, request.fields())
     settings = request.settings
     if request.trust is Trust.SECURE_SUM:  # clients can only add Gaussian noise in shares
         settings = replace(settings, noise=NoiseName.GAUSSIAN)
@@ -153,7 +154,7 @@ def carry_out(transport: Transport, request: RunRequest) -> None:
 def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatArray | None, Schema | None]:
     """Return what the server knows of the coordinates: their names, public points in them, and their encoding."""
     server = None if request.server is None else Path(request.server)
-    schema = read_or_learn(server, None if request.schema is None else Path(request.schema), request.ignore, request.reading)
+    schema = read_or_learn(server, request, request.ignore, request.reading)
     if server is None:
         return None if schema is None else schema.columns, None, schema
     table = open_table(server, schema, ignore=request.ignore, reading=request.reading)

@@ -17,14 +17,18 @@ from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, o
 from feddp_kmeans.network.deployment.site import Site
 from feddp_kmeans.network.flower.body import Handler
 from feddp_kmeans.network.flower.flower_federation import GridTransport
+from feddp_kmeans.tables.schema import Schema
 
 _BACKEND: dict[str, Any] = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
 
 
-def simulate(request: RunRequest, clients: Sequence[Path], *, columns: tuple[str, ...] = (), skip_broken: bool = False) -> None:
+def simulate(
+    request: RunRequest, clients: Sequence[Path], columns: tuple[str, ...], schema: Schema | None, *, skip_broken: bool = False
+) -> None:
     """Make a run on simulated SuperNodes, one per client file; the result is in its folder afterwards.
 
-    ``columns`` are those of all files, if there is no schema; with ``skip_broken`` a file that cannot be read is a client without data.
+    All files have these ``columns``, by the ``schema`` if there is one; with ``skip_broken`` a file that cannot be read is a client without
+    data.
     """
     try:
         from feddp_kmeans.network.deployment.own_ray import FOLDER, run_simulation, running
@@ -35,7 +39,10 @@ def simulate(request: RunRequest, clients: Sequence[Path], *, columns: tuple[str
     logging.getLogger("flwr").setLevel(logging.ERROR)
     with private_folder(FOLDER) as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reading = {"columns": columns, "skip_broken": skip_broken}
+        reading: dict[str, Any] = {"columns": columns, "skip_broken": skip_broken}
+        if schema is not None:
+            reading |= {"columns": (), "schema": str(Path(temporary) / "schema.json")}
+            schema.write(reading["schema"])
         sites = [_site(request, path, Path(temporary) / f"site{number}", **reading) for number, path in enumerate(clients)]
 
         def handler_of(configuration: Mapping[str, object]) -> Handler:
@@ -66,7 +73,6 @@ def _site(request: RunRequest, path: Path, folder: Path, **more: Any) -> Site:
         odometer=str(folder / "budget.jsonl"),
         delta=request.settings.delta,
         unit=request.settings.privacy_unit,
-        schema=request.schema,
         ignore=request.ignore,
         reading=request.reading,
         allow_aggregator=True,

@@ -16,15 +16,16 @@ from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
+from feddp_kmeans.tables.inputs import known_names, read_or_learn
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
-from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.stated_columns import StatedColumns
 
 FORMAT = 1
 """Of a site file."""
 
 
 @dataclass(frozen=True)
-class Site:
+class Site(StatedColumns):
     """One data holder: paths are as seen from its machine."""
 
     name: str
@@ -37,8 +38,6 @@ class Site:
     odometer: str
     delta: float = LIMIT_DELTA
     unit: str = "point"
-    schema: str | None = None
-    ignore: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     """Names of the columns in their order; without a schema and without these, the first file's."""
     skip_broken: bool = False
@@ -96,7 +95,8 @@ class Site:
 
     def read(self) -> Silo:
         """Return the points. Every file is read once here: one that is broken or of the wrong kind is refused before any answer."""
-        schema = None if self.schema is None else Schema.read(Path(self.schema)).without(self.ignore)
+        names = known_names(self.data, None, self, self.reading)
+        schema = read_or_learn(None, self, self.ignore, self.reading, names)
         known = self.columns or None
         return SourceSilo(
             open_clients(self.data, schema, ignore=self.ignore, like=known, skip_broken=self.skip_broken, reading=self.reading)
