@@ -64,27 +64,58 @@ def open_inputs(
     data holder only.
     """
     hidden = (*ignore, *([client_column] if client_column else []))
-    names = _known_names(client_paths(clients, server), server, reading, arrays=bool(stated)) if ignore or stated else []
-    for option, name in (*(("--ignore", name) for name in ignore), *(("--range and --categories", column.name) for column in stated)):
-        if name not in names:
-            raise InputError(f"{option} must name a column of the tables, got {name!r:.80}{hint([name], names)}")
+    names: list[str] = []
+    if ignore or stated:
+        names = _stated_names(client_paths(clients, server), server, ignore, stated, reading, arrays=bool(stated))
     schema = read_or_learn(server, schema_file, hidden, reading, stated, names)
     public = None if server is None else open_table(server, schema, ignore=hidden, reading=reading)
     if public is not None:
         public.check()
     like = None if public is None else public.columns
-    federation: LocalFederation
-    if client_column is not None:
-        check_client_column(Path(clients), client_column, reading)
-        one = open_table(Path(clients), schema, ignore=hidden, like=like, reading=reading)
-        one.check()
-        columns, federation = one.columns, InMemoryFederation.from_groups(*read_grouped(one, client_column))
-    else:
-        files = open_clients(clients, schema, ignore=ignore, like=like, skip_broken=skip_broken, reading=reading, server=server)
-        columns, federation = files[0].columns, FileFederation(files)
+    federation, columns = open_federation(
+        clients, schema, client_column, ignore=ignore, like=like, skip_broken=skip_broken, reading=reading, server=server
+    )
     if schema is None and (advice := id_advice(columns)):
         log.warning(advice)
     return Inputs(federation, columns, None if public is None else public.read(), schema)
+
+
+def open_federation(
+    clients: str,
+    schema: Schema | None,
+    client_column: str | None = None,
+    *,
+    ignore: Collection[str] = (),
+    like: Sequence[str] | None = None,
+    skip_broken: bool = False,
+    reading: Reading = AS_THE_HEADER_SAYS,
+    server: Path | None = None,
+) -> tuple[LocalFederation, tuple[str, ...]]:
+    """Return the clients' tables as a federation, and the names of the coordinates; see ``open_inputs``."""
+    if client_column is None:
+        files = open_clients(clients, schema, ignore=ignore, like=like, skip_broken=skip_broken, reading=reading, server=server)
+        return FileFederation(files), files[0].columns
+    check_client_column(Path(clients), client_column, reading)
+    one = open_table(Path(clients), schema, ignore=(*ignore, client_column), like=like, reading=reading)
+    one.check()
+    return InMemoryFederation.from_groups(*read_grouped(one, client_column)), one.columns
+
+
+def stated_schema(
+    clients: str,
+    schema_file: Path | None,
+    *,
+    client_column: str | None = None,
+    ignore: Collection[str] = (),
+    reading: Reading = AS_THE_HEADER_SAYS,
+    stated: Collection[Column] = (),
+) -> Schema:
+    """Return the schema in the file with the ``stated`` columns; without a file, all other columns are numbers without a range."""
+    names = _stated_names(client_paths(clients), None, ignore, stated, reading, arrays=True)
+    names = names or list(open_clients(clients, reading=reading)[0].columns)  # says why no table can be read
+    hidden = (*ignore, *([client_column] if client_column else []))
+    made = read_or_learn(None, schema_file, hidden, reading, stated, names)
+    return made or schema_of_names([name for name in names if name not in hidden], ())
 
 
 def read_or_learn(
@@ -113,6 +144,17 @@ def read_or_learn(
 def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
     """Return the plan for these public facts; the radius of a schema is one of them."""
     return prepare(bounded(settings, schema), server_points, n_clients, dimension)
+
+
+def _stated_names(
+    clients: Sequence[Path], server: Path | None, ignore: Collection[str], stated: Collection[Column], reading: Reading, *, arrays: bool
+) -> list[str]:
+    """Return the names of the tables' columns; refuse options that name others."""
+    names = _known_names(clients, server, reading, arrays=arrays)
+    for option, name in (*(("--ignore", name) for name in ignore), *(("--range and --categories", column.name) for column in stated)):
+        if name not in names:
+            raise InputError(f"{option} must name a column of the tables, got {name!r:.80}{hint([name], names)}")
+    return names
 
 
 def _known_names(clients: Sequence[Path], server: Path | None, reading: Reading, *, arrays: bool) -> list[str]:
