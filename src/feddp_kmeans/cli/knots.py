@@ -68,6 +68,7 @@ def knots(
     """
     from feddp_kmeans.algorithm.column_knots import knots_plan
     from feddp_kmeans.knots import learnt, ranges_of, read_for
+    from feddp_kmeans.report.result import finite_json
     from feddp_kmeans.report.spent import spent_so_far
     from feddp_kmeans.tables.inputs import open_federation, stated_schema
 
@@ -92,6 +93,8 @@ def knots(
     federation, _ = open_federation(clients, read_for(base, asked), client_column, skip_broken=skip_broken, reading=reading)
     plan = knots_plan(protected, epsilon, delta, federation.n_clients, asked)
     folder = path.with_name(f"{path.name}.run")
+    if path.exists():  # with --force: the run that wrote it has ended
+        shutil.rmtree(folder, ignore_errors=True)
     recorded = RecordedFederation(federation, folder / RELEASES)
     recorded.books = books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))
     with kept_run(recorded, plan, seed, folder, f"--out {path}", quiet=quiet) as run:
@@ -102,7 +105,7 @@ def knots(
     if as_json:
         made: dict[str, Any] = {"schema": found.schema.to_dict(), "rank_errors": found.rank_errors, "remarks": list(found.remarks)}
         made |= {"guarantee": found.privacy.sentence(), "ledger": list(found.privacy.ledger), "plan": plan.to_dict(), "spent": spent}
-        typer.echo(json.dumps({"format": 1} | made | {"command": options.command_line()}, indent=2, allow_nan=False))
+        typer.echo(json.dumps(finite_json({"format": 1} | made | {"command": options.command_line()}), indent=2, allow_nan=False))
     elif not quiet:
         _show(found)
         if spent:
@@ -123,6 +126,7 @@ def _show(found: "PrivateKnots") -> None:
     table = new_table("Knots, and how far their ranks may be off", "column", "knots", "ranks")
     for name, error in found.rank_errors.items():
         table.add_row(escape(name), ", ".join(f"{knot:.6g}" for knot in found.knots[name]), f"± {100 * error:.2g} %")
-    out.print(table)
+    if found.knots:
+        out.print(table)
     show_ledger(list(found.privacy.ledger), "What was released")
     out.print(found.privacy.sentence(), style="bold", highlight=False)
