@@ -89,11 +89,3 @@ def test_runs_are_booked_and_limited(tmp_path):
     assert entry.private
     with pytest.raises(BudgetError, match=r"must stay within epsilon 0\.15"):
         private_knots(TABLE, ["age"], epsilon=0.12, schema=RULES, **books)
-
-
-def test_fits_release_what_they_released_before_there_were_knots():
-    """The seeded numbers of a fit whose columns are looked at: the shared look has the same noise and edges."""
-    points = np.random.default_rng(1).standard_normal((2000, 3)) * [1, 100, 1e4]
-    model = FedDPKMeans(2, epsilon=4.0, random_state=0).fit(points)
-    assert model.scale_ is not None
-    assert model.plan_["columns"].times == 4
