@@ -193,6 +193,9 @@ def run_commands(place, suffix, how, at):
         yield feddp("fit", data, *options, *box, "--out", place / "run", cwd=place)
         fresh()
         yield feddp("choose-k", data, "--epsilon", 5, *more, *box, "--max-clusters", 3, "--out", place / "look", cwd=place)
+        fresh()
+        name = "x0" if suffix == "npy" else "a"
+        yield feddp("knots", data, name, "--epsilon", 5, *more, "--out", place / "knots.toml", "--force", cwd=place)
     if at is None:
         if how in {"words", "emptied"}:  # refused before anything is simulated, which would take long
             yield feddp("simulate", data, *options, *box, "--out", place / "simulated", cwd=place)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from feddp_kmeans.algorithm import prepare
+from feddp_kmeans.algorithm import column_knots, prepare
 from feddp_kmeans.algorithm.methods import paper
 from feddp_kmeans.audit import books
 from feddp_kmeans.federation import run
@@ -260,3 +260,23 @@ def sampled_runs_are_booked_at_half_the_rate(patch):
 @planted("books: sites, secure sum")
 def a_secure_sum_run_says_it_is_secret(patch):
     patch.setattr(run, "PrivacyReport", lambda **given: ledger.PrivacyReport(**(given | {"secure": True})))
+
+
+@planted("knots: point")
+def knots_of_two_columns_at_the_price_of_one(patch):
+    changed(
+        patch,
+        column_knots,
+        "gaussian_releases",
+        lambda rows, *_: [replace(row, integer_sensitivity=row.integer_sensitivity / 2) for row in rows],
+    )
+
+
+@planted("knots: client", "a second accountant finds no more")
+def looks_at_columns_that_cost_as_much_as_one(patch):
+    changed(
+        patch,
+        column_knots,
+        "calibrated_plan",
+        lambda made, *_: replace(made, releases=tuple(replace(row, noise_multiplier=row.noise_multiplier / 2) for row in made.releases)),
+    )

@@ -29,7 +29,15 @@ FAST_BUGS = {
     "noise_starts_anew_after_a_stop",
     "a_plan_may_be_exceeded",
 }
-FAST_PARTS = ("records", "accounts", "books: grid", "federation: arrays", "federation: sites, secure sum", "statistics: point, 1")
+FAST_PARTS = (
+    "records",
+    "accounts",
+    "books: grid",
+    "knots: point",
+    "federation: arrays",
+    "federation: sites, secure sum",
+    "statistics: point, 1",
+)
 OTHERS = {
     "sampled points": lambda: AuditCase(Settings(2, 2.0, method="paper", lloyd_steps=0, sampling_rate=0.1), seed=9),
 }

@@ -16,12 +16,14 @@ import pytest
 
 from feddp_kmeans.privacy.odometer import Odometer, total_for
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.tables.schema import Schema
 from tests.cli.command import COMMAND, feddp, with_data
 
 GIVEN = ("clients", "--server", "server.npy", "--epsilon", "1", "--odometer", "spent/budget.jsonl", "--quiet")
 FIT = ("fit", *GIVEN, "-k", "2", "--lloyd-steps", "1", "--out", "run")
 LOOK = ("choose-k", *GIVEN, "--max-clusters", "3", "--lloyd-steps", "0", "--out", "look")
 RESUME = ("fit", *GIVEN, "-k", "2", "--max-clusters", "3", "--lloyd-steps", "0", "--resume", "look", "--out", "run")
+KNOTS = ("knots", "clients", "x0,x1", *GIVEN[3:], "--out", "schema.toml")
 NEVER = 10**9
 
 
@@ -166,6 +168,24 @@ def test_a_look_that_is_killed_before_any_step_goes_on_and_pays_once(folder, kil
         assert killer(folder, (*RESUME, "--force")) == 0
     witness.look()
     assert len(check_finished(folder)) == 1
+
+
+def test_knots_that_are_killed_before_any_step_go_on_and_are_paid_once(folder, killer):
+    witness, step, kills = Witness(folder), 1, 0
+    while not (folder / "schema.toml").exists():
+        if killer(folder, KNOTS, step) == -signal.SIGKILL:
+            kills += 1
+        assert len(witness.look()) <= 1
+        step = 1 + (step + 2) % 71
+        assert kills < 200
+    assert kills >= 5
+    assert len(witness.look()) == 1
+    assert {column.scale for column in Schema.read(folder / "schema.toml").fields} == {"quantile"}
+    assert killer(folder, KNOTS) == 1
+    assert "--out must not exist already" in killer.told
+    assert killer(folder, (*KNOTS, "--force")) == 0  # a new run, whatever the killed one left
+    assert len(witness.look()) == 2
+    assert not (folder / "schema.toml.run").exists()
 
 
 def test_runs_side_by_side_lose_no_booking_and_share_one_budget(folder):

@@ -1191,6 +1191,17 @@ MUTANTS = [
         ("more columns than were paid for", "if chosen.sum() != len(column_edges):", "if False:"),
     ),
     *_in(
+        "column_knots.py",
+        ("tests/algorithm/test_column_knots.py", "tests/test_knots.py", "tests/cli/test_knots.py"),
+        ("knots of all columns for the price of one", "math.sqrt(n_columns) * SHARE_STEPS", "float(SHARE_STEPS)"),
+        (
+            "ranks whose stated error leaves out the noise",
+            "return place, float(off[place] + errors[place])",
+            "return place, float(off[place])",
+        ),
+        ("a record that another column may go on with", "for name, ends in ranges.items()}}", "for name, ends in [] and ranges.items()}}"),
+    ),
+    *_in(
         "batch.py",
         ("tests/statistics/test_column_counts.py",),
         ("one unit for all columns", "units[places], dtype", "units[:1], dtype"),

@@ -18,7 +18,7 @@ from feddp_kmeans.algorithm.typical_lengths import explained, standing_out
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 
 _POWERS: FloatArray = np.exp2(np.arange(-40.0, 41.0))
-_ANY_EDGES: FloatArray = np.concatenate([-_POWERS[::-1], _POWERS])
+ANY_EDGES: FloatArray = np.concatenate([-_POWERS[::-1], _POWERS])
 """Edges of the first look."""
 _SIZES: FloatArray = np.concatenate([[0.0], _POWERS, [2 * _POWERS[-1]]])
 """The same without a sign: class i holds sizes from ``_SIZES[i]`` to ``_SIZES[i + 1]``."""
@@ -40,7 +40,7 @@ def with_columns(parts: Mapping[str, float]) -> dict[str, float]:
 
 def column_row(columns: int) -> tuple[str, float, int, int]:
     """Return name, integer steps, values and times of the release: its unit is what one unit can add, sqrt(columns) points."""
-    return COLUMNS_RELEASE, float(np.sqrt(columns)) * SHARE_STEPS, columns * (len(_ANY_EDGES) + 1), COLUMNS.looks
+    return COLUMNS_RELEASE, float(np.sqrt(columns)) * SHARE_STEPS, columns * (len(ANY_EDGES) + 1), COLUMNS.looks
 
 
 def find_units(looks: Looks, chosen: BoolArray) -> None:
@@ -49,7 +49,7 @@ def find_units(looks: Looks, chosen: BoolArray) -> None:
     Columns whose ranges are alike keep one common unit. If values do not stand out clearly, rows are read as they are; but if only some
     columns are chosen, beside others of a public range of about 1, these do not count then.
     """
-    columns = [_Column(_ANY_EDGES) for _ in range(np.count_nonzero(chosen))]
+    columns = [_Column(ANY_EDGES) for _ in range(np.count_nonzero(chosen))]
     spreads: list[Spread | None] = [None] * len(columns)
     totals: list[FloatArray] = []
     for turn in range(COLUMNS.looks):
@@ -141,7 +141,7 @@ class _Column:
         negative, positive = self.counts[:side][::-1], self.counts[side + 1 :]
         zero = self.counts[side]
         both = np.concatenate([[zero], negative + positive])
-        span = _trimmed(both, math.sqrt(2) * self.noise, standing_out(both, math.sqrt(2) * self.noise, level=COLUMNS.level), COLUMNS.first)
+        span = trimmed(both, math.sqrt(2) * self.noise, standing_out(both, math.sqrt(2) * self.noise, level=COLUMNS.level), COLUMNS.first)
         if span is None:
             return self
         inner = slice(max(span.start - 1, 0), span.stop - 1)
@@ -159,8 +159,8 @@ class _Column:
         assert self.counts is not None
         assert self.first is not None
         clear = COLUMNS.beyond * self.noise * math.sqrt(self.looks)
-        low = -_reached(-self.edges[::-1], -_ANY_EDGES[::-1], self.first[::-1], clear)
-        high = _reached(self.edges, _ANY_EDGES, self.first, clear)
+        low = -_reached(-self.edges[::-1], -ANY_EDGES[::-1], self.first[::-1], clear)
+        high = _reached(self.edges, ANY_EDGES, self.first, clear)
         below, above = self.counts[[0, -1]] > COLUMNS.single * self.noise
         return self._over(low if below else self.edges[0], high if above else self.edges[-1], self.held)
 
@@ -180,7 +180,7 @@ class _Column:
         """Return the classes that hold what stands out from noise; None if nothing does, or much less than in the look before."""
         if self.counts is None:
             return None
-        span = _trimmed(self.counts, self.noise, standing_out(self.counts, self.noise, level=COLUMNS.level))
+        span = trimmed(self.counts, self.noise, standing_out(self.counts, self.noise, level=COLUMNS.level))
         return span if span is not None and self.counts[span].sum() >= COLUMNS.kept * self.held else None
 
 
@@ -191,7 +191,7 @@ def _reached(edges: FloatArray, first_edges: FloatArray, first: FloatArray, clea
     return float(first_edges[there[0]]) if len(there) else float(edges[-1]) + width
 
 
-def _trimmed(counts: FloatArray, noise: float, span: slice | None, level: float = COLUMNS.single) -> slice | None:
+def trimmed(counts: FloatArray, noise: float, span: slice | None, level: float = COLUMNS.single) -> slice | None:
     """Return the span without what noise explains at its ends, and with single classes beside it that stand out."""
     if span is None:
         return None

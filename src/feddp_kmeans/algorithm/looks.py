@@ -194,10 +194,10 @@ class Looks:
         statistic = norms.CLIENT_DISTANCES if self.is_client_level else norms.POINT_DISTANCES
         return self._run.noisy_sum(statistic, self.plan["distances"], center=center, edges=edges)
 
-    def columns(self, chosen: BoolArray, edges: FloatArray) -> tuple[FloatArray, float]:
-        """Return a noisy histogram of each chosen column over its own edges, and the noise of a count."""
+    def columns(self, chosen: BoolArray, edges: FloatArray, times: int = 1) -> tuple[FloatArray, float]:
+        """Return a noisy histogram of each chosen column over its own edges, the mean of this many releases, and the noise of a count."""
         statistic = column_counts.CLIENT_COLUMNS if self.is_client_level else column_counts.POINT_COLUMNS
-        noisy = self._run.noisy_sum(statistic, self.plan["columns"], chosen=chosen.astype(np.float64), column_edges=edges)
+        noisy = self._run.noisy_sum(statistic, self.plan["columns"], times=times, chosen=chosen.astype(np.float64), column_edges=edges)
         points = float(np.sqrt(len(edges)))
         return points * noisy.reshape(len(edges), -1), points * self.made["columns"].scale
 

@@ -15,6 +15,7 @@ from feddp_kmeans.audit.books import account_findings, book_findings
 from feddp_kmeans.audit.case import WHOLE, AuditCase, Trials, judge, trials, worst_unit
 from feddp_kmeans.audit.federation_checks import federation_findings, record_findings
 from feddp_kmeans.audit.finding import AuditFinding
+from feddp_kmeans.audit.knots_checks import knots_findings
 from feddp_kmeans.audit.places import places
 from feddp_kmeans.audit.refusals import refusal_findings
 from feddp_kmeans.audit.statistic_checks import SHAPES, statistic_findings
@@ -104,6 +105,7 @@ def product_parts() -> dict[str, Callable[[], list[AuditFinding]]]:
         for unit in PrivacyUnit
         for number, shape in enumerate(SHAPES)
     }
+    parts |= {f"knots: {unit.value}": partial(knots_findings, unit) for unit in PrivacyUnit}
     cases = [*_CASES, *(place.name for place in found if place.name in _FEDERATIONS)]
     return parts | {f"books: {name}": partial(book_findings, product_case(name), name) for name in cases}
 

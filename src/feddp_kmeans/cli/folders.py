@@ -79,7 +79,7 @@ def kept_run(federation: Federation, plan: Plan, seed: int | None, folder: Path,
     run = None
     try:
         with progress(plan, quiet=quiet) as on_release, federation.open(plan, seed, on_release) as run:
-            log.info("Releases and result go to %s", folder)
+            log.info("Releases are kept in %s", folder)
             yield run
     except BaseException as error:
         if run or isinstance(error, KeyboardInterrupt):

@@ -20,6 +20,7 @@ from feddp_kmeans.cli.fit import fit
 from feddp_kmeans.cli.folders import INTERRUPTED
 from feddp_kmeans.cli.join import join
 from feddp_kmeans.cli.keys import keys
+from feddp_kmeans.cli.knots import knots
 from feddp_kmeans.cli.plan import plan
 from feddp_kmeans.cli.predict import predict
 from feddp_kmeans.cli.report import report
@@ -50,7 +51,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Private federated k-means.\n\nFirst steps: feddp demo. Then: feddp fit clients/ -k 10 --epsilon 1 --out run/",
 )
-for _command in (demo, plan, fit, choose_k, keys, serve, join, simulate, encode, predict, evaluate, budget, report, audit):
+for _command in (demo, plan, fit, choose_k, keys, serve, join, simulate, encode, knots, predict, evaluate, budget, report, audit):
     app.command()(_command)
 for _name in plugins.names(plugins.COMMANDS):
     app.command(_name)(plugins.load(plugins.COMMANDS, _name))
@@ -59,7 +60,8 @@ for _name in plugins.names(plugins.COMMANDS):
 def main() -> None:
     """Run the command. Our own errors become one line and exit status 1, wrong usage one line and status 2, Ctrl-C status 130.
 
-    Status 3 means that fit, serve or simulate finished and wrote the result in full, but that it is useless: the noise hides the clusters.
+    Status 3 means that fit, serve or simulate finished and wrote the result in full, but that it is useless: the noise hides the clusters;
+    or that knots finished, and a column has none.
     Any other error is also one line, with exit status 70: its text or a traceback could quote private data.
     """
     try:

@@ -27,6 +27,7 @@ TRIAL = "No TLS and no keys: for trials on one machine only."
 Where = str | tuple[str, ...]
 """As in tables/client_files.py, which takes longer to import."""
 Epsilon = Annotated[float, typer.Option("--epsilon", help="Total privacy budget; inf adds no noise.")]
+Delta = Annotated[float, typer.Option("--delta", help="Chance that the guarantee may fail.")]
 Unit = Annotated[str, typer.Option("--unit", help="What is protected: point or client.")]
 MethodOption = Annotated[str, typer.Option("--method", help="refined or paper.")]
 Server = Annotated[Path | None, typer.Option("--server", help="Public server data, if any: a table.")]
@@ -117,7 +118,7 @@ def _takes(
 def _settings(
     clusters: Annotated[str, typer.Option("-k", "--clusters", help="Number of clusters, or auto.")],
     epsilon: Epsilon,
-    delta: Annotated[float, typer.Option("--delta", help="Chance that the guarantee may fail.")] = 1e-6,
+    delta: Delta = 1e-6,
     unit: Unit = "point",
     method: MethodOption = "refined",
     lloyd_steps: Annotated[str, typer.Option("--lloyd-steps", help="A whole number, or auto.")] = "auto",
@@ -149,8 +150,7 @@ def _settings(
         max_clusters=max_clusters,
         scale=scale,
     )
-    if weak := weakness(settings.epsilon, settings.delta):
-        log.warning("WARNING: %s; 1 is a strong promise, 4 a weak one.", weak)
+    warn_of_weakness(settings.epsilon, settings.delta)
     return settings
 
 
@@ -161,6 +161,12 @@ def _clients(
 ) -> Where:
     """Return one place, or several files."""
     return clients[0] if len(clients) == 1 else tuple(clients)
+
+
+def warn_of_weakness(epsilon: float, delta: float) -> None:
+    """Log a warning if this budget protects nobody."""
+    if weak := weakness(epsilon, delta):
+        log.warning("WARNING: %s; 1 is a strong promise, 4 a weak one.", weak)
 
 
 def _reading(

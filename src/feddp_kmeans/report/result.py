@@ -50,7 +50,7 @@ def result_dict(
     from feddp_kmeans import __version__
 
     plan, privacy = clustering.plan, clustering.privacy
-    made: dict[str, Any] = _finite(
+    made: dict[str, Any] = finite_json(
         {
             "format": RESULT_FORMAT,
             "version": __version__,
@@ -158,12 +158,12 @@ def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
     return [folder / name for name in files]
 
 
-def _finite(value: Any) -> Any:
+def finite_json(value: Any) -> Any:
     """Return the value with infinities as the word "inf" and NaN as null: JSON has no number for them."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite_json(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value

@@ -38,11 +38,16 @@ def schema_given(schema: Any, ranges: Any, X: Any) -> Schema | None:
         return made.replaced(columns)
     if isinstance(X, Federation):
         raise InputError("ranges must be given with tables, got a Federation: encode its points with a schema.")
-    names = _arrow(_tables(X)[0]).column_names
+    names = names_of(X)
     for name in ranges:
         if name not in names:
             raise InputError(f"ranges must name columns of X, got {name!r:.80}{hint([name], names)}")
     return schema_of_names(names, columns)
+
+
+def names_of(X: Any) -> list[str]:
+    """Return the names of the columns of tables."""
+    return list(_arrow(_tables(X)[0]).column_names)
 
 
 def schema_of_names(names: Sequence[str], stated: Collection[Column]) -> Schema:

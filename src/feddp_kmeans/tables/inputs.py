@@ -69,17 +69,45 @@ def open_inputs(
     if public is not None:
         public.check()
     like = None if public is None else public.columns
-    federation: LocalFederation
-    if client_column is not None:
-        one = open_table(check_client_column(clients, client_column, reading), schema, ignore=hidden, like=like, reading=reading)
-        one.check()
-        columns, federation = one.columns, InMemoryFederation.from_groups(*read_grouped(one, client_column))
-    else:
-        files = open_clients(clients, schema, ignore=stated.ignore, like=like, skip_broken=skip_broken, reading=reading, server=server)
-        columns, federation = files[0].columns, FileFederation(files)
+    federation, columns = open_federation(
+        clients, schema, client_column, ignore=stated.ignore, like=like, skip_broken=skip_broken, reading=reading, server=server
+    )
     if schema is None and (advice := id_advice(columns)):
         log.warning(advice)
     return Inputs(federation, columns, None if public is None else public.read(), schema)
+
+
+def open_federation(
+    clients: Where,
+    schema: Schema | None,
+    client_column: str | None = None,
+    *,
+    ignore: Collection[str] = (),
+    like: Sequence[str] | None = None,
+    skip_broken: bool = False,
+    reading: Reading = AS_THE_HEADER_SAYS,
+    server: Path | None = None,
+) -> tuple[LocalFederation, tuple[str, ...]]:
+    """Return the clients' tables as a federation, and the names of the coordinates; see ``open_inputs``."""
+    if client_column is None:
+        files = open_clients(clients, schema, ignore=ignore, like=like, skip_broken=skip_broken, reading=reading, server=server)
+        return FileFederation(files), files[0].columns
+    path = check_client_column(clients, client_column, reading)
+    one = open_table(path, schema, ignore=(*ignore, client_column), like=like, reading=reading)
+    one.check()
+    return InMemoryFederation.from_groups(*read_grouped(one, client_column)), one.columns
+
+
+def stated_schema(
+    clients: Where, stated: StatedColumns, *, client_column: str | None = None, reading: Reading = AS_THE_HEADER_SAYS
+) -> Schema:
+    """Return the stated schema; without a file, all columns without a range or categories are numbers without a range."""
+    names = next(_headers(client_paths(clients), reading, arrays=True), [])
+    names = names or list(open_clients(clients, reading=reading)[0].columns)  # says why no table can be read
+    _check_known("--ignore", stated.ignore, names)
+    hidden = (*stated.ignore, *([client_column] if client_column else []))
+    made = read_or_learn(None, stated, hidden, reading, names)
+    return made or schema_of_names([name for name in names if name not in hidden], ())
 
 
 def read_or_learn(

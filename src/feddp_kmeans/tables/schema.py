@@ -1,4 +1,7 @@
-"""A public schema: how each column of a mixed table becomes coordinates. Learnt from server data or written by hand, never from clients."""
+"""A public schema: how each column of a mixed table becomes coordinates.
+
+Learnt from server data or written by hand; of what clients hold only knots are learnt, privately (``feddp_kmeans.knots``).
+"""
 
 import json
 import math
@@ -128,11 +131,11 @@ class Schema:
         fields = tuple(map(_column, field_of(data, "columns", list, "a schema")))
         return cls(fields, tuple((entry["name"], entry.get("reason", ASKED)) for entry in ignored))
 
-    def write(self, path: str | Path) -> None:
-        """Write the schema: in the short form if the name ends in .toml, else in full as JSON."""
+    def write(self, path: str | Path, note: str = "") -> None:
+        """Write the schema: in the short form if the name ends in .toml, after the note if there is one, else in full as JSON."""
         path = Path(path)
         if path.suffix.lower() == TOML:
-            text = toml_text(self.fields, self.ignored)
+            text = (f"# {note}\n\n" if note else "") + toml_text(self.fields, self.ignored)
         else:
             text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         write_whole(path, text.encode())
