@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feddp_kmeans._typing import BoolArray, FloatArray
+from feddp_kmeans.algorithm.column_knots import N_DECILES
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables import cells
 from feddp_kmeans.tables.advice import ID_NAME
@@ -23,7 +24,7 @@ MANY = 50
 """A text column with more distinct words than this is taken for free text or an id."""
 FEW_ROWS = 20
 """Columns with fewer values than this are never taken for ids."""
-N_KNOTS = 11
+N_KNOTS = N_DECILES + 1
 """Number of knots of a quantile scale: the deciles and both ends."""
 _LONG_TAIL = 10
 """A column has a long tail if its largest value is this many times as far from the median as its smallest."""
