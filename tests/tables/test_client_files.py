@@ -1,5 +1,6 @@
 """Tables on disk: read in pieces, refused by name."""
 
+import logging
 import shlex
 import tracemalloc
 
@@ -70,7 +71,7 @@ def test_what_is_no_table_of_numbers_is_refused_by_name(tmp_path, name, content,
 def test_a_word_far_down_a_csv_is_a_row_left_out(tmp_path):
     rows = "\n".join(["1.5,2"] * 300_000)
     table = open_table(write(tmp_path / "a.csv", f"a,b\n{rows}\noops,3\n4,5,6\n"))
-    with logged() as told:
+    with logged(level=logging.WARNING) as told:
         table.check()
     assert told == [f"a.csv: 2 of 300,002 rows are left out (1 do not parse, 1 have a cell that is missing or not a number). {FILLED}"]
     assert np.isfinite(table.read()).all(axis=1).sum() == 300_000
@@ -196,7 +197,7 @@ def test_a_line_of_svmlight_that_does_not_parse_is_left_out_by_itself(tmp_path):
     table = open_table(write(tmp_path / "a.svm", "\n".join(lines)), like=("x1", "x2"))
     expected = [[i, 0.5] for i in range(20) if i not in {3, 11, 17}]
     assert table.read().tolist() == expected
-    with logged() as told:
+    with logged(level=logging.WARNING) as told:
         table.check()
     assert told == ["a.svm: 3 of 20 rows are left out (3 do not parse, 0 have a cell that is missing or not a number)."]
 
@@ -219,7 +220,7 @@ def test_one_bad_file_among_a_hundred_is_named_or_a_client_without_data(tmp_path
     write(tmp_path / "057.csv", "")
     with pytest.raises(FedDPError, match=r"^057\.csv must be a readable \.csv table: it is empty\. With --skip-broken it is a client w"):
         open_clients(str(tmp_path))
-    with logged() as told:
+    with logged(level=logging.WARNING) as told:
         tables = open_clients(str(tmp_path), skip_broken=True)
     assert [len(table.read()) for table in tables] == [3] * 57 + [0] + [3] * 42
     assert told == ["057.csv must be a readable .csv table: it is empty. It is a client without data."]
