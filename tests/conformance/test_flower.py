@@ -11,6 +11,7 @@ from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
+from tests.cli.command import feddp
 
 pytest.importorskip("flwr", reason="Flower is an extra")
 pytest.importorskip("ray", reason="Flower's simulation engine is an extra")
@@ -58,7 +59,8 @@ def test_the_simulation_reads_words_as_stated(tmp_path):
     for index in range(2):
         rows = [f"{30 + 40 * (i % 2)},{'fm'[i % 2]}" for i in range(40 + index)]
         (tmp_path / "clients" / f"{index}.csv").write_text("\n".join(["age,sex", *rows]))
-    stated = ("--range", "age=0:100", "--categories", "sex=f,m")
-    result = simulated(tmp_path, "-k", 2, "--epsilon", "inf", "--seed", 0, "--trust", "aggregator", *stated)
-    assert sorted(round(center[0], 6) for center in result["centers"]) == [0.3, 0.7]
-    assert result["columns"] == ["age", "sex=f", "sex=m"]
+    given = ("-k", 2, "--epsilon", "inf", "--seed", 0, "--range", "age=0:100", "--categories", "sex=f,m")
+    result = simulated(tmp_path, *given, "--trust", "aggregator")
+    expected = json.loads(feddp("fit", "clients", *given, "--json", cwd=tmp_path).stdout)
+    assert result["columns"] == expected["columns"] == ["age", "sex=f", "sex=m"]
+    assert result["centers"] == expected["centers"]
