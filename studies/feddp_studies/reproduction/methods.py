@@ -40,7 +40,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Method:
+class ComparedMethod:
     """How a method is named, and run: ``cluster(federation, settings, server_points, seed=...)`` returns a ``Clustering``."""
 
     name: str
@@ -54,11 +54,11 @@ class Method:
     """Settings with which it is run in every figure of costs, besides those that a figure's spec names."""
 
 
-METHODS: dict[str, Method] = {}
+METHODS: dict[str, ComparedMethod] = {}
 """Every method by its name, in the order in which figures and tables show them."""
 
 
-def register_method(method: Method) -> Method:
+def register_method(method: ComparedMethod) -> ComparedMethod:
     """Add the method to every figure and table."""
     if METHODS.get(method.name, method) != method:
         raise InputError(f"method must have a name of its own, got {method.name!r}, which is taken.")
@@ -93,4 +93,4 @@ for _name, _label, _cluster, _source, _noise in (
     (oracle_floor.NAME, "oracle floor: not private", oracle_floor.cluster, oracle_floor.__name__, True),
     (k_fed.NAME, "k-FED: not private", k_fed.cluster, k_fed.__name__, False),
 ):
-    register_method(Method(_name, _label, _cluster, _source, _noise))
+    register_method(ComparedMethod(_name, _label, _cluster, _source, _noise))

@@ -16,7 +16,7 @@ from feddp_studies.reproduction import execute as execution
 from feddp_studies.reproduction import problems, runner, sources
 from feddp_studies.reproduction.data_set import DataSet
 from feddp_studies.reproduction.figures import draw
-from feddp_studies.reproduction.methods import METHODS, Config, Method
+from feddp_studies.reproduction.methods import METHODS, ComparedMethod, Config
 from feddp_studies.reproduction.peers import best_recorded
 from feddp_studies.reproduction.printed_pages import blocks, write_page
 from feddp_studies.reproduction.spec import ASSUMPTIONS, ELBOW, Experiment
@@ -165,7 +165,7 @@ def test_figures_and_page(whole, tmp_path):
 
 
 def test_a_method_of_ones_own_is_in_table_and_figure(tiny, tmp_path, monkeypatch):
-    mine = Method("mine", "My own method", METHODS["server-lloyds"].cluster, __name__, everywhere=[Config("mine", 1)])
+    mine = ComparedMethod("mine", "My own method", METHODS["server-lloyds"].cluster, __name__, everywhere=[Config("mine", 1)])
     monkeypatch.setitem(METHODS, "mine", mine)
     small = replace(TINY, name="small", configs=[Config("refined")], epsilons=[4.0], seeds=1)
     rows = runner.run_trials(small, tmp_path)

@@ -5,7 +5,7 @@ import pytest
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_studies.reproduction.data_set import DataSet
-from feddp_studies.reproduction.methods import METHODS, Config, Method, register_method
+from feddp_studies.reproduction.methods import METHODS, ComparedMethod, Config, register_method
 from feddp_studies.reproduction.problems import DATA_SETS, data_set, register_data_set
 from feddp_studies.reproduction.specs import EXPERIMENTS
 from feddp_studies.reproduction.verdicts import CENSUS, CLIENTS, QUESTIONS
@@ -77,7 +77,7 @@ def test_data_that_must_be_read_needs_a_folder():
 
 
 def test_a_method_that_takes_part_everywhere_is_in_every_figure_of_costs(monkeypatch):
-    monkeypatch.setitem(METHODS, "mine", Method("mine", "Mine", METHODS["paper"].cluster, __name__, everywhere=[Config("mine", 2)]))
+    monkeypatch.setitem(METHODS, "mine", ComparedMethod("mine", "Mine", METHODS["paper"].cluster, __name__, everywhere=[Config("mine", 2)]))
     for experiment in EXPERIMENTS.values():
         named = {trial.config.method for trial in experiment.trials()}
         assert ("mine" in named) == (experiment.kind == "pareto")
@@ -85,6 +85,6 @@ def test_a_method_that_takes_part_everywhere_is_in_every_figure_of_costs(monkeyp
 
 def test_a_name_is_registered_once():
     with pytest.raises(FedDPError, match="method must have a name of its own, got 'paper'"):
-        register_method(Method("paper", "other", METHODS["paper"].cluster, __name__))
+        register_method(ComparedMethod("paper", "other", METHODS["paper"].cluster, __name__))
     with pytest.raises(FedDPError, match="data set must have a name of its own, got 'mixture'"):
         register_data_set(DataSet("mixture", lambda **_: None))
