@@ -5,11 +5,14 @@ Comments and docstrings do not count. A row that other code has made is made aga
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+
+from feddp_kmeans.errors import InputError
 
 _OURS = ("feddp_kmeans", "feddp_studies")
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
@@ -39,6 +42,8 @@ def _closure(modules: Iterable[str]) -> set[str]:
 @cache
 def _path(name: str) -> Path | None:
     """Return the file of a module, None if there is no such module; nothing but its outermost package is imported."""
+    if file := getattr(sys.modules.get(name), "__file__", None):
+        return Path(file)
     outermost, *inner = name.split(".")
     found = find_spec(outermost)
     if found is None or found.origin is None:
@@ -53,7 +58,8 @@ def _path(name: str) -> Path | None:
 @cache
 def _tree(name: str) -> ast.Module:
     path = _path(name)
-    assert path is not None, name
+    if path is None or not path.is_file():
+        raise InputError(f"a method or data set must be defined in a module that is a file, got {name!r}.")
     return ast.parse(path.read_text())
 
 
