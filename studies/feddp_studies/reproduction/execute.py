@@ -19,7 +19,7 @@ from feddp_studies.reproduction import published_code
 from feddp_studies.reproduction.problems import CENTRAL, FROM_TABLES, Problem, load_problem
 from feddp_studies.reproduction.spec import Trial
 from feddp_studies.rivals import BASELINES, oracle_floor
-from feddp_studies.theory.assumptions import MixtureFacts, check_radius, check_server_size, data_radius, proxy_facts
+from feddp_studies.theory.assumptions import MixtureFacts, ServerSizeForm, check_radius, check_server_size, data_radius, proxy_facts
 
 OURS = ("refined", "paper")
 ELBOW = "elbow of "
@@ -130,5 +130,5 @@ def _assumptions(problem: Problem, optimal_cost: float) -> dict[str, Any]:
     radius, n = data_radius(data.server_points), data.n_points
     facts = MixtureFacts(n, 1 / problem.k, math.sqrt(0.5)) if data.means is not None else proxy_facts(n, optimal_cost)
     first = check_radius(radius, problem.k, data.dimension, epsilon, facts)
-    second = check_server_size(len(data.server_points), radius, problem.k, epsilon, facts)
-    return {"cost": math.nan, "radius": radius, "assumption_1": str(first), "assumption_2": str(second)}
+    second = [check_server_size(len(data.server_points), radius, problem.k, epsilon, facts, form) for form in ServerSizeForm]
+    return {"cost": math.nan, "radius": radius, "assumption_1": str(first), "assumption_2": "; ".join(map(str, second))}
