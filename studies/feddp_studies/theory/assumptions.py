@@ -93,9 +93,3 @@ def check_server_size(n_server: int, radius: float, k: int, epsilon: float, fact
 def proxy_facts(n_points: int, optimal_cost: float) -> MixtureFacts:
     """Return the paper's stand-ins for data that is no mixture: ``w_min = 1`` and ``sigma = sqrt(opt / n)``, both upper bounds."""
     return MixtureFacts(n_points, 1.0, math.sqrt(optimal_cost))
-
-
-def samples_needed(k: int, dimension: int, lloyd_steps: int, epsilon: float, delta: float, facts: MixtureFacts) -> float:
-    """Return the number of samples that Theorem "mainTheory" asks for: ``k d T log^2(n) sqrt(log(1/delta)) / (epsilon w_min)^2``."""
-    logs = math.log(facts.n_points) ** 2 * math.sqrt(math.log(1 / delta))
-    return k * dimension * max(1, lloyd_steps) * logs / (epsilon * facts.min_weight) ** 2

@@ -15,7 +15,6 @@ from feddp_studies.theory.assumptions import (
     check_server_size,
     data_radius,
     proxy_facts,
-    samples_needed,
     separation_constant,
 )
 
@@ -73,11 +72,6 @@ def test_the_papers_two_numbers_for_assumption_2_come_from_different_forms(state
     # "the right-hand-side is about ...", at epsilon 1 and k = 10. The other form is off by log n, which is more than 11.
     limits = {f: check_server_size(1, radius, 10, 1.0, MixtureFacts(n, 0.1, math.sqrt(variance)), f).limit for f in ServerSizeForm}
     assert [f for f in ServerSizeForm if stated / 1.2 < limits[f] < stated * 1.2] == [form]
-
-
-def test_more_privacy_needs_more_samples():
-    facts = MixtureFacts(1000, 0.1, 1.0)
-    assert samples_needed(3, 5, 2, 0.5, 1e-6, facts) == pytest.approx(4 * samples_needed(3, 5, 2, 1.0, 1e-6, facts))
 
 
 @pytest.mark.parametrize(
