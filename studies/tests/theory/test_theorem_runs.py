@@ -1,0 +1,72 @@
+"""The theorems' algorithms against their bounds: what holds, what fails, and where it cannot be told."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from feddp_studies.theory.bounds import corollary_samples, practice_samples, theory_samples
+from feddp_studies.theory.theorem_runs import Theorem, TheoremCase, run_case
+from feddp_studies.theory.verdicts import Needed, growth, verdict
+
+CASE = TheoremCase(Theorem.PRACTICE, n=20_000, epsilon=8.0)
+
+
+def test_each_theorem_has_its_own_sample_size():
+    facts = CASE.facts
+    assert CASE.samples(facts) == practice_samples(4, 10, 8.0, facts)
+    assert replace(CASE, theorem=Theorem.THEORY).samples(facts) == theory_samples(4, 10, 4, 8.0, 1e-6, facts)
+    assert replace(CASE, theorem=Theorem.COROLLARY).samples(facts) == corollary_samples(4, 10, 8.0, facts)
+    assert replace(CASE, epsilon=2.0).at(0.5).n == replace(CASE, epsilon=2.0).least_n // 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_above_the_least_n_all_conditions_are_met_and_the_clustering_is_found(seed):
+    found = run_case(CASE, seed)
+    assert found.missed == []
+    assert len(found.conditions) == 3
+    assert found.recovered
+    assert found.constant < 3
+    assert abs(found.error - found.sample_error) < 0.2
+
+
+def test_far_below_the_least_n_the_condition_is_named_and_the_clustering_is_lost():
+    few = [run_case(replace(CASE, n=64, epsilon=1.0), seed) for seed in range(5)]
+    assert all("sample size" in found.missed for found in few)
+    assert not all(found.recovered for found in few)
+
+
+def test_cluster_at_its_least_n_is_within_a_small_constant_and_needs_a_large_one_where_groups_are_moved():
+    case = TheoremCase(Theorem.THEORY, n=1000, epsilon=4.0, dimension=5, lloyd_steps=3).at(1)
+    together, moved = (run_case(some, 0) for some in (case, replace(case, separation=3.0)))
+    assert together.missed == moved.missed == []
+    assert together.recovered
+    assert 1 < together.constant < 10 < moved.constant
+
+
+def needed(axis_name, places, name="constant", **fixed):
+    cases = [replace(CASE, **fixed, **{axis_name: place}) for place in places]
+    runs = [[run_case(case, seed) for seed in range(4)] for case in cases]
+    assert not any(run.missed for some in runs for run in some)
+    return [Needed(place, np.array([getattr(run, name) for run in some])) for place, some in zip(places, runs, strict=True)]
+
+
+@pytest.mark.slow
+def test_the_practical_bound_holds_over_n_with_one_constant_and_its_noise_falls_with_n_and_with_epsilon():
+    assert verdict("n", needed("n", (5_000, 20_000, 80_000))).startswith("holds")
+    for axis, places in (("n", (5_000, 20_000, 80_000)), ("epsilon", (2.0, 4.0, 8.0))):
+        errors = needed(axis, places, "sample_error", **({} if axis == "n" else {"n": 80_000}))
+        rate = growth(places, [some.constants for some in errors])
+        assert rate.power == pytest.approx(-1, abs=0.15)  # The radius grows with log n.
+
+
+@pytest.mark.slow
+def test_no_constant_will_do_over_d_since_the_bound_lacks_the_length_of_gaussian_noise():
+    assert verdict("d", needed("dimension", (10, 40, 160), lloyd_steps=8)).startswith("does not hold with one constant")
+
+
+@pytest.mark.slow
+def test_no_constant_will_do_over_n_without_noise_since_the_bound_lacks_the_error_of_sampling_but_sample_means_are_within_it():
+    places, sharp = (40_000, 160_000, 640_000), {"epsilon": 64.0, "lloyd_steps": 16}
+    assert verdict("n", needed("n", places, **sharp)).startswith("does not hold with one constant")
+    assert verdict("n", needed("n", places, "sample_constant", **sharp)).startswith("holds with constant")
