@@ -73,6 +73,8 @@ class TheoremRun:
     """The largest ``|mu_i - nu_i|``."""
     sample_error: float
     """The same with the sample means of the G_i in place of the mu_i: without the error of sampling, which falls with ``1/sqrt(n)``."""
+    bound: float
+    """The largest of its bounds."""
     constant: float
     """The constant with which the theorem would hold: the largest quotient of an error and its bound."""
     sample_constant: float
@@ -116,6 +118,7 @@ def run_case(case: TheoremCase, seed: int) -> TheoremRun:
     return TheoremRun(
         float(errors.max()),
         float(sample_errors.max()),
+        float(np.max(bound)),
         float(np.max(errors / bound)),
         float(np.max(sample_errors / bound)),
         same_partition(labels_of(data.points, centers), data.labels),
