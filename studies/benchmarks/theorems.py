@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from feddp_studies.theory.bounds import corollary_steps, recovery_steps
 from feddp_studies.theory.cluster import LloydSpace
 from feddp_studies.theory.lemma_checks import CHECKS, Axis
 from feddp_studies.theory.lemma_scene import LemmaScene
+from feddp_studies.theory.stated_bounds import corollary_steps, recovery_steps
 from feddp_studies.theory.theorem_runs import Theorem, TheoremCase, run_case
 from feddp_studies.theory.verdicts import Needed, growth, spread, verdict
 
@@ -28,6 +28,7 @@ SWEEPS = (
     ("mainPractice over T", "T", [replace(PRACTICE, lloyd_steps=steps) for steps in (1, 4, 16, 64)]),
     ("mainPractice over n, little noise and many steps", "n", [replace(SHARP, n=n) for n in (10_000, 40_000, 160_000, 640_000)]),
     ("mainTheory over n", "n", [THEORY.at(part) for part in PARTS[2:]]),
+    ("mainTheory over n, few dimensions", "n", [replace(THEORY, epsilon=4.0, dimension=5).at(part) for part in (*PARTS[2:], 16)]),
     (
         "mainTheory over n, groups that reduceDiam moves",
         "n",

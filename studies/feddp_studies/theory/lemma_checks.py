@@ -5,7 +5,7 @@ A constant is what was measured divided by what is stated, with the paper's numb
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -20,6 +20,9 @@ from feddp_studies.theory.separated import center_errors, labels_of
 from feddp_studies.theory.verdicts import Stated
 
 _DRAWS, _BETA = 400, 0.05
+
+_FAR = 20.0
+"""A separation at which every component is a group of its own."""
 
 
 class Axis(StrEnum):
@@ -91,11 +94,12 @@ def coreset(scene: LemmaScene) -> float:
 
 
 def reduced_diameter(scene: LemmaScene) -> float:
-    """Lemma "reduceDiam": the moved server points are within ``k log(n) log|Q| sqrt(d) sigma / (epsilon w_min)``."""
-    server = scene.mixture.server
-    counts = np.bincount(labels_of(scene.mixture.points, server), minlength=len(server))
+    """Lemma "reduceDiam": the moved server points are within ``k log(n) log|Q| sqrt(d) sigma / (epsilon w_min)``, of groups far apart."""
+    mixture = replace(scene, separation=_FAR).mixture
+    server = mixture.server
+    counts = np.bincount(labels_of(mixture.points, server), minlength=len(server))
     noisy = counts + scene.noise("anchors").laplace(scale=1 / scene.epsilon, size=len(server))
-    moved = reduce_diameter(server, noisy, scene.mixture.facts, scene.epsilon)
+    moved = reduce_diameter(server, noisy, mixture.facts, scene.epsilon)
     stated = scene.k * math.log(scene.n) * math.log(len(server)) * math.sqrt(scene.dimension) * scene.k / scene.epsilon
     return float(pdist(moved.anchors + moved.shifts).max()) / stated
 
@@ -205,7 +209,7 @@ CHECKS = (
     LemmaCheck("Theorem `pca` (Dwork et al.)", "`cluster._Steps.projection`", almost_pca, Axis.D, stated=Stated.UP_TO_A_CONSTANT),
     LemmaCheck("Lemma 3.1 (Kamath et al.)", "`cluster._Steps.projection`", projected_means),
     LemmaCheck("Lemma 3.2 (Kamath et al.)", "of the data", spectral_norm),
-    LemmaCheck("Lemma `largeClusters`", "of the data", large_clusters),
+    LemmaCheck("Lemma `largeClusters`, at its own n", "of the data", large_clusters),
     LemmaCheck("Lemma `coreset`", "`algorithm/server.py: weighted_kmeans`", coreset),
     LemmaCheck("Lemma `reduceDiam`", "`theory.diameter.reduce_diameter`", reduced_diameter, stated=Stated.UP_TO_A_CONSTANT),
     LemmaCheck("Fact `costProj`", "`cluster._Steps.projection`", projected_cost, least_n=projected_cost_samples),

@@ -10,7 +10,7 @@ from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.plan import Composition
-from feddp_studies.theory import bounds
+from feddp_studies.theory import stated_bounds
 from feddp_studies.theory.assumptions import Condition, MixtureFacts, ServerSizeForm, check_radius, check_server_size, data_radius
 from feddp_studies.theory.cluster import LloydSpace, cluster
 from feddp_studies.theory.separated import center_errors, labels_of, same_partition, separated_mixture
@@ -50,15 +50,15 @@ class TheoremCase:
     def samples(self, facts: MixtureFacts) -> float:
         """Return the sample size that the theorem asks for."""
         if self.theorem is Theorem.PRACTICE:
-            return bounds.practice_samples(self.k, self.dimension, self.epsilon, facts)
+            return stated_bounds.practice_samples(self.k, self.dimension, self.epsilon, facts)
         if self.theorem is Theorem.COROLLARY:
-            return bounds.corollary_samples(self.k, self.dimension, self.epsilon, facts)
-        return bounds.theory_samples(self.k, self.dimension, self.lloyd_steps, self.epsilon, self.delta, facts)
+            return stated_bounds.corollary_samples(self.k, self.dimension, self.epsilon, facts)
+        return stated_bounds.theory_samples(self.k, self.dimension, self.lloyd_steps, self.epsilon, self.delta, facts)
 
     @property
     def least_n(self) -> int:
         """Return the least n that the theorem allows."""
-        return bounds.least_samples(self.samples, self.facts)
+        return stated_bounds.least_samples(self.samples, self.facts)
 
     def at(self, part: float) -> "TheoremCase":
         """Return the case at this multiple of the least n."""
@@ -106,14 +106,14 @@ def run_case(case: TheoremCase, seed: int) -> TheoremRun:
     bound: FloatArray | float
     if case.theorem is Theorem.PRACTICE:
         centers = clustering.cluster(federation, settings, data.server, seed=seed).centers
-        bound = bounds.practice_error(case.lloyd_steps, radius, case.epsilon, data.sizes, case.facts)
+        bound = stated_bounds.practice_error(case.lloyd_steps, radius, case.epsilon, data.sizes, case.facts)
         conditions += [
             check_radius(radius, case.k, case.dimension, case.epsilon, case.facts),
             check_server_size(len(data.server), radius, case.k, case.epsilon, case.facts, ServerSizeForm.BODY),
         ]
     else:
         centers = cluster(federation, settings, data.server, facts=case.facts, seed=seed, lloyd_space=case.lloyd_space).centers
-        bound = bounds.theory_error(case.k, case.dimension, case.lloyd_steps, case.epsilon, case.delta, case.facts)
+        bound = stated_bounds.theory_error(case.k, case.dimension, case.lloyd_steps, case.epsilon, case.delta, case.facts)
     errors, sample_errors = (center_errors(means, centers) for means in (data.means, data.sample_means))
     return TheoremRun(
         float(errors.max()),

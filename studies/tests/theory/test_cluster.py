@@ -10,9 +10,9 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_studies.theory.assumptions import MixtureFacts
-from feddp_studies.theory.bounds import theory_samples
 from feddp_studies.theory.cluster import LloydSpace, cluster, theory_plan
 from feddp_studies.theory.separated import labels_of, same_partition, separated_mixture
+from feddp_studies.theory.stated_bounds import theory_samples
 
 
 @pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 100))])

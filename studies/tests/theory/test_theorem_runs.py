@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from feddp_studies.theory.bounds import corollary_samples, practice_samples, theory_samples
+from feddp_studies.theory.stated_bounds import corollary_samples, practice_samples, theory_samples
 from feddp_studies.theory.theorem_runs import Theorem, TheoremCase, run_case
 from feddp_studies.theory.verdicts import Needed, growth, verdict
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from feddp_studies.theory.assumptions import MixtureFacts
-from feddp_studies.theory.bounds import (
+from feddp_studies.theory.stated_bounds import (
     corollary_samples,
     corollary_steps,
     least_samples,
