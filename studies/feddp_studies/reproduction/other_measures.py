@@ -8,7 +8,7 @@ from feddp_kmeans.algorithm.clustering import choose_k
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import AUTO, MethodName, Settings
 from feddp_studies.reproduction.data_set import Problem
-from feddp_studies.theory.assumptions import MixtureFacts, check_radius, check_server_size, data_radius, proxy_facts
+from feddp_studies.theory.assumptions import MixtureFacts, ServerSizeForm, check_radius, check_server_size, data_radius, proxy_facts
 
 LARGEST_K = 20
 """k' of the elbow: the number of clusters that steps 1 and 2 are run for."""
@@ -30,5 +30,5 @@ def assumption_facts(problem: Problem, optimal_cost: float) -> dict[str, Any]:
     radius, n = data_radius(data.server_points), data.n_points
     facts = MixtureFacts(n, 1 / k, math.sqrt(0.5)) if data.means is not None else proxy_facts(n, optimal_cost)
     first = check_radius(radius, k, data.dimension, epsilon, facts)
-    second = check_server_size(len(data.server_points), radius, k, epsilon, facts)
-    return {"cost": math.nan, "radius": radius, "assumption_1": str(first), "assumption_2": str(second)}
+    second = [check_server_size(len(data.server_points), radius, k, epsilon, facts, form) for form in ServerSizeForm]
+    return {"cost": math.nan, "radius": radius, "assumption_1": str(first), "assumption_2": "; ".join(map(str, second))}

@@ -6,6 +6,7 @@ of any component in any direction. Universal constants are taken as 1: a verdict
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -28,6 +29,15 @@ class MixtureFacts:
             raise InputError(f"min_weight must be above 0 and at most 1, got {self.min_weight}.")
         if not (math.isfinite(self.max_stddev) and self.max_stddev > 0):
             raise InputError(f"max_stddev must be positive and finite, got {self.max_stddev}.")
+
+
+class ServerSizeForm(StrEnum):
+    """The two places where the paper states assumption (2), which differ by a factor of log n."""
+
+    BODY = "body"
+    """Section 4 and the lemma that uses it: ``|Q| <= epsilon n k sigma^2 / Delta^2``."""
+    APPENDIX = "appendix"
+    """"Verifying our assumptions": ``|Q| <= epsilon n k log(n) sigma^2 / Delta^2``."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +82,14 @@ def check_radius(radius: float, k: int, dimension: int, epsilon: float, facts: M
     return Condition("assumption (1), radius", radius, limit, radius <= limit)
 
 
-def check_server_size(n_server: int, radius: float, k: int, epsilon: float, facts: MixtureFacts) -> Condition:
-    """Return whether assumption (2) holds: ``|Q| <= epsilon n k sigma^2 / Delta^2``."""
+def check_server_size(n_server: int, radius: float, k: int, epsilon: float, facts: MixtureFacts, form: ServerSizeForm) -> Condition:
+    """Return whether assumption (2) holds in this form."""
     limit = epsilon * facts.n_points * k * facts.max_stddev**2 / radius**2
-    return Condition("assumption (2), size of the server data", n_server, limit, n_server <= limit)
+    if form is ServerSizeForm.APPENDIX:
+        limit *= math.log(facts.n_points)
+    return Condition(f"assumption (2), size of the server data ({form})", n_server, limit, n_server <= limit)
 
 
 def proxy_facts(n_points: int, optimal_cost: float) -> MixtureFacts:
     """Return the paper's stand-ins for data that is no mixture: ``w_min = 1`` and ``sigma = sqrt(opt / n)``, both upper bounds."""
     return MixtureFacts(n_points, 1.0, math.sqrt(optimal_cost))
-
-
-def samples_needed(k: int, dimension: int, lloyd_steps: int, epsilon: float, delta: float, facts: MixtureFacts) -> float:
-    """Return the number of samples that Theorem "mainTheory" asks for: ``k d T log^2(n) sqrt(log(1/delta)) / (epsilon w_min)^2``."""
-    logs = math.log(facts.n_points) ** 2 * math.sqrt(math.log(1 / delta))
-    return k * dimension * max(1, lloyd_steps) * logs / (epsilon * facts.min_weight) ** 2

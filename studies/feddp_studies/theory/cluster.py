@@ -8,6 +8,7 @@ no match for FedDP-KMeans on ordinary data.
 import math
 from collections.abc import Callable
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,17 @@ LLOYD_STEPS = 5
 """Steps of Part 3 by default."""
 
 
+class LloydSpace(StrEnum):
+    """Between what Part 3 measures distances; the paper's texts differ (docs/theory.md)."""
+
+    WRITTEN = "projected points, centers as they are"
+    """The algorithm's box: ``|Pi p - nu_r|``."""
+    PROJECTED = "projected points, projected centers"
+    """Part 2 carried on: ``|Pi p - Pi nu_r|``."""
+    FULL = "points, centers"
+    """Cluster(P), FedDP-Lloyds and the theorem of Kumar and Kannan: ``|p - nu_r|``."""
+
+
 def cluster(
     federation: Federation,
     settings: Settings,
@@ -46,16 +58,19 @@ def cluster(
     on_release: Callable[[str], None] | None = None,
     margin: float = MARGIN,
     spacing: float = SPACING,
+    lloyd_space: LloydSpace = LloydSpace.WRITTEN,
 ) -> Clustering:
     """Return the clustering of the paper's Algorithm "Cluster", at the level of points."""
     server_points = np.ascontiguousarray(server_points, dtype=np.float64)
     settings.check_server(server_points, federation.dimension)
     plan = theory_plan(settings, facts, server_points)
     with federation.open(plan, seed, on_release) as run:
-        return _carried_out(run, settings, server_points, facts, margin, spacing)
+        return _carried_out(run, settings, server_points, facts, margin, spacing, lloyd_space)
 
 
-def _carried_out(run: Run, settings: Settings, server_points: FloatArray, facts: MixtureFacts, margin: float, spacing: float) -> Clustering:
+def _carried_out(
+    run: Run, settings: Settings, server_points: FloatArray, facts: MixtureFacts, margin: float, spacing: float, lloyd_space: LloydSpace
+) -> Clustering:
     plan = run.plan
     streams = StreamFactory(run.seed)
     steps = _Steps(run, server_points, facts, settings.epsilon / 4)
@@ -66,7 +81,7 @@ def _carried_out(run: Run, settings: Settings, server_points: FloatArray, facts:
     projected = weighted_kmeans(kept, weights, settings.fixed_k, streams.integer_seed("server k-means"))
     centers, counts = steps.clear_means(projection, projected, margin)
     for _ in range(plan.facts["lloyd_steps"]):
-        centers, counts = steps.lloyd(centers)
+        centers, counts = steps.lloyd(centers, projection, lloyd_space)
 
     return Clustering(
         centers=steps.translation.inverse(centers),
@@ -188,9 +203,13 @@ class _Steps:
         public = {"centers": centers, "projection": projection, "margin": margin}
         return self._means(statistics.CLEAR_SUMS, statistics.CLEAR_COUNTS, "clear", fallback, public)
 
-    def lloyd(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def lloyd(self, centers: FloatArray, projection: FloatArray, space: LloydSpace) -> tuple[FloatArray, FloatArray]:
         """Return the centers after one noisy Lloyd step, and the noisy sizes (Part 3)."""
         public = {"centers": (centers - self.ball.center) / self.ball.grid}
+        if space is LloydSpace.WRITTEN:
+            public["projection"] = projection @ projection.T  # The paper's Pi, d x d: projected points keep their d coordinates.
+        elif space is LloydSpace.PROJECTED:
+            public = {"centers": public["centers"] @ projection, "projection": projection}
         return self._means(statistics.MOVED_SUMS, statistics.MOVED_COUNTS, "lloyd", centers, public)
 
     def _means(

@@ -1,6 +1,7 @@
 """The benchmarks still find all that they import, and the shortest of them runs."""
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,13 @@ def test_the_accuracy_of_a_few_runs_is_printed(monkeypatch, capsys):
     assert lines[0].startswith("feddp-kmeans ")
     assert lines[2].startswith("## digits (method refined")
     assert lines[-3].startswith("| digits | 0.25 | 2 | ")
+
+
+def test_a_sweep_of_a_theorem_ends_with_its_verdict(capsys):
+    script = runpy.run_path(str(FOLDER / "theorems.py"), run_name="benchmark")
+    script["sweep"]("short", "n", [replace(script["PRACTICE"], n=n, epsilon=8.0, lloyd_steps=1) for n in (50, 2000, 8000)], 2)
+    lines = capsys.readouterr().out.splitlines()
+    assert "sample size |" in lines[5]
+    assert lines[6].endswith("| 2 of 2 | - |")
+    assert lines[9] == "- Verdict: holds."
+    assert lines[-1].startswith("- The clustering is lost in some runs at n / least n = 0.0")

@@ -188,6 +188,7 @@ def test_the_elbow_and_the_assumptions(tiny, tmp_path):
     (row,) = runner.run_trials(checks, tmp_path)
     assert row["radius"] > 0
     assert "assumption (1)" in row["assumption_1"]
+    assert all(f"({form})" in row["assumption_2"] for form in ("body", "appendix"))
     assert draw(checks, [row], tmp_path) == []
     assert "assumption (2) at epsilon 1" in blocks([checks], {"assumptions": [row]}, quick=False)["experiments"]
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from feddp_studies.theory.awasthi_sheffet import approximate_kmeans, awasthi_sheffet, is_clear, squared_distances, top_singular_vectors
-from studies.tests.theory.mixtures import same_partition, separated_mixture
+from feddp_studies.theory.separated import same_partition, separated_mixture
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_a_separated_mixture_is_recovered_exactly_at_any_seed(seed):
-    points, labels, _, _ = separated_mixture(seed, n=1000)
-    assert same_partition(awasthi_sheffet(points, 4, seed=seed).labels, labels)
+    data = separated_mixture(seed, n=1000)
+    assert same_partition(awasthi_sheffet(data.points, 4, seed=seed).labels, data.labels)
 
 
 def test_one_third_is_the_default_margin_and_a_point_in_between_is_left_out():
@@ -51,7 +51,7 @@ def test_singular_vectors_are_the_same_for_wide_and_tall_tables():
 
 
 def test_the_short_k_means_for_small_clients_finds_planted_centers():
-    points, _, means, _ = separated_mixture(3, n=200, dimension=3)
-    short, long = (approximate_kmeans(points, 4, 0, restarts) for restarts in (1, 30))
+    data = separated_mixture(3, n=200, dimension=3)
+    short, long = (approximate_kmeans(data.points, 4, 0, restarts) for restarts in (1, 30))
     np.testing.assert_allclose(np.sort(short, axis=0), np.sort(long, axis=0), atol=1e-9)
-    assert np.abs(np.sort(long, axis=0) - np.sort(means, axis=0)).max() < 1
+    assert np.abs(np.sort(long, axis=0) - np.sort(data.means, axis=0)).max() < 1

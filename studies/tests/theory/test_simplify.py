@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.algorithm.server import weighted_kmeans
+from feddp_studies.theory.separated import labels_of
 from feddp_studies.theory.simplify import freezing_threshold, simplify_rounds, simplify_server_data
-from studies.tests.theory.mixtures import labels_of
 
 N, CROWD, K, EPSILON = 12_000, 2_000, 4, 1.0
 MEANS = 60.0 * np.eye(K)
