@@ -80,6 +80,19 @@ def test_what_was_released_is_never_more_than_the_plan():
     assert all(row["times"] <= planned[row["release"]] for row in found.privacy.ledger)
 
 
+def test_groups_that_are_moved_make_noise_that_hides_clusters_at_the_least_n_of_the_theorem():
+    data = separated_mixture(6, n=22_371, dimension=5)
+    assert theory_samples(4, 5, 3, 4.0, 1e-6, data.facts) <= 22_371
+    federation = InMemoryFederation([data.points])
+    noisy, exact = (
+        cluster(federation, Settings(4, epsilon, lloyd_steps=3, composition="paper-naive"), data.server, facts=data.facts, seed=6)
+        for epsilon in (4.0, float("inf"))
+    )
+    assert "in 3 groups" in noisy.notes[0]
+    assert not same_partition(labels_of(data.points, noisy.centers), data.labels)
+    assert same_partition(labels_of(data.points, exact.centers), data.labels)
+
+
 @pytest.mark.parametrize("space", LloydSpace)
 def test_a_step_of_part_3_without_noise_is_what_its_space_says(space):
     # Overlapping clusters in 20 dimensions, so that the three ways of measuring distances disagree about some points.
