@@ -1,14 +1,11 @@
 """The examples of the README and of the docs run as they are printed."""
 
-import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-
-from feddp_studies.reproduction.methods import METHODS
-from feddp_studies.reproduction.problems import DATA_SETS
-from feddp_studies.reproduction.specs import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -39,23 +36,13 @@ def test_the_readme_leads_with_what_one_gets():
     assert places == sorted(places)
 
 
-@pytest.fixture
-def registries():
-    """Examples may register methods, data sets and experiments: only for themselves."""
-    known = (METHODS, DATA_SETS, EXPERIMENTS)
-    before = [dict(one) for one in known]
-    yield
-    for one, own in zip(known, before, strict=True):
-        one.clear()
-        one.update(own)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch, registries):
-    """Each is a module of its own, as a reader would save it."""
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    """Those of the studies register things, so each has a process of its own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    for place, example in enumerate(examples(page.read_text())):
-        name = f"example_{page.stem}_{place}"
-        (tmp_path / f"{name}.py").write_text(example)
-        importlib.import_module(name)
+    for example in examples(page.read_text()):
+        if "feddp_studies.reproduction" in example:
+            (tmp_path / "example.py").write_text(example)
+            subprocess.run([sys.executable, "-W", "ignore", "example.py"], check=True)
+        else:
+            exec(compile(example, page.name, "exec"), {})

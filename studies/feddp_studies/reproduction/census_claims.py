@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from feddp_studies.reproduction.curves import at, budgets
-from feddp_studies.reproduction.verdicts import (
+from feddp_studies.reproduction.claim_verdicts import (
     BASELINES,
     CENSUS,
     SERVER_STARTS,
@@ -16,6 +15,7 @@ from feddp_studies.reproduction.verdicts import (
     listed,
     worded,
 )
+from feddp_studies.reproduction.curves import at, budgets
 
 SIZES = {"census-2": 127_491, "census-5": 44_720, "census-6": 98_475}
 """The paper's numbers of points."""

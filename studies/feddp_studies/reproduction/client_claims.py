@@ -2,8 +2,19 @@
 
 import math
 
+from feddp_studies.reproduction.claim_verdicts import (
+    BASELINES,
+    CLIENTS,
+    SERVER_STARTS,
+    Decided,
+    Runs,
+    against,
+    excess,
+    holds_if,
+    overall,
+    worded,
+)
 from feddp_studies.reproduction.curves import budgets
-from feddp_studies.reproduction.verdicts import BASELINES, CLIENTS, SERVER_STARTS, Decided, Runs, against, excess, holds_if, overall, worded
 
 
 def clients_starts(runs: Runs) -> Decided:

@@ -2,8 +2,7 @@
 
 import math
 
-from feddp_studies.reproduction.curves import best_points, budgets, elbows, points_of
-from feddp_studies.reproduction.verdicts import (
+from feddp_studies.reproduction.claim_verdicts import (
     BASELINES,
     FAILS,
     HOLDS,
@@ -21,6 +20,7 @@ from feddp_studies.reproduction.verdicts import (
     overall,
     worded,
 )
+from feddp_studies.reproduction.curves import best_points, budgets, elbows, points_of
 
 POINT_RULE = (0.2, 0.2, 0.45, 0.15)
 """The paper's split of the budget at point level."""

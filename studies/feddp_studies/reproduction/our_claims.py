@@ -1,8 +1,6 @@
 """What we claim beside the paper, under the same rules: decided by the runs, either way."""
 
-from feddp_studies.reproduction.curves import Row, best_points, budgets, points_of
-from feddp_studies.reproduction.peers import best_recorded
-from feddp_studies.reproduction.verdicts import (
+from feddp_studies.reproduction.claim_verdicts import (
     BASELINES,
     CENSUS,
     CLIENTS,
@@ -18,6 +16,8 @@ from feddp_studies.reproduction.verdicts import (
     overall,
     worded,
 )
+from feddp_studies.reproduction.curves import Row, best_points, budgets, points_of
+from feddp_studies.reproduction.peers import best_recorded
 
 _EXACT = 1.005
 """Recorded costs have three digits."""

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from feddp_studies.reproduction import census_claims, client_claims, mixture_claims
+from feddp_studies.reproduction.claim_verdicts import CENSUS, CLIENTS, MISSING, MIXTURE, PAIRS, QUESTIONS, Claim, Decided, Runs, holds_if
 from feddp_studies.reproduction.curves import share_table, step_table
-from feddp_studies.reproduction.verdicts import CENSUS, CLIENTS, MISSING, MIXTURE, PAIRS, QUESTIONS, Claim, Decided, Runs, holds_if
 
 
 def _few_steps(runs: Runs) -> Decided:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from feddp_studies.reproduction.verdicts import DecidedClaim, Runs
+from feddp_studies.reproduction.claim_verdicts import DecidedClaim, Runs
 
 CODE, THEORY = "[code](paper_to_code.md)", "[theory](theory.md)"
 NOT_RUN = "not run here"

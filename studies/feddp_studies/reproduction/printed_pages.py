@@ -14,12 +14,12 @@ from itertools import groupby
 from pathlib import Path
 
 from feddp_kmeans._files import write_whole
+from feddp_studies.reproduction.claim_verdicts import Runs, decided
 from feddp_studies.reproduction.our_claims import OUR_CLAIMS
 from feddp_studies.reproduction.paper_claims import PAPER_CLAIMS
 from feddp_studies.reproduction.paper_items import item_rows
 from feddp_studies.reproduction.results_page import claims_table, front_table, peers_table, section, set_table, table
 from feddp_studies.reproduction.spec import Experiment
-from feddp_studies.reproduction.verdicts import Runs, decided
 
 QUICK = "**A first look (`--quick`): few settings and seeds. Numbers and verdicts are not those of the whole evaluation.**"
 INTRO = """# The paper's evaluation, made by this code

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
+from feddp_studies.reproduction.claim_verdicts import BASELINES, DecidedClaim, Runs
 from feddp_studies.reproduction.curves import (
     CurvePoint,
     Row,
@@ -18,7 +19,6 @@ from feddp_studies.reproduction.curves import (
 from feddp_studies.reproduction.methods import METHODS
 from feddp_studies.reproduction.peers import best_recorded
 from feddp_studies.reproduction.spec import Experiment
-from feddp_studies.reproduction.verdicts import BASELINES, DecidedClaim, Runs
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -4,11 +4,7 @@ import math
 
 import pytest
 
-from feddp_studies.reproduction.our_claims import OUR_CLAIMS
-from feddp_studies.reproduction.paper_claims import PAPER_CLAIMS
-from feddp_studies.reproduction.paper_items import ITEMS, item_rows
-from feddp_studies.reproduction.specs import EXPERIMENTS
-from feddp_studies.reproduction.verdicts import (
+from feddp_studies.reproduction.claim_verdicts import (
     BASELINES,
     CENSUS,
     CLIENTS,
@@ -22,6 +18,10 @@ from feddp_studies.reproduction.verdicts import (
     TIE,
     decided,
 )
+from feddp_studies.reproduction.our_claims import OUR_CLAIMS
+from feddp_studies.reproduction.paper_claims import PAPER_CLAIMS
+from feddp_studies.reproduction.paper_items import ITEMS, item_rows
+from feddp_studies.reproduction.specs import EXPERIMENTS
 from studies.tests.reproduction.rows import curves, row
 
 CLAIMS = {claim.name: claim for claim in (*PAPER_CLAIMS, *OUR_CLAIMS)}

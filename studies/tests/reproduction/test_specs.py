@@ -4,11 +4,11 @@ import pytest
 
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_studies.reproduction.claim_verdicts import CENSUS, CLIENTS, QUESTIONS
 from feddp_studies.reproduction.data_set import DataSet
 from feddp_studies.reproduction.methods import METHODS, ComparedMethod, Config, register_method
 from feddp_studies.reproduction.problems import DATA_SETS, data_set, register_data_set
 from feddp_studies.reproduction.specs import EXPERIMENTS
-from feddp_studies.reproduction.verdicts import CENSUS, CLIENTS, QUESTIONS
 from feddp_studies.rivals import BASELINES
 
 NOT_IN_FIGURES = {"optimal"}  # the line that all costs are compared with
