@@ -80,6 +80,12 @@ def filled(text: str, made: Mapping[str, str]) -> str:
     return _BLOCK.sub(lambda found: found[1] + made[found[2]] + found[3] if found[2] in made else found[0], text)
 
 
+def outdated(text: str, experiments: Mapping[str, Experiment]) -> list[str]:
+    """Return the experiments on a page whose spec is another by now, or gone."""
+    found = re.findall(r"`feddp reproduce ([\w-]+)`, spec (\w+)", text)
+    return [name for name, digest in found if name not in experiments or experiments[name].digest != digest]
+
+
 def write_docs(folder: Path, out: Path, experiments: Sequence[Experiment], made: Mapping[str, str]) -> list[Path]:
     """Replace the blocks of all pages of the documentation, and its figures; return what was written."""
     written = []

@@ -1,9 +1,12 @@
 """Pages: blocks are replaced, and what a person wrote around them stays."""
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
-from feddp_studies.reproduction.printed_pages import as_html, blocks, commit, filled, write_docs
+from feddp_studies.reproduction.printed_pages import as_html, blocks, commit, filled, outdated, write_docs
 from feddp_studies.reproduction.spec import Experiment
+from feddp_studies.reproduction.specs import EXPERIMENTS
 from studies.tests.reproduction.rows import row
 
 SPEC = Experiment("shapes", "Some shapes", "nowhere", ["mixture"], [], [1.0], 1, kind="table")
@@ -46,3 +49,16 @@ def test_html_has_headings_tables_and_escapes(tmp_path):
     assert "<th scope='col'>a</th><th scope='col'>b</th>" in page
     assert "<td>1</td><td>2 &amp; 3</td>" in page
     assert "---" not in page
+
+
+def test_a_page_whose_spec_has_changed_is_noticed():
+    text = blocks([SPEC], {"shapes": ROWS}, quick=False)["experiments"]
+    assert outdated(text, {"shapes": SPEC}) == []
+    assert outdated(text, {"shapes": replace(SPEC, seeds=2)}) == ["shapes"]
+    assert outdated(text, {}) == ["shapes"]
+
+
+def test_the_page_of_the_documentation_is_of_these_specs_or_says_that_it_is_older():
+    page = (Path(__file__).parents[3] / "docs" / "reproduction.md").read_text()
+    assert "older than the code" in page or "spec " in page
+    assert outdated(page, EXPERIMENTS) == []
