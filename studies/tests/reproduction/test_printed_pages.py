@@ -54,7 +54,7 @@ def test_html_has_headings_tables_and_escapes(tmp_path):
 def test_a_page_whose_spec_has_changed_is_noticed():
     text = blocks([SPEC], {"shapes": ROWS}, quick=False)["experiments"]
     assert outdated(text, {"shapes": SPEC}) == []
-    assert outdated(text, {"shapes": replace(SPEC, seeds=2)}) == ["shapes"]
+    assert outdated(text, {"shapes": replace(SPEC, paper="elsewhere")}) == ["shapes"]
     assert outdated(text, {}) == ["shapes"]
 
 
