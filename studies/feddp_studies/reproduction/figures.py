@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from feddp_kmeans._files import write_whole
 from feddp_studies.reproduction.curves import CurvePoint, Row, best_points, budgets, elbows, pareto_points, points_of, shown_methods
@@ -105,14 +105,22 @@ def _excess_axis(axes: Any, values: Iterable[float]) -> None:
     found = np.array([value for value in values if np.isfinite(value)])
     axes.set_ylabel("cost above optimal, per cent")
     if (found > 0).all():
-        axes.set_yscale("log")
+        _log_axis(axes)
     else:
         linear = max(float(np.abs(found[found <= 0]).max()), 1e-3)
         axes.set_yscale("symlog", linthresh=linear)
         axes.axhspan(-linear, linear, color="black", alpha=0.04, linewidth=0)
         axes.set_ylabel("cost above optimal, per cent (shaded: linear)")
         axes.axhline(0, color="black", linewidth=0.8)
-    axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def _log_axis(axes: Any) -> None:
+    """Scale an axis by the logarithm, with numbers that are read."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _epsilon_axes(all_axes: Iterable[Any], ticks: Sequence[float]) -> None:
@@ -157,7 +165,8 @@ def _cohorts(figure: Any, rows: Sequence[Row]) -> None:
             axes.fill_between(
                 list(found), [min(v) for v in found.values()], [max(v) for v in found.values()], color=style(index)["color"], alpha=0.12
             )
-        axes.set(title=name, yscale="log", xscale="log", xlabel="part of the clients in a release")
+        axes.set(title=name, xscale="log", xlabel="part of the clients in a release")
+        _log_axis(axes)
         axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.grid(alpha=0.3)
@@ -178,7 +187,8 @@ def _peers(figure: Any, rows: Sequence[Row]) -> None:
         for program, costs in RECORDED.get(name, {}).items():
             axes.plot(EPSILONS, costs, label=f"{program} (recorded)", **(style(len(METHODS) + programs.index(program)) | {"linewidth": 1}))
         axes.axhline(own[0]["optimal_cost"], color="black", linewidth=1, label="optimal: not private")
-        axes.set(title=name, yscale="log")
+        axes.set(title=name)
+        _log_axis(axes)
     _epsilon_axes(every, [0.1, 0.5, 2, 8])
     every[0].set_ylabel("k-means cost a point")
     handles = {label: handle for axes in every for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
