@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from feddp_kmeans import BudgetError, FedDPKMeans, FedDPWarning, InMemoryFederation, InputError, private_knots
+from feddp_kmeans import BudgetError, FedDPKMeans, FedDPWarning, InMemoryFederation, InputError
+from feddp_kmeans.knots import private_knots
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.tables.schema import Schema
 

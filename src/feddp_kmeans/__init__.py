@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from feddp_kmeans.federation.base import Federation
     from feddp_kmeans.federation.files import FileFederation
     from feddp_kmeans.federation.in_memory import InMemoryFederation
-    from feddp_kmeans.knots import PrivateKnots, private_knots
     from feddp_kmeans.privacy.ledger import PrivacyReport
     from feddp_kmeans.privacy.plan import Plan
 
@@ -32,8 +31,6 @@ _HOMES = {
     "InputError": "errors",
     "Plan": "privacy.plan",
     "PrivacyReport": "privacy.ledger",
-    "PrivateKnots": "knots",
-    "private_knots": "knots",
 }
 
 __all__ = [
@@ -48,9 +45,7 @@ __all__ = [
     "InputError",
     "Plan",
     "PrivacyReport",
-    "PrivateKnots",
     "__version__",
-    "private_knots",
 ]
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user sets up logging

@@ -32,7 +32,7 @@ class PrivateKnots:
     Examples
     --------
     >>> import numpy as np
-    >>> from feddp_kmeans import PrivateKnots, private_knots
+    >>> from feddp_kmeans.knots import PrivateKnots, private_knots
     >>> found = private_knots(np.arange(20_000.0).reshape(-1, 1), ["x0"], epsilon=1.0)
     >>> isinstance(found, PrivateKnots), found.privacy.epsilon, found.rank_errors["x0"] < 0.02
     (True, 1.0, True)
@@ -106,7 +106,7 @@ def private_knots(
     --------
     >>> import numpy as np
     >>> import pyarrow as pa
-    >>> from feddp_kmeans import private_knots
+    >>> from feddp_kmeans.knots import private_knots
     >>> income = np.random.default_rng(0).lognormal(10, 1, 50_000)
     >>> found = private_knots(pa.table({"income": income}), ["income"], epsilon=1.0, ranges={"income": (0, 1e7)})
     >>> knots = found.knots["income"]

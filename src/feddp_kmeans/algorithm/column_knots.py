@@ -178,11 +178,11 @@ class _Classes:
 
 def _runs(counts: FloatArray, noise: float) -> list[slice]:
     """Return all runs of classes that stand out from noise: the clearest, and those on both sides of it."""
-    run = standing_out(counts, noise, level=COLUMNS.level) if len(counts) else None
-    if run is None:
+    span = standing_out(counts, noise, level=COLUMNS.level) if len(counts) else None
+    if span is None:
         return []
-    right = [slice(run.stop + other.start, run.stop + other.stop) for other in _runs(counts[run.stop :], noise)]
-    return [*_runs(counts[: run.start], noise), run, *right]
+    right = [slice(span.stop + other.start, span.stop + other.stop) for other in _runs(counts[span.stop :], noise)]
+    return [*_runs(counts[: span.start], noise), span, *right]
 
 
 def simplest(low: float, high: float) -> float:
