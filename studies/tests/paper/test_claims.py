@@ -8,7 +8,7 @@ from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.cli.demo import nonprivate_lloyd
 from feddp_kmeans.mixture import gaussian_mixture
 
-QUICK, FULL = range(2), pytest.param(range(10), marks=pytest.mark.slow)
+QUICK, FULL = range(2), pytest.param(range(5), marks=pytest.mark.slow)
 
 
 def mean_excess(epsilon, seeds, **settings):

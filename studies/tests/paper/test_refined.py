@@ -15,7 +15,7 @@ from feddp_kmeans.privacy.accounting import gaussian_mu
 
 RESIDUAL_RADIUS = 7.2
 SLOW = pytest.mark.slow
-QUICK, FULL = range(2), pytest.param(range(10), marks=SLOW)
+QUICK, FULL = range(2), pytest.param(range(5), marks=SLOW)
 
 
 def excess(seed, epsilon, *, data=None, **settings):
