@@ -41,7 +41,9 @@ def reproduce(
     page: Annotated[
         Path | None, typer.Option("--page", metavar="DOCS", help="Also write tables and figures into the pages of this folder.")
     ] = None,
-    show: Annotated[bool, typer.Option("--list", help="List the experiments: where in the paper, what they need, and how long.")] = False,
+    show: Annotated[
+        bool, typer.Option("--list", help="List the experiments: where in the paper, what they need, and how many runs.")
+    ] = False,
 ) -> None:
     """Make the paper's figures and tables, and a page that compares them with the paper's words.
 
@@ -97,16 +99,14 @@ def _show_experiments() -> None:
     from rich.table import Column, Table
 
     from feddp_studies.reproduction.problems import data_set
-    from feddp_studies.reproduction.specs import EXPERIMENTS, MINUTES
+    from feddp_studies.reproduction.specs import EXPERIMENTS
 
     names = Column("name", min_width=max(map(len, EXPERIMENTS)))
-    table = Table(names, "what", "in the paper", "needs", "runs", "minutes of one core", box=None, padding=(0, 2, 0, 0))
+    table = Table(names, "what", "in the paper", "needs", "runs", box=None, padding=(0, 2, 0, 0))
     for experiment in EXPERIMENTS.values():
         files = dict.fromkeys(name for one in experiment.data_sets for name in data_set(one).files)
-        minutes = MINUTES.get(experiment.name)
-        took = "not measured" if minutes is None else f"{minutes:g}"
         needs = "stackoverflow.sqlite" if _of_stackoverflow(experiment) else ", ".join(files) or "nothing"
-        table.add_row(experiment.name, experiment.title, experiment.paper, needs, str(len(experiment.trials())), took)
+        table.add_row(experiment.name, experiment.title, experiment.paper, needs, str(len(experiment.trials())))
     out.print(table)
     out.print('Run one with "feddp reproduce NAME --out DIR", all with "feddp reproduce all --out DIR".', highlight=False)
 

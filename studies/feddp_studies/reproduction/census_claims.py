@@ -10,10 +10,10 @@ from feddp_studies.reproduction.claim_verdicts import (
     Runs,
     against,
     always,
+    comparisons,
     excess,
     holds_if,
     listed,
-    worded,
 )
 from feddp_studies.reproduction.curves import at, budgets
 
@@ -25,10 +25,8 @@ RADII = {"mixture": 10.57, "census-2": 2.65, "census-5": 2.65, "census-6": 2.65}
 
 def census_better(runs: Runs) -> Decided:
     """Return whether it costs less at every budget but the lowest: the paper excepts those that are very low."""
-    outcomes = {name: against(runs[name], "paper", BASELINES) for name in CENSUS}
-    shown = "; ".join(f"{name}: {worded(outcome)}" for name, outcome in outcomes.items())
-    judged = [sign for outcome in outcomes.values() for sign in list(outcome.values())[1:]]
-    return f"as stated against the best baseline: {shown}", always(judged)
+    outcomes, shown = comparisons(runs, "paper", BASELINES)
+    return f"as stated against the best baseline: {shown}", always(sign for outcome in outcomes for sign in outcome[1:])
 
 
 def census_optimal(runs: Runs) -> Decided:

@@ -81,6 +81,13 @@ def against(rows: Sequence[Row], method: str, rivals: Sequence[str]) -> dict[flo
     return found
 
 
+def comparisons(runs: Runs, method: str, rivals: Sequence[str]) -> tuple[list[list[int]], str]:
+    """Return for each experiment how a method compares with the best of the rivals, by ascending budget; and the same in words."""
+    outcomes = {name: against(rows, method, rivals) for name, rows in runs.items()}
+    shown = "; ".join(f"{name}: {worded(outcome)}" for name, outcome in outcomes.items())
+    return [list(outcome.values()) for outcome in outcomes.values()], shown
+
+
 def worded(outcome: Mapping[float, int]) -> str:
     """Return at which budgets a comparison came out how."""
     parts = []

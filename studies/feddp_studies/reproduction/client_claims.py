@@ -9,10 +9,10 @@ from feddp_studies.reproduction.claim_verdicts import (
     Decided,
     Runs,
     against,
+    comparisons,
     excess,
     holds_if,
     overall,
-    worded,
 )
 from feddp_studies.reproduction.curves import budgets
 
@@ -49,10 +49,8 @@ def earlier_crossing(runs: Runs) -> Decided:
 
 def questions_best(runs: Runs) -> Decided:
     """Return whether it costs less in the upper half of the budgets: the paper has exceptions at low ones."""
-    outcomes = {name: against(rows, "paper", BASELINES) for name, rows in runs.items()}
-    shown = "; ".join(f"{name}: {worded(outcome)}" for name, outcome in outcomes.items())
-    judged = [sign for outcome in outcomes.values() for sign in list(outcome.values())[len(outcome) // 2 :]]
-    return f"as stated against the best baseline: {shown}", overall(judged)
+    outcomes, shown = comparisons(runs, "paper", BASELINES)
+    return f"as stated against the best baseline: {shown}", overall(sign for outcome in outcomes for sign in outcome[len(outcome) // 2 :])
 
 
 def questions_k_fed(runs: Runs) -> Decided:

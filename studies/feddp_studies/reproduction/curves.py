@@ -64,11 +64,11 @@ class CurvePoint:
         return float(np.mean(np.array(self.costs) > other.mean))
 
 
-def points_of(rows: Iterable[Row], method: str) -> list[CurvePoint]:
-    """Return every setting of a method with all clients in each release, ordered by budget."""
+def points_of(rows: Iterable[Row], method: str, sampling_rate: float = 1.0) -> list[CurvePoint]:
+    """Return every setting of a method with this part of the clients in each release, ordered by budget."""
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        if row["method"] == method and row.get("sampling_rate", 1.0) == 1.0:
+        if row["method"] == method and row.get("sampling_rate", 1.0) == sampling_rate:
             groups[row["epsilon"], row["lloyd_steps"], tuple(row["shares"]), row.get("bounds", 1.0)].append(row)
     return [
         CurvePoint(method, *key, *(tuple(row[name] for row in group) for name in ("seed", "cost", "optimal_cost")))

@@ -156,15 +156,13 @@ def _cohorts(figure: Any, rows: Sequence[Row]) -> None:
     for axes, name in zip(every, names, strict=True):
         cases = [(method, epsilon) for method in shown_methods(rows) for epsilon in budgets(rows)]
         for index, (method, epsilon) in enumerate(cases):
-            own = [row for row in rows if (row["dataset"], row["method"], row["epsilon"]) == (name, method, epsilon)]
-            found = {rate: [100 * (r["cost"] / r["optimal_cost"] - 1) for r in own if r["sampling_rate"] == rate] for rate in rates}
-            found = {rate: values for rate, values in found.items() if values}
+            own = [row for row in rows if row["dataset"] == name and row["epsilon"] == epsilon]
+            found = {rate: points[0] for rate in rates if (points := points_of(own, method, rate))}
             axes.plot(
-                list(found), [np.mean(v) for v in found.values()], label=f"{METHODS[method].label}, epsilon {epsilon:g}", **style(index)
+                list(found), [p.excess for p in found.values()], label=f"{METHODS[method].label}, epsilon {epsilon:g}", **style(index)
             )
-            axes.fill_between(
-                list(found), [min(v) for v in found.values()], [max(v) for v in found.values()], color=style(index)["color"], alpha=0.12
-            )
+            low, high = ([one(p.excesses) for p in found.values()] for one in (min, max))
+            axes.fill_between(list(found), low, high, color=style(index)["color"], alpha=0.12)
         axes.set(title=name, xscale="log", xlabel="part of the clients in a release")
         _log_axis(axes)
         axes.set_xticks(rates, [f"{rate:g}" for rate in rates])

@@ -1,6 +1,7 @@
 """The paper's claims about its mixture where points are protected."""
 
 import math
+from itertools import chain
 
 from feddp_studies.reproduction.claim_verdicts import (
     BASELINES,
@@ -14,6 +15,7 @@ from feddp_studies.reproduction.claim_verdicts import (
     Runs,
     against,
     always,
+    comparisons,
     excess,
     holds_if,
     listed,
@@ -84,9 +86,8 @@ def missing(runs: Runs) -> Decided:
 
 def missing_best(runs: Runs) -> Decided:
     """Return whether it costs less than the baselines with clusters missing."""
-    outcomes = {name: against(runs[name], "paper", BASELINES) for name in MISSING}
-    shown = "; ".join(f"{name}: {worded(outcome)}" for name, outcome in outcomes.items())
-    return f"as stated against the best baseline: {shown}", overall(sign for outcome in outcomes.values() for sign in outcome.values())
+    outcomes, shown = comparisons(runs, "paper", BASELINES)
+    return f"as stated against the best baseline: {shown}", overall(chain.from_iterable(outcomes))
 
 
 def missing_starts(runs: Runs) -> Decided:

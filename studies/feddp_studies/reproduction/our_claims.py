@@ -1,5 +1,7 @@
 """What we claim beside the paper, under the same rules: decided by the runs, either way."""
 
+from itertools import chain
+
 from feddp_studies.reproduction.claim_verdicts import (
     BASELINES,
     CENSUS,
@@ -11,12 +13,11 @@ from feddp_studies.reproduction.claim_verdicts import (
     Claim,
     Decided,
     Runs,
-    against,
+    comparisons,
     holds_if,
     overall,
-    worded,
 )
-from feddp_studies.reproduction.curves import Row, best_points, budgets, points_of
+from feddp_studies.reproduction.curves import best_points, budgets, points_of
 from feddp_studies.reproduction.peers import best_recorded
 
 _EXACT = 1.005
@@ -24,17 +25,13 @@ _EXACT = 1.005
 
 
 def _refined(runs: Runs) -> Decided:
-    outcomes = {name: against(rows, "refined", ("paper",)) for name, rows in runs.items()}
-    shown = "; ".join(f"{name}: {worded(outcome)}" for name, outcome in outcomes.items())
-    return f"refined against the best setting of the paper's method: {shown}", overall(
-        s for outcome in outcomes.values() for s in outcome.values()
-    )
+    outcomes, shown = comparisons(runs, "refined", ("paper",))
+    return f"refined against the best setting of the paper's method: {shown}", overall(chain.from_iterable(outcomes))
 
 
 def _refined_best(runs: Runs) -> Decided:
-    outcomes = {name: against(rows, "refined", BASELINES) for name, rows in runs.items()}
-    shown = "; ".join(f"{name}: {worded(outcome)}" for name, outcome in outcomes.items())
-    return f"refined against the best baseline: {shown}", overall(s for outcome in outcomes.values() for s in outcome.values())
+    outcomes, shown = comparisons(runs, "refined", BASELINES)
+    return f"refined against the best baseline: {shown}", overall(chain.from_iterable(outcomes))
 
 
 def _peers(runs: Runs) -> Decided:
@@ -48,10 +45,6 @@ def _peers(runs: Runs) -> Decided:
     return f"our mean cost over that of the best recorded program, over all budgets: {'; '.join(parts)}", holds_if(lower)
 
 
-def _sampled(rows: list[Row], rate: float) -> list[Row]:
-    return [{**row, "sampling_rate": 1.0} for row in rows if row["sampling_rate"] == rate]
-
-
 def _cohorts(runs: Runs) -> Decided:
     """Return whether no sample costs less than all clients do, at the same epsilon."""
     parts, worth = [], False
@@ -60,7 +53,7 @@ def _cohorts(runs: Runs) -> Decided:
             rows = [row for row in runs["cohorts"] if row["dataset"] == name and row["method"] == method]
             rates = sorted({row["sampling_rate"] for row in rows}, reverse=True)
             for epsilon in budgets(rows):
-                found = {rate: next(p for p in points_of(_sampled(rows, rate), method) if p.epsilon == epsilon) for rate in rates}
+                found = {rate: next(p for p in points_of(rows, method, rate) if p.epsilon == epsilon) for rate in rates}
                 worth |= any(found[rate].compared(found[1.0]) < 0 for rate in rates if rate < 1)
                 parts.append(f"{name} {method} at {epsilon:g}: " + ", ".join(f"{rate:g}: {p.excess:.2f} %" for rate, p in found.items()))
     return f"above optimal by part of the clients in a release: {'; '.join(parts)}", holds_if(not worth)

@@ -119,11 +119,9 @@ def _cohort_table(rows: Sequence[Row]) -> str:
     for name in dict.fromkeys(row["dataset"] for row in rows):
         for method in shown_methods(rows):
             for epsilon in budgets(rows):
-                found = [
-                    [r for r in rows if (r["dataset"], r["method"], r["epsilon"], r["sampling_rate"]) == (name, method, epsilon, rate)]
-                    for rate in rates
-                ]
-                cells = [f"{fmean(100 * (r['cost'] / r['optimal_cost'] - 1) for r in own):.2f} %" if own else "" for own in found]
+                own = [row for row in rows if row["dataset"] == name and row["epsilon"] == epsilon]
+                found = [points_of(own, method, rate) for rate in rates]
+                cells = [f"{points[0].excess:.2f} %" if points else "" for points in found]
                 body.append([name, METHODS[method].label, f"{epsilon:g}", *cells])
     said = "Cost above optimal, by the part of the clients that takes part in a release:\n\n"
     return said + table(["data", "method", "epsilon", *(f"{rate:g}" for rate in rates)], body)

@@ -223,6 +223,3 @@ EXPERIMENTS = {
     )
 }
 """The experiments by name, in the paper's order. The tables of budget shares and Lloyd steps are read off the same runs."""
-
-MINUTES: dict[str, float] = {}
-"""How long each took here, in minutes of one core."""
