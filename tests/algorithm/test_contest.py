@@ -25,12 +25,16 @@ def test_optima_are_different_and_the_best_is_first():
     assert len(local_optima(np.random.default_rng(0).standard_normal((200, 2)), np.ones(200), 9.0, [np.eye(9, 2)], 0)) <= CONTEST.most
 
 
-def test_local_optima_compete_where_noise_is_low_and_the_best_wins(monkeypatch):
-    """Corners of a rectangle that is nearly a square: its short sides are one optimum, its long ones another."""
+@pytest.mark.parametrize(("height", "comparisons"), [(2.988, 2), (2.9, 1)])
+def test_local_optima_compete_where_noise_is_low_and_the_best_wins(height, comparisons, monkeypatch):
+    """Corners of a rectangle that is nearly a square: its short sides are one optimum, its long ones another.
+
+    Where these cost clearly more, one comparison is enough, and nobody looks around them.
+    """
     rng = np.random.default_rng(1)
-    corners = np.array([[0.0, 0], [3.0, 0], [0, 2.9], [3, 2.9]])
+    corners = np.array([[0.0, 0], [3.0, 0], [0, height], [3, height]])
     server, clients = (np.pad(np.repeat(corners, n, axis=0), ((0, 0), (0, 3))) + 0.1 * rng.standard_normal((4 * n, 5)) for n in (60, 5000))
-    prepared, asked = prepare(Settings(2, 8.0), server, 1), []
+    prepared, asked = prepare(Settings(2, 8.0, scale="off"), server, 1), []
     with InMemoryFederation([clients]).open(prepared.plan, seed=0) as opened:
         made = opened.noisy_sum
 
@@ -40,8 +44,8 @@ def test_local_optima_compete_where_noise_is_low_and_the_best_wins(monkeypatch):
 
         monkeypatch.setattr(opened, "noisy_sum", noisy_sum)
         found = carry_out(opened, prepared)
-    assert "point-costs" in asked
-    assert found.centers[:, 1] == pytest.approx([1.45, 1.45], abs=0.1)
+    assert asked.count("point-costs") == comparisons
+    assert found.centers[:, 1] == pytest.approx([height / 2, height / 2], abs=0.1)
 
 
 def test_high_noise_leaves_no_contest():

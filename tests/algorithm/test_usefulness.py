@@ -5,7 +5,7 @@ import pytest
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters
-from feddp_kmeans.algorithm.usefulness import column_remarks, doubts, hidden_columns, stddevs, why_useless
+from feddp_kmeans.algorithm.usefulness import column_remarks, doubts, hidden_columns, stddevs, total_doubt, why_useless
 
 CENTERS = np.array([[0.0, 0.0], [10.0, 1.0]])
 
@@ -81,3 +81,14 @@ def test_whole_runs_of_nothing_are_useless_and_of_clusters_are_not(server, rng):
     assert found.remarks == ()
     nothing = FedDPKMeans(2, epsilon=0.01, box=(-5.0, 15.0), random_state=0).fit(points[:20], **public).clustering_
     assert nothing.useless == nothing.remarks[0]
+
+
+def test_sizes_are_compared_with_the_agreed_number_of_points():
+    counts = np.array([60.0, 45.0])
+    assert total_doubt(counts, 5.0, 100, bounded=False) is None
+    assert "add up to 105, give or take 14 by noise, but 200 points were agreed" in total_doubt(counts, 5.0, 200, bounded=False)
+    assert total_doubt(counts, 5.0, 200, bounded=True) is None
+    assert "50 points were agreed" in total_doubt(counts, 5.0, 50, bounded=True)
+    assert "could not be checked" in total_doubt(counts, None, 105, bounded=False)
+    assert total_doubt(counts, 0.0, 105, bounded=False) is None
+    assert "104 points were agreed" in total_doubt(counts, 0.0, 104, bounded=False)

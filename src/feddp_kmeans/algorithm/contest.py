@@ -26,7 +26,8 @@ class ContestTuning:
     near: float = 0.15  # how much more than the best, as a part of its cost, one may cost
     apart: float = 1e-3  # least difference of their costs, as a part of these
     most: int = 16  # rivals at the start ...
-    finalists: int = 3  # ... and how many of them have looks
+    lead: float = 0.01  # ... of which those that cost this much more than the best, as a part of its cost, have no looks ...
+    finalists: int = 3  # ... and of the others at most so many
     steps: int = 10  # looks around each of them
     noise: float = 0.2  # noise of the centers of each, in typical residuals, in one of these looks
     most_each: float = 0.003  # part of the pool beyond which such a look is too dear, and there is no contest
@@ -72,8 +73,8 @@ def local_optima(points: FloatArray, weights: FloatArray, within: float, starts:
 def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list[Cells], times: int, pool: int) -> Track:
     """Return the track with that rival in place of its cells that costs least after a few looks, each made of this many releases.
 
-    All rivals are compared as they are; the best of them, as many as a small part of the pool allows, have looks and are compared again.
-    If there is one only, no look is made.
+    All rivals are compared as they are; those that cost little more than the best, as many as a small part of the pool allows, have looks
+    and are compared again. If there is one only, no look is made.
     """
     most = min(CONTEST.finalists, int(CONTEST.most_all * pool / (CONTEST.steps * times)))
     if min(len(rivals), most) < 2:
@@ -84,14 +85,18 @@ def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list
         sets = np.stack([np.rint(cells.places @ tracker.basis.T) for cells in all_cells])
         return tracker.looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), compared)[0]
 
-    spent = compared
-    if len(rivals) > most:
-        rivals = [rivals[place] for place in np.argsort(costs(rivals), kind="stable")[:most]]
-        spent += compared
-    starts = [replace(track, cells=replace(cells, known=0 * cells.known)) for cells in rivals]
+    first = costs(rivals)
+    order = np.argsort(first, kind="stable")[:most]
+    best = rivals[order[0]]
+    clear = CONTEST.lead * bounds.n_points * bounds.within(best.places @ tracker.basis.T) ** 2
+    finalists = [rivals[place] for place in order if first[place] - first[order[0]] <= clear]
+    track = replace(track, cells=best, left=track.left - compared)
+    if len(finalists) < 2:
+        return track
+    starts = [replace(track, cells=replace(cells, known=0 * cells.known)) for cells in finalists]
     ends = [_looked(tracker, start, CONTEST.steps, times) for start in starts]
-    best = ends[int(costs([end.cells for end in ends]).argmin())]
-    return replace(best, left=track.left - spent - len(ends) * CONTEST.steps * times)
+    end = ends[int(costs([end.cells for end in ends]).argmin())]
+    return replace(end, left=track.left - compared - len(ends) * CONTEST.steps * times)
 
 
 def settled(tracker: Tracker, track: Track, pool: int) -> Track:

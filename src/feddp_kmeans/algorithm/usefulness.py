@@ -19,6 +19,8 @@ _APART = 3.0
 """Squared distances of k noisy centers from their mean exceed what noise gives by this much about once in a thousand."""
 _NAMED = 8
 """Columns named in one remark."""
+_AGREES = 4.0
+"""Standard deviations of its noise that the sum of all sizes may be off: more happens by chance about once in 16,000 runs."""
 
 
 def why_useless(found: NoisyCenters, counts: FloatArray, count_stddev: float | None) -> str | None:
@@ -57,6 +59,22 @@ def doubts(found: NoisyCenters, counts: FloatArray, count_stddev: float | None) 
         )
         said.append(f"{named} within the noise")
     return said
+
+
+def total_doubt(counts: FloatArray, count_stddev: float | None, expected: int, *, bounded: bool) -> str | None:
+    """Return a remark if the sizes add up to something else than the number of points that was agreed; None if noise explains it.
+
+    Sizes of ``bounded`` contributions may add up to less, never to more.
+    """
+    if count_stddev is None:
+        return f"the agreed number of {expected} points could not be checked: the noise of the sizes is not known"
+    total, noise = float(counts.sum()), math.sqrt(len(counts)) * count_stddev
+    if abs(total - expected) <= _AGREES * noise + 0.5 or (bounded and total < expected):
+        return None
+    return (
+        f"the sizes add up to {total:.0f}, give or take {2 * noise:.0f} by noise, but {expected} points were agreed: "
+        "a site was missing, left rows out, or did not tell the truth"
+    )
 
 
 def stddevs(centers: FloatArray, center_stddev: FloatArray, axis_stddev: FloatArray | None) -> FloatArray:
