@@ -96,18 +96,14 @@ def _say(line: str) -> None:
 
 
 def _show_experiments() -> None:
-    from rich.table import Column, Table
-
     from feddp_studies.reproduction.problems import data_set
     from feddp_studies.reproduction.specs import EXPERIMENTS
 
-    names = Column("name", min_width=max(map(len, EXPERIMENTS)))
-    table = Table(names, "what", "in the paper", "needs", "runs", box=None, padding=(0, 2, 0, 0))
     for experiment in EXPERIMENTS.values():
         files = dict.fromkeys(name for one in experiment.data_sets for name in data_set(one).files)
-        needs = "stackoverflow.sqlite" if _of_stackoverflow(experiment) else ", ".join(files) or "nothing"
-        table.add_row(experiment.name, experiment.title, experiment.paper, needs, str(len(experiment.trials())))
-    out.print(table)
+        needs = "stackoverflow.sqlite" if _of_stackoverflow(experiment) else ", ".join(files) or "no table"
+        out.print(f"{experiment.name}: {experiment.title}", highlight=False)
+        out.print(f"    {experiment.paper}; {len(experiment.trials()):,} runs; needs {needs}", highlight=False, soft_wrap=True)
     out.print('Run one with "feddp reproduce NAME --out DIR", all with "feddp reproduce all --out DIR".', highlight=False)
 
 

@@ -36,7 +36,8 @@ def cluster(
     optimal_centers: FloatArray | None = None,
 ) -> Clustering:
     """Return the optimal centers (found here if they are not given), moved by the noise of one release of their clusters' sums."""
-    clients = nonprivate_clients(federation, settings, server_points)
+    # The server data play no part: where centers are given, these stand for them.
+    clients = nonprivate_clients(federation, settings, server_points if optimal_centers is None else optimal_centers)
     streams = StreamFactory(seed)
     points = pooled(clients)
     if optimal_centers is None:

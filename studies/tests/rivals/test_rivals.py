@@ -15,7 +15,7 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.mixture import gaussian_mixture
-from feddp_studies.rivals import BASELINES, diffprivlib_kmeans, k_fed
+from feddp_studies.rivals import BASELINES, diffprivlib_kmeans, k_fed, oracle_floor
 
 LIBRARIES = ("google-lsh", "diffprivlib")
 OURS = [name for name in BASELINES if name not in LIBRARIES]
@@ -149,6 +149,12 @@ def test_the_oracle_floor_is_the_optimum_plus_the_noise_of_its_one_release():
     variance = found.plan["optimal sums"].stddev ** 2
     expected = 100 * variance * (1 / found.counts).sum() / len(data.pooled)
     assert kmeans_cost(data.pooled, found.centers) - best == pytest.approx(expected, rel=0.3)
+
+
+def test_the_oracle_floor_needs_no_server_data_where_the_optimum_is_known():
+    """Without server data there are only the two corners of a public box, which are fewer than the clusters."""
+    found = oracle_floor.cluster(InMemoryFederation(CLIENTS), Settings(3), SERVER[:2], seed=0, optimal_centers=SERVER[:3])
+    assert found.centers.shape == (3, SERVER.shape[1])
 
 
 def test_k_fed_takes_fewer_local_clusters_and_clients_with_few_points():
