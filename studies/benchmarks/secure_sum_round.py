@@ -2,7 +2,7 @@
 
     python studies/benchmarks/secure_sum_round.py
 
-Needs pycryptodome. Adverts are signed and checked, one fifth of the parties may drop out, none colludes, and totals are checked.
+Adverts are signed and checked, one fifth of the parties may drop out, none colludes, and totals are checked.
 """
 
 import json
