@@ -22,6 +22,7 @@ from feddp_kmeans.tables import frames
 from feddp_kmeans.tables.columns import NumberColumn, OpenColumn
 from feddp_kmeans.tables.number_scales import QUANTILE
 from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.schema_source import schema_of_names
 from feddp_kmeans.tables.short_schema import hint
 
 
@@ -116,7 +117,7 @@ def private_knots(
     """
     if isinstance(X, Federation):
         raise InputError("X must be one table, or a list of one per client, got a Federation, whose columns have no names.")
-    base = frames.schema_given(schema, ranges, X) or frames.schema_of_names(frames.names_of(X), ())
+    base = frames.schema_given(schema, ranges, X) or schema_of_names(frames.names_of(X), ())
     asked = ranges_of(base, columns)
     points = frames.encoded(read_for(base, asked), X, check=True)
     federation = fit_inputs.federation_of(points, groups, lambda table, **_: table)

@@ -20,7 +20,7 @@ _DECIMAL_COMMA = r"^([+-]?\d*),(\d+)([eE][+-]?\d+)?$"
 _SPELLINGS = ((r"^\+", ""), (r"^(?i:true)$", "1"), (r"^(?i:false)$", "0"), (r"^(-?)(?i:inf|infinity)$", r"\1inf"))
 _FEW = 1000
 """Fewer cells are not searched for distinct ones."""
-_NULL = pa.scalar(None, pa.large_string())
+_NULL = pa.nulls(1, pa.large_string())[0]  # pa.scalar would import pandas, where there is one
 
 
 def is_line(word: Any) -> bool:

@@ -17,8 +17,8 @@ from feddp_kmeans.silos.silo import numbered_columns
 from feddp_kmeans.tables.advice import frame_advice, refused_columns
 from feddp_kmeans.tables.cells import decimal_of, listed
 from feddp_kmeans.tables.column import Column, Described
-from feddp_kmeans.tables.columns import OpenColumn
 from feddp_kmeans.tables.schema import Schema, as_arrow
+from feddp_kmeans.tables.schema_source import schema_of_names
 from feddp_kmeans.tables.short_schema import column_of_range, hint
 
 
@@ -48,12 +48,6 @@ def schema_given(schema: Any, ranges: Any, X: Any) -> Schema | None:
 def names_of(X: Any) -> list[str]:
     """Return the names of the columns of tables."""
     return list(_arrow(_tables(X)[0]).column_names)
-
-
-def schema_of_names(names: Sequence[str], stated: Collection[Column]) -> Schema:
-    """Return a schema of these columns: as stated, or else numbers without a range. Nameless columns are left out."""
-    by_name = {column.name: column for column in stated}
-    return Schema(tuple(by_name.get(name) or OpenColumn(name) for name in names if name))
 
 
 def schema_of_coordinates(coordinates: Sequence[str], stated: Collection[Column]) -> Schema | None:

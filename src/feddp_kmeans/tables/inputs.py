@@ -1,27 +1,22 @@
 """What a run reads: the files of the clients and the public server data, as plain numbers or encoded by a schema."""
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.errors import InputError, UnreadableFileError
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.tables.advice import id_advice
-from feddp_kmeans.tables.cells import listed
 from feddp_kmeans.tables.client_files import Where, check_client_column, client_paths, open_clients, open_table, read_grouped
-from feddp_kmeans.tables.formats import has_names, is_svmlight, read_schema
-from feddp_kmeans.tables.frames import bounded, schema_of_names
-from feddp_kmeans.tables.learn_schema import learn_schema, needs_schema
+from feddp_kmeans.tables.frames import bounded
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
-from feddp_kmeans.tables.short_schema import ASKED, hint
+from feddp_kmeans.tables.schema_source import check_known, headers, known_names, read_or_learn, schema_of_names
 from feddp_kmeans.tables.stated_columns import NOTHING_STATED, StatedColumns
 
 log = logging.getLogger(__name__)
@@ -63,7 +58,7 @@ def open_inputs(
     names = known_names(clients, server, stated, reading)
     if not {*stated.ignore} <= {*names}:  # other tables may have more columns than the first
         paths = client_paths(clients, server)
-        _check_known("--ignore", stated.ignore, [*names, *(name for header in _headers(paths, reading) for name in header)])
+        check_known("--ignore", stated.ignore, [*names, *(name for header in headers(paths, reading) for name in header)])
     schema = read_or_learn(server, stated, hidden, reading, names)
     public = None if server is None else open_table(server, schema, ignore=hidden, reading=reading)
     if public is not None:
@@ -102,72 +97,14 @@ def stated_schema(
     clients: Where, stated: StatedColumns, *, client_column: str | None = None, reading: Reading = AS_THE_HEADER_SAYS
 ) -> Schema:
     """Return the stated schema; without a file, all columns without a range or categories are numbers without a range."""
-    names = next(_headers(client_paths(clients), reading, arrays=True), [])
+    names = next(headers(client_paths(clients), reading, arrays=True), [])
     names = names or list(open_clients(clients, reading=reading)[0].columns)  # says why no table can be read
-    _check_known("--ignore", stated.ignore, names)
+    check_known("--ignore", stated.ignore, names)
     hidden = (*stated.ignore, *([client_column] if client_column else []))
     made = read_or_learn(None, stated, hidden, reading, names)
     return made or schema_of_names([name for name in names if name not in hidden], ())
 
 
-def read_or_learn(
-    server: Path | None,
-    stated: StatedColumns,
-    hidden: Collection[str],
-    reading: Reading = AS_THE_HEADER_SAYS,
-    names: Sequence[str] | None = None,
-) -> Schema | None:
-    """Return the schema in the file, or else the one learnt from a server table with words; None for plain numbers.
-
-    Columns of ranges and categories replace those of either. Without both, they are the schema, and the other ``names`` have no range;
-    it is None if names are not known yet.
-    """
-    kept = [column for column in stated.fields() if column.name not in hidden]
-    if names is not None:
-        _check_known("--range and --categories", [column.name for column in kept], names)
-    if stated.schema is not None:
-        return Schema.read(stated.schema).without(hidden).replaced(kept)
-    if server is not None and (kept or needs_schema(server, hidden, reading)):
-        schema = learn_schema(server, ignore=[name for name in hidden if name in _names(server, reading)], columns=kept, reading=reading)
-        if left_out := [f"{name} ({why})" for name, why in schema.ignored if why != ASKED]:
-            log.info("Columns left out: %s", listed(left_out))
-        return schema
-    return schema_of_names([name for name in names if name not in hidden], kept) if kept and names is not None else None
-
-
 def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
     """Return the plan for these public facts; the radius of a schema is one of them."""
     return prepare(bounded(settings, schema), server_points, n_clients, dimension)
-
-
-def known_names(clients: Where, server: Path | None, stated: StatedColumns, reading: Reading) -> list[str]:
-    """Return the columns of the first client's table that can be read, and those that only the server's table has.
-
-    Empty if no option names a column. Columns of arrays, x0, x1, ..., have names only for a schema. An SVMlight file does not state its
-    columns.
-    """
-    known: list[str] = []
-    has_rules = bool(stated.ranges or stated.categories)
-    if not (has_rules or stated.ignore):
-        return known
-    known += next(_headers(client_paths(clients, server), reading, arrays=has_rules), [])
-    return list(dict.fromkeys([*known, *([] if server is None else _names(server, reading))]))
-
-
-def _headers(paths: Sequence[Path], reading: Reading, *, arrays: bool = False) -> Iterator[list[str]]:
-    """Yield the names of the columns of each table that can be read; others are dealt with when the clients are opened."""
-    for path in paths:
-        with suppress(UnreadableFileError):
-            yield read_schema(path, reading).names if arrays and not is_svmlight(path) else _names(path, reading)
-
-
-def _check_known(option: str, given: Collection[str], names: Sequence[str]) -> None:
-    for name in given:
-        if name not in names:
-            raise InputError(f"{option} must name a column of the tables, got {name!r:.80}{hint([name], names)}")
-
-
-def _names(path: Path, reading: Reading) -> list[str]:
-    """Return the names of the columns that a file states."""
-    names: list[str] = read_schema(path, reading).names
-    return names if has_names(path) else []
