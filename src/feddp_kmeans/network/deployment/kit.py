@@ -2,21 +2,35 @@
 
 import json
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import read_object
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.deployment.keys import write_authority
-from feddp_kmeans.network.secure_sum.identity import PublicIdentity, load_public, public_line
+from feddp_kmeans.network.deployment.keys import (
+    DAYS,
+    check_days,
+    hosts_of,
+    read_certificates,
+    renew_authority,
+    server_names,
+    write_authority,
+    write_server,
+)
+from feddp_kmeans.network.roster import Roster
+from feddp_kmeans.network.secure_sum.identity import PublicIdentity, private_bytes
+from feddp_kmeans.network.site_key import read_site_key, when
 from feddp_kmeans.network.wire import PROTOCOL
 
-_PUBLIC, _PRIVATE, _SITES, _ABOUT = "public", "private", "sites", "federation.json"
+_PUBLIC, _PRIVATE, _SITES, _REVOKED, _ABOUT = "public", "private", "sites", "revoked", "federation.json"
 _HOST = re.compile(r"[A-Za-z0-9._:%-]{1,253}")
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_PORTS = range(1, 1 << 16)
+PORTS = range(1, 1 << 16)
 
 
 @dataclass(frozen=True)
@@ -37,24 +51,52 @@ class Kit:
         """Return the certificate of the federation's authority."""
         return self.folder / "ca.crt"
 
+    @property
+    def endorsements(self) -> Path:
+        """Return the certificates by which earlier authorities vouch for later ones; there may be no such file."""
+        return self.folder / "ca.renewed.crt"
+
+    @property
+    def roster_fingerprint(self) -> str:
+        """Return the words of the roster, which all sites of a federation have in common."""
+        return self.roster().words
+
+    def authorities(self) -> list[x509.Certificate]:
+        """Return the certificates that the server's own may be signed with: the current authority's first."""
+        return read_certificates(self.authority)
+
+    def roster(self) -> Roster:
+        """Return all sites, in the order of names, as their files state them now."""
+        found = {path.stem: read_site_key(path) for path in self._keys(_SITES)}
+        for path in self._keys(_REVOKED):  # read later: a key that is being revoked is in one folder or the other
+            site = read_site_key(path, revoked=True)
+            if found.setdefault(path.stem, site).line == site.line:
+                found[path.stem] = site
+        authorities = tuple(certificate.fingerprint(hashes.SHA256()) for certificate in self.authorities())
+        return Roster(self.host, self.port, authorities, tuple(found[name] for name in sorted(found)))
+
     def sites(self) -> dict[str, PublicIdentity]:
-        """Return every site's public key by its name, in the order of names; refuse one key under two names."""
-        found: dict[str, PublicIdentity] = {}
-        names: dict[str, str] = {}
-        for path in sorted((self.folder / _SITES).glob("*.pub")):
-            check_site_name(path.stem)
-            found[path.stem] = load_public(path)
-            other = names.setdefault(public_line(found[path.stem]), path.stem)
-            if other != path.stem:
-                raise InputError(f"{path.name} must hold a key of its own, got the key of {other!r}: one site would count twice.")
-        return found
+        """Return the keys that may be used now by the names of their sites, in the order of names."""
+        return self.roster().usable
 
     def name_of(self, key: PublicIdentity) -> str:
-        """Return the name under which a public key is known; refuse one that is not."""
-        for name, known in self.sites().items():
-            if known == key:
-                return name
+        """Return the name under which a public key is known; refuse one that is not, or that may not be used now."""
+        for site in self.roster().sites:
+            if site.key == key:
+                site.usable()
+                return site.name
         raise InputError("--key must belong to a site of this federation; the server has to put its .pub file into public/sites first.")
+
+    def revoke(self, name: str) -> None:
+        """Mark the key of a site as revoked: it still counts as a site, and its key is not accepted any more."""
+        path = self.folder / _SITES / f"{name}.pub"
+        if path not in self._keys(_SITES):
+            raise InputError(f"--revoke must name a site of the federation, got {name!r:.80}.")
+        (self.folder / _REVOKED).mkdir(exist_ok=True)
+        path.replace(self.folder / _REVOKED / path.name)
+
+    def _keys(self, folder: str) -> list[Path]:
+        return sorted((self.folder / folder).glob("*.pub"))
 
 
 @dataclass(frozen=True)
@@ -65,33 +107,69 @@ class FederationFolder:
     certificate: Path
     key: Path
 
+    @property
+    def authority_key(self) -> Path:
+        """Return the key of the authority, which is needed only to sign certificates."""
+        return self.key.with_name("ca.key")
 
-def make_federation(folder: Path, hosts: Sequence[str], port: int) -> FederationFolder:
-    """Make a federation folder for a server that is reached by these names; sites use the first."""
-    if not hosts:
-        raise InputError("--host must be given: the name or address by which sites reach the server.")
-    if port not in _PORTS:
-        raise InputError(f"--port must be between 1 and 65535, got {port}.")
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"the federation folder must be new or empty, got {str(folder)!r}.")
+    def renew(self, passphrase: bytes | None, days: int = DAYS) -> None:
+        """Make a new key and certificate of the server for the same names, signed by the current authority."""
+        write_server(self.key.parent, self.authority_key, self.kit.authority, hosts_of(self.certificate), passphrase, days)
+
+    def renew_authority(self, passphrase: bytes | None) -> None:
+        """Make a new authority. The server's certificate stays that of the earlier one until it is renewed."""
+        renew_authority(self.authority_key, self.kit.authority, self.kit.endorsements, passphrase)
+
+
+def make_federation(folder: Path, hosts: Sequence[str], port: int, passphrase: bytes | None = None, days: int = DAYS) -> FederationFolder:
+    """Make a federation folder for a server that is reached by these names; sites use the first. The passphrase is of the authority."""
+    check_new(folder, hosts, port)
+    check_days(days)
     public, private = folder / _PUBLIC, folder / _PRIVATE
     (public / _SITES).mkdir(parents=True)
     private.mkdir(mode=0o700)
-    write_authority(private, hosts)
-    (private / "ca.crt").rename(public / "ca.crt")
+    write_authority(private / "ca.key", public / "ca.crt", passphrase)
+    write_server(private, private / "ca.key", public / "ca.crt", hosts, passphrase, days)
     about = {"protocol": PROTOCOL, "host": hosts[0], "port": port}
     write_whole(public / _ABOUT, (json.dumps(about, indent=2) + "\n").encode())
     return _federation(folder)
 
 
+def check_new(folder: Path, hosts: Sequence[str], port: int) -> None:
+    """Refuse names, a port or a folder of which no federation can be made."""
+    if not hosts:
+        raise InputError("--host must be given: the name or address by which sites reach the server.")
+    server_names(hosts)
+    if port not in PORTS:
+        raise InputError(f"--port must be between 1 and 65535, got {port}.")
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"the federation folder must be new or empty, got {str(folder)!r}.")
+
+
 def open_federation(folder: Path) -> FederationFolder:
+    """Return the federation in a folder, to serve it; refuse one without sites, an expired certificate, or a key that others can read."""
+    found = find_federation(folder)
+    private_bytes(found.key)
+    for path in (found.kit.authority, found.certificate):
+        end = int(read_certificates(path)[0].not_valid_after_utc.timestamp())
+        if time.time() > end:
+            raise InputError(f"{path.name} must be valid, but it expired at {when(end)}; feddp keys --help says how to renew it.")
+    if not found.kit.sites():
+        raise InputError(f"{_PUBLIC}/{_SITES} must hold the .pub file of every site, got no valid one in {str(folder)!r}.")
+    return found
+
+
+def find_federation(folder: Path) -> FederationFolder:
     """Return the federation in a folder; refuse a folder that feddp keys did not make."""
     found = _federation(folder)
     if not (found.key.is_file() and found.certificate.is_file()):
         raise InputError(f"the federation folder must be one that feddp keys made, got {str(folder)!r}.")
-    if not found.kit.sites():
-        raise InputError(f"{_PUBLIC}/{_SITES} must hold the .pub file of every site, got none in {str(folder)!r}.")
     return found
+
+
+def find_kit(folder: Path) -> Kit:
+    """Return the kit in a folder, or the kit of the federation in it."""
+    return read_kit(folder if (folder / _ABOUT).exists() or not (folder / _PUBLIC).is_dir() else folder / _PUBLIC)
 
 
 def _federation(folder: Path) -> FederationFolder:
@@ -104,12 +182,6 @@ def read_kit(folder: Path) -> Kit:
     protocol, host, port = (about.get(name) for name in ("protocol", "host", "port"))
     if protocol != PROTOCOL:
         raise InputError(f"the kit must be of protocol {PROTOCOL}, got {protocol!r:.40}: server and site must have the same version.")
-    if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or port not in _PORTS:
+    if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or port not in PORTS:
         raise InputError(f"{_ABOUT} must state host and port, got {host!r:.80} and {port!r:.80}.")
     return Kit(folder, host, port)
-
-
-def check_site_name(name: str) -> None:
-    """Refuse a name that is no safe file name on every system."""
-    if not _NAME.fullmatch(name):
-        raise InputError(f"a site's name must be lower-case letters, digits, dots, dashes and underscores, got {name!r}.")

@@ -21,6 +21,8 @@ Identity = ec.EllipticCurvePrivateKey
 PublicIdentity = ec.EllipticCurvePublicKey
 
 _SCHEME = ec.ECDSA(hashes.SHA384())
+_OTHERS = 0o077
+"""The bits of a file's mode that are for everybody except its owner."""
 
 
 def new_identity() -> Identity:
@@ -59,20 +61,19 @@ def parse_public(line: str, what: str = "a public key") -> PublicIdentity:
 
 
 def save_identity(path: Path, identity: Identity) -> None:
-    """Write a new private key file, readable only by its owner, and its .pub file next to it. An existing key is never overwritten."""
+    """Write a new private key file that only its owner can read. An existing key is never overwritten."""
     private = identity.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(private)
-        path.with_name(f"{path.name}.pub").write_text(f"{public_line(identity.public_key())}\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path.name} must be a new file in a folder that can be written, got {error.strerror}.") from None
 
 
 def load_identity(path: Path) -> Identity:
-    """Return the private key of a file, as ssh-keygen writes it without a passphrase."""
-    content = _content(path, "a private key file")
+    """Return the private key of a file, as ssh-keygen writes it without a passphrase; refuse a file that others can read."""
+    content = private_bytes(path)
     try:
         identity = load_ssh_private_key(content, password=None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
@@ -84,7 +85,31 @@ def load_identity(path: Path) -> Identity:
 
 def load_public(path: Path) -> PublicIdentity:
     """Return the public key of a .pub file."""
-    return parse_public(_content(path, "a public key file").decode(errors="replace"), path.name)
+    return parse_public(key_text(path), path.name)
+
+
+def key_text(path: Path) -> str:
+    """Return the content of a .pub file."""
+    return _content(path, "a public key file").decode(errors="replace")
+
+
+def private_bytes(path: Path, what: str = "a private key file") -> bytes:
+    """Return the content of a private file; refuse one that others can read or change."""
+    content = _content(path, what)
+    if (mode := open_mode(path)) is not None:
+        raise InputError(f"{path.name} must be for its owner only, got mode {mode}; type: chmod 600 {path}")
+    return content
+
+
+def open_mode(path: Path) -> str | None:
+    """Return the mode of a file that others can read or change; None if they cannot. Windows has no such modes.
+
+    A credential of a systemd service lies in a folder that only the service can open, where modes show more than there is.
+    """
+    mode, credentials = path.stat().st_mode & 0o777, os.environ.get("CREDENTIALS_DIRECTORY")
+    if credentials and path.resolve().parent == Path(credentials).resolve():
+        return None
+    return f"{mode:04o}" if os.name == "posix" and mode & _OTHERS else None
 
 
 def _content(path: Path, what: str) -> bytes:

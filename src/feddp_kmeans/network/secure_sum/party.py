@@ -148,7 +148,8 @@ class Party(fields.Plain):
 
     def _split(self, holders: Sequence[str]) -> dict[str, Pairs]:
         """Return the shares of each holder, for all rounds."""
-        rounds = [[sharing.split(seed, self.terms.threshold, len(holders)) for seed in pair] for pair in self._seeds]
+        split = sharing.split([seed for pair in self._seeds for seed in pair], self.terms.threshold, len(holders))
+        rounds = list(zip(split[::2], split[1::2], strict=True))
         return {name: [(of_key[place], of_self[place]) for of_key, of_self in rounds] for place, name in enumerate(holders)}
 
     def _channels(self) -> Channels:
