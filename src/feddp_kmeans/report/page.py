@@ -13,6 +13,7 @@ from feddp_kmeans.privacy import meaning
 from feddp_kmeans.report import charts
 from feddp_kmeans.report.column_facts import column_facts
 from feddp_kmeans.report.profiles import SHOWN, cluster_traits, size_weights, telling
+from feddp_kmeans.report.taking_part import taking_part
 from feddp_kmeans.report.templates import rendered
 from feddp_kmeans.report.value_table import MOST_ROWS, PER_TABLE, value_table
 from feddp_kmeans.report.wording import in_one_line
@@ -44,6 +45,7 @@ def render_page(result: dict[str, Any]) -> str:
         unit=_UNITS.get(str(result.get("privacy_unit")), str(result.get("privacy_unit"))),
         clients=int(finite(((result.get("plan") or {}).get("facts") or {}).get("n_clients")) or 0),
         spent=result.get("spent"),
+        sites=taking_part(result),
         attacker=attacker,
         attacker_is_finer=is_finer,
         meaning=meaning,

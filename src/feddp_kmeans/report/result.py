@@ -40,12 +40,13 @@ def result_dict(
     schema: Schema | None = None,
     left_out: Mapping[str, str] | None = None,
     spent: dict[str, Any] | None = None,
+    attendance: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return result.json: the private output, the plan and ledger, and public facts. Nothing in it is un-noised.
 
     ``server_points`` are public and drawn on the map; ``command`` is the command that made the result. Centers are in the coordinates of
     ``columns``; profiles show them in the original units of each column. ``left_out`` names columns that were not used, and why; ``spent``
-    is what all runs on the same data have spent (``spent_so_far``).
+    is what all runs on the same data have spent (``spent_so_far``); ``attendance`` says which sites took part (``network.attendance``).
     """
     from feddp_kmeans import __version__
 
@@ -79,6 +80,8 @@ def result_dict(
             "caveat": privacy.caveat,
             "secure": privacy.secure,
             "trust": privacy.trust,
+            **dict.fromkeys(("run", "participants", "threshold", "colluders", "confirmed", "attendance")),
+            **(attendance or {}),
             "seed": seed,
             "ledger": list(privacy.ledger),
             "not_made": privacy.not_made,
