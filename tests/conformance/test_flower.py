@@ -15,7 +15,6 @@ from tests.cli.command import feddp
 
 pytest.importorskip("flwr", reason="Flower is an extra")
 pytest.importorskip("ray", reason="Flower's simulation engine is an extra")
-pytest.importorskip("Crypto", reason="pycryptodome is an extra")
 
 RNG = np.random.default_rng(5)
 CLIENTS = [RNG.standard_normal((n, 3)) + 6 * RNG.integers(0, 2, (n, 1)) for n in (40, 1, 30)]

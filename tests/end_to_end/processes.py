@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
+
+from tests.cli.command import COMMAND
 
 
 def marked(name, value):
@@ -31,3 +34,55 @@ def kill(name, value):
     """Kill what is left of these processes."""
     for pid in marked(name, value):
         os.kill(pid, signal.SIGKILL)
+
+
+class Machines:
+    """The commands of all machines, each with its own log, and a TMPDIR by which what is left of them is found."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
+        self.environment = os.environ | {"TMPDIR": str(self.temporary)}
+        self.running = {}
+
+    def start(self, name, *arguments):
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.running[name] = subprocess.Popen(
+                [*COMMAND, *map(str, arguments)], cwd=self.folder, env=self.environment, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def log(self, name):
+        return (self.folder / f"{name}.log").read_text()
+
+    def wait_for(self, name, words, seconds=300):
+        end = time.monotonic() + seconds
+        while words not in self.log(name):
+            assert time.monotonic() < end, self.logs()
+            assert self.running[name].poll() is None or words in self.log(name), self.logs()
+            time.sleep(0.1)
+
+    def logs(self):
+        return "\n".join(f"== {path.stem}\n{path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
+
+    def processes(self):
+        """Return the numbers of all live processes of these machines, children and grandchildren included."""
+        return marked("TMPDIR", self.temporary)
+
+    def gone(self):
+        return are_gone("TMPDIR", self.temporary)
+
+    def stop(self):
+        for process in self.running.values():
+            process.terminate()
+        for process in self.running.values():
+            process.wait(120)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Kill what is left."""
+        kill("TMPDIR", self.temporary)
+        for process in self.running.values():
+            process.wait()

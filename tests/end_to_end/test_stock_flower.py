@@ -5,31 +5,32 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("flwr")
-pytest.importorskip("Crypto")
 
-from feddp_kmeans.algorithm.settings import Settings
-from feddp_kmeans.network.deployment.apps import APP_FOLDER
 from feddp_kmeans.network.deployment.children import free_port, is_healthy
-from feddp_kmeans.network.deployment.run_request import RunRequest, opened
-from feddp_kmeans.network.deployment.site import Site
 from feddp_kmeans.network.flower import OFF
+from tests.cli.command import feddp
 from tests.end_to_end.processes import are_gone, kill
 
 SCRIPTS = Path(sys.executable).parent
+TRUST = ("--trust", "aggregator")
+
+
+def export(*arguments):
+    done = feddp("export-app", *arguments)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow  # A stock SuperNode starts a process a message: minutes.
-def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
+@pytest.mark.skipif("FEDDP_FEDERATION" not in os.environ, reason="minutes of processes: make federation runs it")
+def test_flwr_run_with_nothing_but_exported_files(tmp_path):
     rng = np.random.default_rng(0)
     means = 6 * rng.standard_normal((3, 4))
-    site = Site("", "", limit=5, state="", odometer="", allow_aggregator=True)
     port = free_port()
     environment = os.environ | OFF | {"FLWR_HOME": str(tmp_path / "home"), "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
     (tmp_path / "home").mkdir()
@@ -37,8 +38,7 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
         f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "127.0.0.1:{port}"\ninsecure = true\n'
     )
     np.save(tmp_path / "public.npy", means[rng.integers(3, size=60)] + 0.3 * rng.standard_normal((60, 4)))
-    settings = Settings(3, 4.0, lloyd_steps=0)
-    opened(RunRequest("run1", settings, str(tmp_path / "run"), "flwr run", str(tmp_path / "public.npy"), min_sites=2, trust="aggregator"))
+    export(tmp_path / "out", "-k", 3, "--epsilon", 4, "--lloyd-steps", 0, "--server", tmp_path / "public.npy", "--min-sites", 2, *TRUST)
 
     running = [_start(environment, "flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", port)]
     try:
@@ -46,13 +46,12 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
         for name in ("berlin", "paris"):
             path = tmp_path / f"{name}.npy"
             np.save(path, means[rng.integers(3, size=500)] + 0.3 * rng.standard_normal((500, 4)))
-            described = replace(site, name=name, data=str(path), state=str(tmp_path / name), odometer=str(tmp_path / f"{name}.jsonl"))
-            (tmp_path / f"{name}.json").write_text(json.dumps(asdict(described)))
+            books = tmp_path / f"{name}.jsonl"
+            export(tmp_path / name, "--site", name, "--data", path, "--limit", 5, "--odometer", books, "--allow-aggregator")
             node = ["--insecure", "--superlink", f"127.0.0.1:{port}", "--host", "127.0.0.1", "--port", free_port()]
-            running.append(_start(environment, "flower-supernode", *node, "--node-config", f'site="{tmp_path / f"{name}.json"}"'))
-        config = f'job="{tmp_path / "run" / "job.json"}"'
-        subprocess.run([SCRIPTS / "flwr", "run", APP_FOLDER, "here", "-c", config], env=environment, check=True, timeout=300)
-        _wait((tmp_path / "run" / "result.json").exists, 1000)
+            running.append(_start(environment, "flower-supernode", *node, "--node-config", f'site="{tmp_path / name / "site.json"}"'))
+        subprocess.run([SCRIPTS / "flwr", "run", tmp_path / "out" / "app", "here"], env=environment, check=True, timeout=300)
+        _wait((tmp_path / "out" / "run" / "result.json").exists, 1000)
     finally:
         for process in reversed(running):
             process.terminate()
@@ -62,7 +61,7 @@ def test_flwr_run_with_site_files_named_in_the_node_configuration(tmp_path):
         gone = are_gone("FLWR_HOME", tmp_path / "home")
         kill("FLWR_HOME", tmp_path / "home")
     assert gone
-    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    result = json.loads((tmp_path / "out" / "run" / "result.json").read_text())
     assert np.linalg.norm(np.array(result["centers"])[:, None] - means[None], axis=2).min(axis=0).max() < 0.5
     assert len((tmp_path / "paris.jsonl").read_text().splitlines()) == 1
 

@@ -14,7 +14,7 @@ def lines_of(caplog, *modules):
 
 @pytest.fixture
 def server_log(caplog):
-    return lines_of(caplog, "sites", "remote", "deployment.run_request")
+    return lines_of(caplog, "sites", "remote", "run_log", "deployment.run_request")
 
 
 @pytest.fixture

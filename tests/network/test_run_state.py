@@ -142,15 +142,15 @@ def test_what_is_saved_is_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
-        ({}, r"format of r1\.json must be 3, got 1: an older feddp began this run. Start a new one"),
-        ({"format": 1}, r"format of r1\.json must be 3, got 1: an older feddp began this run"),
-        ({"format": 4}, r"format of r1\.json must be from 1 to 3, got 4: it was written by a newer feddp"),
-        ({"format": "2"}, r"format of r1\.json must be from 1 to 3, got '2'"),
+        ({}, r"format of r1\.json must be 4, got 1: an older feddp began this run. Start a new one"),
+        ({"format": 1}, r"format of r1\.json must be 4, got 1: an older feddp began this run"),
+        ({"format": 5}, r"format of r1\.json must be from 1 to 4, got 5: it was written by a newer feddp"),
+        ({"format": "2"}, r"format of r1\.json must be from 1 to 4, got '2'"),
     ],
 )
 def test_a_state_of_another_format_is_refused_by_number(talk, stated, message):
     kept = json.loads(state_of(talk).read_text())
-    assert kept.pop("format") == 3
+    assert kept.pop("format") == 4
     state_of(talk).write_text(json.dumps(kept | stated))
     with pytest.raises(FedDPError, match=message):
         RunStates(state_of(talk).parent, Odometer(talk.folder / "ward.jsonl")).load("r1")

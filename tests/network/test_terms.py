@@ -45,7 +45,7 @@ def test_terms_come_over_the_wire_to_the_last_bit():
     [
         ({"threshold": 2, "colluders": 2}, "colluders must be from 0 to below the threshold of 2, got 2"),
         ({"threshold": 0}, "colluders must be from 0 to below the threshold of 0"),
-        ({"made": plan(method="paper")}, "noise must be Gaussian under secure-sum"),
+        ({"made": plan(method="paper")}, "noise must be 'gaussian' under secure-sum"),
         ({"made": plan(privacy_unit="client", sampling_rate=0.5)}, "sampling_rate must be 1 under secure-sum, got 0.5"),
         ({"made": replace(plan(), epsilon=0.5)}, "a plan must not spend more than it says: it says epsilon 0.5"),
     ],

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
 
 from feddp_kmeans.cli import options
@@ -20,11 +21,15 @@ _SAME = 1e-6
 
 
 def budget(
-    places: Annotated[list[Path], typer.Argument(help="Data folders or files, odometers, or run folders.")],
+    places: Annotated[list[Path] | None, typer.Argument(help="Data folders or files, odometers, or run folders.")] = None,
     delta: Annotated[float, typer.Option("--delta", "--limit-delta", help="The delta at which runs are added up.")] = LIMIT_DELTA,
     different: Annotated[
         bool, typer.Option("--different-people", help="You state that nobody is in two of the tables: then their runs do not add up.")
     ] = False,
+    receipt: Annotated[
+        Path | None, typer.Option("--receipt", help="A site's receipt of a run, to be shown: PATH/receipts/RUN.json.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="The site's .pub file: a receipt that it did not sign is refused.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what all runs on the same data have spent together: five runs at epsilon 1 cost more than one.
@@ -32,14 +37,37 @@ def budget(
     Examples:
       feddp budget clients/
       feddp budget run1/ run2/ --json
+      feddp budget --receipt .feddp-runs/receipts/RUN.json --key berlin.pub
 
     """
+    if receipt is not None:
+        _show_receipt(receipt, key, as_json=as_json)
+        return
+    if not places:
+        raise click.UsageError("Missing argument 'PLACES...'.", click.get_current_context())
     entries = run_entries(places)
     check_budget(1.0, delta)
     if as_json:
         typer.echo(json.dumps(budget_dict(entries, delta, different=different), indent=2))
     else:
         _show(entries, delta, different=different)
+
+
+def _show_receipt(path: Path, key: Path | None, *, as_json: bool) -> None:
+    """Print a site's receipt; with a key, refuse one that it did not sign."""
+    from feddp_kmeans.network.receipts import check_signature, read_receipt, receipt_lines
+    from feddp_kmeans.network.secure_sum.identity import load_public
+
+    told = read_receipt(path)
+    if key is not None:
+        check_signature(told, load_public(key))
+    if as_json:
+        typer.echo(json.dumps(told, indent=2))
+        return
+    for line in receipt_lines(told):
+        say(line)
+    checked = f"The signature is valid: it was made with the key of {key.name}, and nothing was changed since." if key else ""
+    say(checked or "The signature was not checked: give the site's public key with --key.")
 
 
 def odometer_of(clients: options.Where, given: Path | None = None) -> Odometer:

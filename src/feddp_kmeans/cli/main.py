@@ -16,6 +16,7 @@ from feddp_kmeans.cli.choose_k import choose_k
 from feddp_kmeans.cli.demo import demo
 from feddp_kmeans.cli.encode import encode
 from feddp_kmeans.cli.evaluate import evaluate
+from feddp_kmeans.cli.export_app import export_app
 from feddp_kmeans.cli.fit import fit
 from feddp_kmeans.cli.folders import INTERRUPTED
 from feddp_kmeans.cli.join import join
@@ -26,7 +27,7 @@ from feddp_kmeans.cli.predict import predict
 from feddp_kmeans.cli.report import report
 from feddp_kmeans.cli.serve import serve
 from feddp_kmeans.cli.simulate import simulate
-from feddp_kmeans.cli.terminal import log_shown, out
+from feddp_kmeans.cli.terminal import complain, log_shown, out
 from feddp_kmeans.cli.usage import usage_line
 from feddp_kmeans.errors import FedDPError, InputError, without_text
 
@@ -51,7 +52,24 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Private federated k-means.\n\nFirst steps: feddp demo. Then: feddp fit clients/ -k 10 --epsilon 1 --out run/",
 )
-for _command in (demo, plan, fit, choose_k, keys, serve, join, simulate, encode, knots, predict, evaluate, budget, report, audit):
+for _command in (
+    demo,
+    plan,
+    fit,
+    choose_k,
+    keys,
+    serve,
+    join,
+    simulate,
+    export_app,
+    encode,
+    knots,
+    predict,
+    evaluate,
+    budget,
+    report,
+    audit,
+):
     app.command()(_command)
 for _name in plugins.names(plugins.COMMANDS):
     app.command(_name)(plugins.load(plugins.COMMANDS, _name))
@@ -70,16 +88,16 @@ def main() -> None:
     except click.exceptions.NoArgsIsHelpError as error:  # the help is printed already
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        print(f"feddp: {usage_line(error, sys.argv[1:])}", file=sys.stderr)  # noqa: T201
+        complain(usage_line(error, sys.argv[1:]))
         sys.exit(error.exit_code)
     except FedDPError as error:
-        print(f"feddp: {error}", file=sys.stderr)  # noqa: T201
+        complain(str(error))
         sys.exit(1)
     except KeyboardInterrupt:
-        print("feddp: interrupted; nothing half-written is left.", file=sys.stderr)  # noqa: T201
+        complain("interrupted; nothing half-written is left.")
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - no traceback, whatever it is
-        print(f"feddp: unexpected error: {without_text(error)}.", file=sys.stderr)  # noqa: T201
+        complain(f"unexpected error: {without_text(error)}.")
         sys.exit(UNFORESEEN)
 
 

@@ -53,6 +53,7 @@ OdometerFile = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print only the result on stdout, as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no tables, only errors.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Show the log as JSON lines: time, level, event and its facts.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 RunFolder = Annotated[Path, typer.Option("--out", help="Folder for result.json, centers.parquet and report.html.")]
 MinSites = Annotated[
@@ -69,6 +70,13 @@ Colluders = Annotated[
 Confirmed = Annotated[
     bool | None,
     typer.Option("--confirmed/--not-confirmed", help="Sites sign who is in a sum before it is opened. (default: where there are keys)"),
+]
+ExpectedPoints = Annotated[
+    int | None,
+    typer.Option("--expected-points", min=1, help="Publicly agreed number of rows of all sites: sizes that differ get a warning."),
+]
+Metrics = Annotated[
+    Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Keep a text file for Prometheus here, rewritten every 15 seconds.")
 ]
 RoundTimeout = Annotated[float, typer.Option("--round-timeout", help="Seconds that a site has for an answer.")]
 

@@ -44,7 +44,8 @@ def plan(
 
     """
     from feddp_kmeans.tables.client_files import open_table
-    from feddp_kmeans.tables.inputs import prepared_for, read_or_learn
+    from feddp_kmeans.tables.inputs import prepared_for
+    from feddp_kmeans.tables.schema_source import read_or_learn
 
     hidden = (*stated.ignore, *([client_column] if client_column else []))
     schema = read_or_learn(server, stated, hidden, reading, [column.name for column in stated.fields()])

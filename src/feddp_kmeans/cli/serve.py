@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from feddp_kmeans._logs import LOG, kept_log
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
@@ -38,10 +39,15 @@ def serve(
     colluders: options.Colluders = None,
     confirmed: options.Confirmed = None,
     round_timeout: options.RoundTimeout = 300.0,
+    expected_points: options.ExpectedPoints = None,
+    metrics: options.Metrics = None,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for --min-sites.")] = 3600.0,
-    port: Annotated[int, typer.Option("--port", help="Port of an --insecure server; a federation folder has its own.")] = options.PORT,
+    port: Annotated[
+        int, typer.Option("--port", min=1, max=65535, help="Port of an --insecure server; a federation folder has its own.")
+    ] = options.PORT,
     insecure: Annotated[bool, typer.Option("--insecure", help=options.TRIAL)] = False,
     force: options.Force = False,
+    log_json: options.LogJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Cluster the data of sites on other machines, which take part by feddp join.
@@ -58,19 +64,19 @@ def serve(
     from feddp_kmeans.network.deployment.kit import open_federation
     from feddp_kmeans.report.result import check_folder
 
-    show_log(quiet=quiet, times=True)
+    show_log(quiet=quiet, times=True, as_json=log_json)
     check_folder(folder, force=force)
     if insecure == (federation is not None):
         raise InputError("feddp serve must be given either a federation folder or --insecure.")
     opened = None if federation is None else open_federation(federation)
     sums = {"min_sites": min_sites, "trust": trust, "threshold": threshold, "colluders": colluders, "confirmed": confirmed}
     kit = None if opened is None else str(opened.kit.folder.resolve())
-    more = {"reading": reading, "round_timeout": round_timeout, "wait": wait, "kit": kit}
+    more = {"reading": reading, "round_timeout": round_timeout, "wait": wait, "kit": kit, "expected_points": expected_points}
     request = new_request(settings, folder, server, stated, **sums, **more)
     if insecure:
         log.warning(options.TRIAL)
-    with ended_by_signals():
-        serving.serve(request, port if opened is None else opened.kit.port, opened)
+    with kept_log(folder / LOG), ended_by_signals():
+        serving.serve(request, port if opened is None else opened.kit.port, opened, metrics)
     finish(folder, quiet=quiet)
 
 

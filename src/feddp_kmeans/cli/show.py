@@ -21,21 +21,21 @@ _MOST_CLUSTERS, _MOST_COLUMNS = 8, 30
 
 
 def finish(folder: Path, *, quiet: bool) -> None:
-    """Show the finished run in a folder unless told to be quiet; end with exit status 3 if it says nothing about the clients' points."""
+    """Show the finished run in a folder unless told to be quiet; the last line and exit status 3 say if it says nothing of the clients."""
     from feddp_kmeans.report.finished_run import read_result
 
     if not quiet:
         show_run(folder)
     useless = read_result(folder).get("useless")
     if useless:
-        if quiet:
-            log.warning("feddp: finished and written, but useless: %s.", useless)
+        log.warning("feddp: finished and written, but useless: %s.", useless)
         raise typer.Exit(USELESS)
 
 
 def show_run(folder: Path) -> None:
     """Print the results of the finished run in a folder: remarks first, its guarantee last."""
     from feddp_kmeans.report.finished_run import read_result
+    from feddp_kmeans.report.taking_part import taking_part
 
     result = read_result(folder)
     if result.get("useless"):
@@ -53,6 +53,8 @@ def show_run(folder: Path) -> None:
     for note in result.get("notes", ()):
         out.print(f"Note: {note}.", highlight=False, markup=False)
     out.print(result["guarantee"], style="bold", highlight=False)
+    if told := taking_part(result):
+        say(told.line)
     if result.get("spent"):
         say(spent_line(result["spent"]))
     say(f"Written to {folder}: result.json, centers.parquet, report.html.")

@@ -2,12 +2,14 @@
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
 from rich.console import Console
 
+from feddp_kmeans._logs import JsonLines, TimedLines, about
 from feddp_kmeans.privacy.plan import Plan
 
 _COLORS: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
@@ -40,10 +42,19 @@ def log_shown() -> Iterator[None]:
         package.setLevel(before)
 
 
-def show_log(*, quiet: bool = False, times: bool = False) -> None:
-    """Choose how the log is shown: ``quiet`` shows warnings only, ``times`` adds the time of each line."""
+def show_log(*, quiet: bool = False, times: bool = False, as_json: bool = False) -> None:
+    """Choose how the log is shown: ``quiet`` shows warnings only, ``times`` adds the time of each line, ``as_json`` shows JSON lines."""
     _LINES.setLevel(logging.WARNING if quiet else logging.INFO)
-    _LINES.setFormatter(logging.Formatter("%(asctime)s %(message)s" if times else None, "%Y-%m-%d %H:%M:%S"))
+    _LINES.setFormatter(JsonLines() if as_json else TimedLines(times=times))
+
+
+def complain(why: str) -> None:
+    """Print why a command ends, in one line on stderr; as a line of the log where that is shown as JSON."""
+    if isinstance(_LINES.formatter, JsonLines):
+        record = log.makeRecord(log.name, logging.ERROR, __file__, 0, why, (), None, extra=about("ended", reason=why))
+        print(_LINES.format(record), file=sys.stderr)  # noqa: T201
+    else:
+        print(f"feddp: {why}", file=sys.stderr)  # noqa: T201
 
 
 def say(line: str) -> None:

@@ -8,15 +8,19 @@ import hmac
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from feddp_kmeans._logs import about
 from feddp_kmeans._typing import IntArray
 from feddp_kmeans.errors import BudgetError, FedDPError, InputError, kind_and_place
 from feddp_kmeans.network.protocol import PUBLIC, label_of, place_of, presence, query_bytes, session_terms
+from feddp_kmeans.network.receipts import Receipts
 from feddp_kmeans.network.run_state import AskedSum, RunState, RunStates
+from feddp_kmeans.network.schema_digests import Digests
 from feddp_kmeans.network.secure_sum.fields import parsed, plain
 from feddp_kmeans.network.secure_sum.identity import Identity, PublicIdentity, sign
 from feddp_kmeans.network.secure_sum.messages import Advert
@@ -34,6 +38,10 @@ logger = logging.getLogger(__name__)
 
 _MOST_SESSIONS = 1000
 """Most sessions of one run. A server that is restarted opens a new one."""
+
+_ANSWERED = {"sum", "unmask"}
+"""Requests whose answer completes this client's part in a release."""
+_ON_RECEIPT = {"mask", *_ANSWERED}
 
 _Answer = Callable[[Envelope, Terms, RunState], bytes]
 
@@ -54,7 +62,9 @@ class Participant:
         odometer: Odometer,
         state: Path,
         identity: Identity | None = None,
-        roster: Mapping[str, PublicIdentity] | None = None,
+        roster: Mapping[str, PublicIdentity] | Callable[[], Mapping[str, PublicIdentity]] | None = None,
+        schema: Callable[[], Digests] = dict,
+        fingerprints: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self.name = name
         self._data = data
@@ -64,6 +74,8 @@ class Participant:
         self._runs = RunStates(state, odometer)
         self._identity = identity
         self._roster = roster
+        self._schema = schema
+        self._receipts = Receipts(state, name, identity, fingerprints)
         self._answers: dict[str, tuple[Trust, _Answer]] = {
             "share": (Trust.SECURE_SUM, self._share),
             "sum": (Trust.AGGREGATOR, self._sum),
@@ -71,6 +83,10 @@ class Participant:
             "confirm": (Trust.SECURE_SUM, self._confirm),
             "unmask": (Trust.SECURE_SUM, self._unmask),
         }
+
+    def _known_sites(self) -> Mapping[str, PublicIdentity] | None:
+        """Return the sites that this client knows; a roster that may change is read again each time."""
+        return self._roster() if callable(self._roster) else self._roster
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -92,32 +108,36 @@ class Participant:
             with self._runs.locked():
                 return self._agree(asked) if kind == "agree" else self._answer(asked)
         except FedDPError as error:
-            logger.warning("refused %s: %s", kind, error)
+            logger.warning("refused %s: %s", kind, error, extra=about("refused", site=self.name, request=kind, reason=str(error)))
             return pack("refused", reason=str(error))
         except Exception as error:  # noqa: BLE001
-            # The text of an error may quote the data: only its kind and its place are logged, and the server gets a fixed sentence.
-            logger.error("failed at %s: %s", kind, kind_and_place(error.__cause__ or error))  # noqa: TRY400 - a traceback may quote the data
+            # Text and traceback of an error may quote the data: only its kind and place are logged, and the server gets a fixed sentence.
+            place = kind_and_place(error.__cause__ or error)
+            logger.error("failed at %s: %s", kind, place, extra=about("failed", site=self.name, request=kind, reason=place))  # noqa: TRY400
             return pack("failed", reason=_DESCRIBE_FAILED if kind == "describe" else _FAILED)
 
     def _describe(self, asked: Envelope) -> bytes:
         nonce = asked.get("nonce", bytes)
         with touching_data():
-            columns = self._data().columns
+            columns, schema = list(self._data().columns), self._schema()
         signature = b"" if self._identity is None else sign(self._identity, presence(nonce, self.name))
-        return pack("described", name=self.name, protocol=PROTOCOL, columns=list(columns), signature=signature)
+        return pack("described", name=self.name, protocol=PROTOCOL, columns=columns, schema=schema, signature=signature)
 
     def _agree(self, asked: Envelope) -> bytes:
         terms = Terms.from_dict(asked.get("terms", dict))
         session = asked.get("session", bytes)
         self._policy.check(terms)
         secure_sum = terms.trust is Trust.SECURE_SUM
-        if secure_sum and self._roster is not None:
-            self._policy.check_sites(terms, len(self._roster))
+        known = self._known_sites()
+        if secure_sum and known is not None:
+            self._policy.check_sites(terms, len(known))
+        self._receipts.look()
         state = self._runs.load(terms.run)
         if state is None:
             self._policy.book(terms, self._odometer)
-            state = RunState(terms.to_dict(), terms.digest)
-            logger.info("agreed to run %s", _summary(terms))
+            state = RunState(terms.to_dict(), terms.digest, datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"))
+            facts = about("agreed", run=terms.run, site=self.name, epsilon=terms.plan.epsilon, delta=terms.plan.delta)
+            logger.info("agreed to run %s", terms.summary, extra=facts)
         elif not hmac.compare_digest(state.digest, terms.digest):
             raise BudgetError(f"run {terms.run} must keep the terms that this client agreed to, got others.")
         if session.hex() in state.sessions or len(session) != SESSION_BYTES:
@@ -134,6 +154,7 @@ class Participant:
             state.party = Party.new(self.name, session_terms(terms, session, rounds))
             reply = {"advert": state.party.advert(self._identity).to_dict(), "parties": state.parties}
         self._runs.save(terms.run, state)
+        self._receipts.write(terms, state)
         return pack("agreed", **reply)
 
     def _answer(self, asked: Envelope) -> bytes:
@@ -143,12 +164,13 @@ class Participant:
         state = self._runs.load(run := asked.get("run", str))
         if state is None:
             raise BudgetError("a plan must be agreed to before anything is asked for.")
+        terms = Terms.from_dict(state.terms)
         if asked.kind == "unmask" and state.answer.get("opening") == _opening(asked):
+            self._receipts.write(terms, state)  # it may have been killed before it was written
             return bytes.fromhex(state.answer["reply"])
         session, turn = asked.get("session", bytes), asked.get("turn", int)
         if session.hex() != state.session or turn <= state.turn:
             raise BudgetError("a request must be of the current session and new, got one that is old or repeated.")
-        terms = Terms.from_dict(state.terms)
         trust, answer = self._answers[asked.kind]
         if terms.trust is not trust:
             raise BudgetError(f"trust must be {terms.trust.value}, as agreed, got a request of {trust.value}.")
@@ -156,12 +178,21 @@ class Participant:
         reply = answer(asked, terms, state)
         with touching_data():
             self._runs.save(run, state)
+            if asked.kind in _ON_RECEIPT:
+                self._receipts.write(terms, state)
+        if asked.kind in _ANSWERED and terms.plan.sampling_rate == 1:  # of a sample no line says that this client was drawn
+            label = label_of(asked.fields) if asked.kind == "sum" else state.opened[-1]
+            self._log_answer(terms.run, next(row for row in state.sums if row.label == label))
         return reply
+
+    def _log_answer(self, run: str, done: AskedSum) -> None:
+        facts = about("answered", run=run, site=self.name, release=done.label, statistic=done.statistic, arguments=done.digest)
+        logger.info("%s: answered (%s)", done.label, done.statistic, extra=facts)
 
     def _share(self, asked: Envelope, terms: Terms, state: RunState) -> bytes:
         adverts = [Advert.from_dict(row) for row in asked.get("adverts", list)]
         self._pin(state, terms, [advert.name for advert in adverts])
-        return pack("shared", **place_of(asked), shares=plain(state.own_party.share(adverts, self._roster)))
+        return pack("shared", **place_of(asked), shares=plain(state.own_party.share(adverts, self._known_sites())))
 
     def _pin(self, state: RunState, terms: Terms, names: list[str]) -> None:
         """Fix the parties of a run at its first session; refuse a party that was not in that session.
@@ -210,7 +241,6 @@ class Participant:
         reply = pack("unmasked", **place_of(asked), **shares.to_dict())
         state.opened.append(label)
         state.answer = {"opening": _opening(asked), "reply": reply.hex()}
-        logger.info("%s: answered", label)
         return reply
 
     def _query(self, asked: Envelope, terms: Terms, state: RunState) -> tuple[Release, Query]:
@@ -231,7 +261,7 @@ class Participant:
             dimension = len(self._data().columns)
         query = Query(statistic, public, dimension)
         check_query(query, release, terms.plan.unit)
-        now = AskedSum(release.name, number, times, query_bytes(asked.fields).hex())
+        now = AskedSum(release.name, number, times, name, query_bytes(asked.fields).hex())
         if now not in state.sums:
             if any(now.meets(before) for before in state.sums):
                 raise BudgetError(f"release {label_of(asked.fields)!r} must stay the query that it was, got another.")
@@ -241,7 +271,6 @@ class Participant:
         return release.as_one(times), query
 
     def _own_total(self, query: Query, release: Release) -> IntArray:
-        logger.info("%s: computing %s", release.name, query.statistic.name)
         total = self._data().as_one_client().exact_sum(query)
         release.check_size(total.size)
         return total
@@ -256,12 +285,6 @@ class Participant:
 def _opening(asked: Envelope) -> list[Any]:
     """Return what an unmask request asks for: the same request again gets the same answer."""
     return [asked.get("session", bytes).hex(), asked.get("round", int), asked.get("survivors", list)]
-
-
-def _summary(terms: Terms) -> str:
-    plan = terms.plan
-    promise = f"epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {terms.trust.value}"
-    return f"{terms.run}: {promise}; releases: " + ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
 
 
 class DataError(Exception):

@@ -1,9 +1,8 @@
 """The server of a federation of machines: noisy sums over any transport, in either trust mode."""
 
-import logging
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,22 +13,25 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.adder import Adder, Asked, NoisySum
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.run import Run
+from feddp_kmeans.network.attendance import ATTENDANCE, Attendance, AttendanceRow, noise_factors
 from feddp_kmeans.network.journal import Journal, Pending
-from feddp_kmeans.network.protocol import PUBLIC, place_of, query_bytes, session_terms
+from feddp_kmeans.network.protocol import PUBLIC, label_of, place_of, query_bytes, session_terms
 from feddp_kmeans.network.replies import Session, advert_of, parties_of, shares_of, unmasked_of, vector_of
+from feddp_kmeans.network.run_log import log_news, log_release
+from feddp_kmeans.network.schema_digests import Digests
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity
 from feddp_kmeans.network.secure_sum.session_terms import SESSION_BYTES
-from feddp_kmeans.network.sites import Sites
+from feddp_kmeans.network.sites import Missing, Sites
 from feddp_kmeans.network.terms import Terms, Trust, assumed_colluders, default_threshold
-from feddp_kmeans.network.transport import Transport
+from feddp_kmeans.network.transport import Absence, Transport
 from feddp_kmeans.network.wire import Envelope, pack, unpack
-
-logger = logging.getLogger(__name__)
 
 _TO_SPARE = 1 + 1e-9
 """Tolerance for the rounding of norms in floating point."""
+
+_AWAY = Missing(Absence.NOT_CONNECTED, "it is not connected")
 
 TIMEOUT = 300.0
 """Seconds to wait for a client's answer."""
@@ -50,6 +52,7 @@ class RemoteFederation(Federation):
         colluders: int | None = None,
         confirmed: bool | None = None,
         columns: tuple[str, ...] | None = None,
+        schema: Callable[[tuple[str, ...]], Digests] | None = None,
         roster: Mapping[str, PublicIdentity] | None = None,
         run: str | None = None,
         journal: Path | None = None,
@@ -62,6 +65,7 @@ class RemoteFederation(Federation):
         self._colluders = colluders
         self._confirmed = roster is not None if confirmed is None else confirmed
         self._columns = columns
+        self._schema = schema
         self._roster = roster
         self.run_id = run
         self._journal = journal
@@ -71,7 +75,7 @@ class RemoteFederation(Federation):
     def connect(self) -> Self:
         """Return this federation once all connected nodes have been asked for their name and columns."""
         sites = Sites(self._transport, self._roster, self._timeout)
-        sites.meet(self._columns)
+        sites.meet(self._columns, self._schema)
         self._sites = sites
         return self
 
@@ -119,18 +123,21 @@ class RemoteFederation(Federation):
         if not 1 <= self.threshold <= self.n_clients:
             raise InputError(f"threshold must be from 1 to the {self.n_clients} sites, got {self.threshold}.")
         terms = Terms(run.id, run.plan, self._mode, run.seed is None, self.threshold, self.colluders, self._confirmed)
-        return RemoteAdder(self.sites, terms, run, Journal(self._journal, run.id))
+        kept = None if self._journal is None else self._journal.with_name(ATTENDANCE)
+        attendance = Attendance.open(kept, terms, self.sites.expected)
+        return RemoteAdder(self.sites, terms, run, Journal(self._journal, run.id), attendance)
 
 
 class RemoteAdder(Adder):
     """Answers one run with what the sites send."""
 
-    def __init__(self, sites: Sites, terms: Terms, run: Run, journal: Journal) -> None:
+    def __init__(self, sites: Sites, terms: Terms, run: Run, journal: Journal, attendance: Attendance) -> None:
         self._sites = sites
         self._terms = terms
         self._run = run
         self._journal = journal
         self._session: Session | None = None
+        self.attendance = attendance
 
     def noisy_sum(self, asked: Asked) -> NoisySum:
         """Return the noisy sum over the sites that answer."""
@@ -145,9 +152,7 @@ class RemoteAdder(Adder):
                 found = NoisySum(release.noisy(self._plain_sum(self._session, asked, question), asked.stream))
             else:
                 found = self._secure_sum(self._session, asked, question)
-        ledger = self._run.ledger
-        made, planned = sum(row["times"] for row in ledger.rows()), sum(r.times for r in ledger.plan.releases)
-        logger.info("%d of %d releases made: epsilon %.3g of %g", made, planned, ledger.epsilon_so_far, ledger.plan.epsilon)
+        log_release(self._run.id, self._named(question), self.attendance.rows[label_of(question)], self._run.ledger)
         return found
 
     def kept(self, label: str) -> None:
@@ -160,13 +165,39 @@ class RemoteAdder(Adder):
         An answer that no honest client can give is left out: at unit client one whose norm exceeds that of one client; at unit point,
         where a client may have any number of points, only one so large that the sum could overflow. Masked answers cannot be checked.
         """
-        query, names = asked.query, session.names
+        query, names, sampled = asked.query, session.names, asked.cohort is not None
         if asked.cohort is not None:
             names = [name for name, taken in zip(self._sites.names, asked.cohort, strict=True) if taken and name in names]
-        request = pack("sum", **session.next_turn(), **question)
-        parts = self._sites.ask(dict.fromkeys(names, request), "summed", session.place, lambda _, reply: self._part_of(reply, asked))
-        self._sites.check_enough(self._named(question), parts, needed=self._terms.threshold if asked.cohort is None else 0)
+        request, read = pack("sum", **session.next_turn(), **question), lambda _, reply: self._part_of(reply, asked)
+        parts = self._sites.ask(dict.fromkeys(names, request), "summed", session.place, read, secret=sampled)
+        if not sampled:
+            self._check_enough(self._named(question), parts)
+        self._keep_row(asked, question, None if sampled else parts)
         return sum(parts.values(), start=np.zeros(query.size, dtype=np.int64))
+
+    def _keep_row(self, asked: Asked, question: Mapping[str, Any], present: Iterable[str] | None) -> None:
+        """Put on record who is in a sum, with the noise that it holds; nobody's name if clients are sampled."""
+        sites = None if present is None else tuple(sorted(present))
+        factors = (1.0, 1.0) if sites is None else noise_factors(self._terms, len(sites))
+        away = self._sites.expected if sites is not None else ()
+        missing = {name: self._sites.missing.get(name, _AWAY).why.value for name in away if name not in (sites or ())}
+        stated = {name: question[name] for name in ("release", "number", "times", "statistic")}
+        digest, scale = query_bytes(question).hex(), asked.release.scale
+        row = AttendanceRow(
+            **stated,
+            query=digest,
+            planned_scale=scale,
+            noise_factor=factors[0],
+            least_noise_factor=factors[1],
+            sites=sites,
+            missing=missing,
+        )
+        self.attendance.add(row)
+
+    def _check_enough(self, label: str, answers: Mapping[str, Any]) -> None:
+        """Log who is missing since the last look and who is back; refuse fewer answers than the threshold."""
+        log_news(self._sites.news(), self._run.id, label)
+        self._sites.check_enough(label, answers, self._terms.threshold)
 
     def _part_of(self, reply: Envelope, asked: Asked) -> Array:
         query = asked.query
@@ -193,7 +224,8 @@ class RemoteAdder(Adder):
             requests[name] = pack("mask", **turn, **query, **first)
         masked = self._sites.ask(requests, "masked", session.place, lambda _, reply: vector_of(reply, length, np.dtype(np.uint64)))
         session.received |= masked.keys()
-        self._sites.check_enough(self._named(query), masked, needed=self._terms.threshold)
+        self._check_enough(self._named(query), masked)
+        self._keep_row(asked, query, masked)
         survivors = sorted(masked)
         about = {"round": number, "survivors": survivors}
         confirmations: dict[str, bytes] = {}
@@ -201,7 +233,7 @@ class RemoteAdder(Adder):
             request = pack("confirm", **session.next_turn(), **about)
             requests = dict.fromkeys(survivors, request)
             confirmations = self._sites.ask(requests, "confirmed", session.place, lambda _, reply: reply.get("signature", bytes))
-            self._sites.check_enough(self._named(query), confirmations, needed=self._terms.threshold, of=len(survivors))
+            self._check_enough(self._named(query), confirmations)
         request = pack("unmask", **session.next_turn(), **about, confirmations=fields.plain(confirmations))
         pending = Pending(aggregator.without_messages(), sum(masked.values(), start=np.zeros(length, dtype=np.uint64)), request)
         self._journal.write(query, pending)
@@ -219,10 +251,12 @@ class RemoteAdder(Adder):
             absent, needed = ", ".join(name for name in survivors if name not in present), self._terms.threshold
             raise InputError(f"{query['release']} must be opened with at least {needed} sites of its sum; wait for {absent}.")
         opened = self._sites.ask(present, "unmasked", place_of(request), lambda _, reply: unmasked_of(reply))
-        self._sites.check_enough(self._named(query), opened, needed=self._terms.threshold, of=len(survivors))
+        self._check_enough(self._named(query), opened)
+        if label_of(query) not in self.attendance.rows:
+            self._keep_row(asked, query, survivors)
         number = request.fields["round"]
         total: IntArray = pending.aggregator.unmasked(number, survivors, pending.masked, opened, query_bytes(query)).view(np.int64)
-        return NoisySum(asked.release.from_steps(total), math.sqrt(len(survivors) / self._terms.shares))
+        return NoisySum(asked.release.from_steps(total), noise_factors(self._terms, len(survivors))[0])
 
     def _open(self) -> Session:
         """Return a new session with the clients that agree to the terms."""
@@ -230,7 +264,8 @@ class RemoteAdder(Adder):
         session = Session(self._run.id, os.urandom(SESSION_BYTES))
         request = pack("agree", terms=self._terms.to_dict(), session=session.key, rounds=rounds)
         agreed = self._sites.ask(dict.fromkeys(self._sites.names, request), "agreed", None, lambda _, reply: reply)
-        self._sites.check_enough("the plan", agreed, needed=self._terms.threshold)
+        self._check_enough("the plan", agreed)
+        self.attendance.agree(agreed)
         session.names = sorted(agreed)
         if self._terms.trust is Trust.SECURE_SUM:
             session.aggregator = self._exchange_keys(session, self._same_parties(agreed), rounds)
@@ -241,17 +276,17 @@ class RemoteAdder(Adder):
         remembered = self._sites.read(agreed, lambda _, reply: parties_of(reply, self._terms.threshold))
         names = set(remembered).intersection(*(parties for parties in remembered.values() if parties))
         for name in sorted(set(remembered) - names):
-            self._sites.missing[name] = "it was not in the first session of this run"
+            self._sites.missing[name] = Missing(Absence.NOT_CONNECTED, "it was not in the first session of this run")
         return {name: agreed[name] for name in sorted(names)}
 
     def _exchange_keys(self, session: Session, agreed: Mapping[str, Envelope], rounds: int) -> Aggregator:
         adverts = self._sites.read(agreed, advert_of)
-        self._sites.check_enough("the keys", adverts, needed=self._terms.threshold)
+        self._check_enough("the keys", adverts)
         ordered = tuple(adverts[name] for name in sorted(adverts))
         request = pack("share", **session.next_turn(), adverts=[advert.to_dict() for advert in ordered])
         requests = dict.fromkeys(sorted(adverts), request)
         shared = self._sites.ask(requests, "shared", session.place, lambda name, reply: shares_of(name, reply, adverts))
-        self._sites.check_enough("the shares of keys", shared, needed=self._terms.threshold)
+        self._check_enough("the shares of keys", shared)
         return Aggregator(session_terms(self._terms, session.key, rounds), ordered, shared)
 
     def _named(self, query: Mapping[str, Any]) -> str:

@@ -12,8 +12,16 @@ from feddp_kmeans.network.protocol import place_of
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
 from feddp_kmeans.network.secure_sum.fields import names, parsed
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
-from feddp_kmeans.network.transport import Lost
+from feddp_kmeans.network.transport import Absence, Lost
 from feddp_kmeans.network.wire import Envelope, unpack
+
+
+class NoAnswerError(InputError):
+    """A site did not give the answer that was asked for."""
+
+    def __init__(self, reason: str, why: Absence) -> None:
+        super().__init__(reason)
+        self.why = why
 
 
 @dataclass
@@ -80,10 +88,10 @@ def vector_of(reply: Envelope, length: int, dtype: Any) -> Array:
 def opened_reply(reply: bytes | Lost, kind: str, place: Mapping[str, Any] | None = None) -> Envelope:
     """Return the message of a reply of this kind to the request with this session and turn; refuse anything else."""
     if isinstance(reply, Lost):
-        raise InputError(reply.reason)
+        raise NoAnswerError(reply.reason, reply.why)
     told = unpack(reply)
-    if told.kind in ("refused", "failed"):
-        raise InputError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}")
+    if told.kind in (Absence.REFUSED, Absence.FAILED):
+        raise NoAnswerError(f"it {told.kind}: {told.fields.get('reason', '')!s:.300}", Absence(told.kind))
     if told.kind != kind:
         raise InputError(f"it answered {told.kind!r:.40} where {kind!r} was asked for.")
     if place is not None and place_of(told) != place:

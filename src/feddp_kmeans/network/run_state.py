@@ -18,7 +18,7 @@ from feddp_kmeans.network.secure_sum.fields import Plain, parsed
 from feddp_kmeans.network.secure_sum.party import Party
 from feddp_kmeans.privacy.odometer import Odometer
 
-FORMAT = 3
+FORMAT = 4
 """Format of a state file. A run whose state has an earlier one cannot go on."""
 
 
@@ -29,7 +29,14 @@ class AskedSum(Plain):
     release: str
     number: int
     times: int
+    statistic: str
     digest: str
+    """Of the query: release, statistic and public arguments."""
+
+    @property
+    def label(self) -> str:
+        """Return the label of the first of its releases."""
+        return f"{self.release} {self.number}"
 
     def meets(self, other: "AskedSum") -> bool:
         """Return whether a release of the plan is in both."""
@@ -42,6 +49,8 @@ class RunState(Plain):
 
     terms: dict[str, Any]
     digest: str
+    agreed: str = ""
+    """When this client agreed to it."""
     session: str = ""
     """The current session. A server that is restarted opens a new one."""
     sessions: list[str] = field(default_factory=list)

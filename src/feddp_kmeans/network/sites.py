@@ -3,21 +3,41 @@
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from feddp_kmeans._logs import about
 from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.network.protocol import presence
-from feddp_kmeans.network.replies import opened_reply
+from feddp_kmeans.network.replies import NoAnswerError, opened_reply
+from feddp_kmeans.network.schema_digests import Digests, differing, read_digests
 from feddp_kmeans.network.secure_sum import fields
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity, verify
-from feddp_kmeans.network.transport import Lost, Transport
+from feddp_kmeans.network.transport import Absence, Lost, Transport
 from feddp_kmeans.network.wire import Envelope, pack
 
 logger = logging.getLogger(__name__)
 
 Given = TypeVar("Given")
 Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why the latest answer of a site is missing: the word that is put on record, and the reason in words."""
+
+    why: Absence
+    words: str
+
+
+@dataclass(frozen=True)
+class _Presented:
+    """What a node says of itself."""
+
+    name: str
+    columns: tuple[str, ...]
+    schema: Digests
 
 
 class Sites:
@@ -29,42 +49,71 @@ class Sites:
         self._timeout = timeout
         self._nodes: dict[str, int] = {}
         self._strangers: set[int] = set()
-        self.missing: dict[str, str] = {}
+        self._told: dict[str, Missing] = {}
+        self.missing: dict[str, Missing] = {}
         """Why the latest answer of a site is missing."""
+        self.left_out: list[str] = []
+        """Which nodes cannot take part, and why, in words."""
         self.columns: tuple[str, ...] = ()
         """The names of the coordinates."""
+        self._schema: Digests = {}
 
     @property
     def names(self) -> list[str]:
         """Return the names of the sites, sorted."""
         return sorted(self._nodes)
 
-    def meet(self, columns: tuple[str, ...] | None) -> None:
-        """Ask all nodes for their name and columns. The sites are those with these columns; None: with the most frequent ones."""
+    @property
+    def expected(self) -> list[str]:
+        """Return the names of all that could take part, sorted: the sites of the roster, or those present at the start."""
+        return sorted({*self._nodes, *(self._roster or ())})
+
+    def meet(self, columns: tuple[str, ...] | None, schema: Callable[[tuple[str, ...]], Digests] | None = None) -> None:
+        """Ask all nodes for their name, columns and the digests of their schema.
+
+        The sites are those with these columns (None: the most frequent ones) and with the digests that ``schema`` returns for them (None:
+        the most frequent ones).
+        """
         described = self._describe(self._transport.nodes())
         if columns is None and described:
-            columns = Counter(names for _, names in described.values()).most_common(1)[0][0]
-        for node, (name, names) in sorted(described.items()):
-            if names != columns:
-                logger.warning("%s is left out: its columns are %s, not %s", name, list(names), list(columns or ()))
-            elif name in self._nodes:
-                logger.warning("a second node of %s is left out: one data holder counts once", name)
+            columns = _most_frequent(told.columns for told in described.values())
+        fitting = [told.schema for told in described.values() if told.columns == columns]
+        if columns is not None and fitting:
+            frequent = dict(_most_frequent(tuple(sorted(one.items())) for one in fitting))
+            self._schema = frequent if schema is None else read_digests(schema(columns), columns)
+        for node, told in sorted(described.items()):
+            if told.columns != columns:
+                self._leave_out(f"{told.name} is left out: its columns are {list(told.columns)}, not {list(columns or ())}", told.name)
+            elif told.schema != self._schema:
+                self._leave_out(f"{told.name} is left out: {differing(told.schema, self._schema)}", told.name)
+            elif told.name in self._nodes:
+                self._leave_out(f"a second node of {told.name} is left out: one data holder counts once", told.name)
             else:
-                self._nodes[name] = node
+                self._nodes[told.name] = node
         self._strangers |= described.keys() - set(self._nodes.values())
         if not self._nodes or columns is None:
-            raise InputError("sites must be at least one, got none whose data can be used.")
-        logger.info("%d sites: %s", len(self._nodes), ", ".join(self.names))
+            raise InputError(" ".join(["sites must be at least one, got none whose data can be used.", *self.left_out]))
+        logger.info("%d sites: %s", len(self._nodes), ", ".join(self.names), extra=about("sites", sites=self.names))
         self.columns = columns
 
     def ask(
-        self, requests: Mapping[str, bytes], kind: str, place: Mapping[str, Any] | None, read: Callable[[str, Envelope], Read]
+        self,
+        requests: Mapping[str, bytes],
+        kind: str,
+        place: Mapping[str, Any] | None,
+        read: Callable[[str, Envelope], Read],
+        *,
+        secret: bool = False,
     ) -> dict[str, Read]:
-        """Return the answers of this kind, converted by ``read``; ``missing`` says why others are missing."""
-        self._find_again()
+        """Return the answers of this kind, converted by ``read``; ``missing`` says why others are missing.
+
+        With ``secret`` nothing is logged here, so that no line depends on who was asked.
+        """
+        self._find_again(secret=secret)
         patient = [self._nodes[name] for name in requests if name not in self.missing]
         replies = self._transport.exchange({self._nodes[name]: request for name, request in requests.items()}, self._timeout, patient)
-        received = {name: replies.get(self._nodes[name], Lost("it was not reached")) for name in requests}
+        lost = Lost("it was not reached", Absence.NOT_CONNECTED)
+        received = {name: replies.get(self._nodes[name], lost) for name in requests}
         answers = self.read(received, lambda name, reply: read(name, opened_reply(reply, kind, place)))
         for name in answers:
             self.missing.pop(name, None)
@@ -77,21 +126,26 @@ class Sites:
             try:
                 found[name] = read(name, content)
             except FedDPError as error:
-                self.missing[name] = str(error)
+                self.missing[name] = Missing(error.why if isinstance(error, NoAnswerError) else Absence.FAILED, str(error))
         return found
 
-    def check_enough(self, label: str, answers: Mapping[str, Any], *, needed: int, of: int | None = None) -> None:
-        """Log who answered; refuse fewer answers than needed."""
-        missing = "; ".join(f"{name} is missing: {why}" for name, why in sorted(self.missing.items()) if name not in answers)
-        level = logging.WARNING if missing else logging.INFO
-        logger.log(level, "%s: %d of %d sites%s", label, len(answers), of or len(self._nodes), f"; {missing}" if missing else "")
+    def news(self) -> Iterator[tuple[str, Missing | None]]:
+        """Yield the sites that are missing since the last call, or for another reason, and (with None) those that are back."""
+        before, self._told = self._told, dict(self.missing)
+        for name in sorted({*before, *self._told}):
+            if before.get(name) != self._told.get(name):
+                yield name, self._told.get(name)
+
+    def check_enough(self, label: str, answers: Mapping[str, Any], needed: int) -> None:
+        """Refuse fewer answers than needed."""
         if len(answers) < needed:
+            missing = "; ".join(f"{name} is missing: {why.words}" for name, why in sorted(self.missing.items()) if name not in answers)
             raise InputError(
                 f"{label} must have the answers of at least {needed} sites, got {len(answers)}; nothing was released. {missing}"
             )
 
-    def _describe(self, nodes: Iterable[int]) -> dict[int, tuple[str, tuple[str, ...]]]:
-        """Return the name and the columns of each node that proves who it is."""
+    def _describe(self, nodes: Iterable[int]) -> dict[int, _Presented]:
+        """Return what each node that proves who it is says of itself."""
         nonce = os.urandom(16)
         replies = self._transport.exchange(dict.fromkeys(nodes, pack("describe", nonce=nonce)), self._timeout, list(nodes))
         described = {}
@@ -100,27 +154,39 @@ class Sites:
                 described[node] = self._presented(opened_reply(reply, "described"), nonce)
             except FedDPError as error:
                 self._strangers.add(node)
-                logger.warning("node %d is left out: %s", node, error)
+                self._leave_out(f"node {node} is left out: {error}")
         return described
 
-    def _presented(self, told: Envelope, nonce: bytes) -> tuple[str, tuple[str, ...]]:
-        """Return the name and the columns of a node. With a roster, it must prove that it holds the key of that name."""
+    def _presented(self, told: Envelope, nonce: bytes) -> _Presented:
+        """Return what a node says of itself. With a roster, it must prove that it holds the key of its name."""
         name = fields.name(told.get("name", str), "the name of a site")
         if self._roster is not None and name not in self._roster:
             raise InputError(f"{name!r} must be one of the federation's sites, got a name that is not in the roster.")
         if self._roster is not None and not verify(self._roster[name], told.get("signature", bytes), presence(nonce, name)):
             raise InputError(f"{name!r} must prove that it holds its key, got another signature.")
-        return name, tuple(str(column) for column in told.get("columns", list))
+        columns = tuple(str(column) for column in told.get("columns", list))
+        return _Presented(name, columns, read_digests(told.get("schema", dict), columns))
 
-    def _find_again(self) -> None:
+    def _leave_out(self, why: str, site: str = "") -> None:
+        self.left_out.append(why)
+        logger.warning("%s", why, extra=about("left out", site=site, reason=why))
+
+    def _find_again(self, *, secret: bool) -> None:
         """Find sites that were missing and are back under another node number."""
         present = set(self._transport.nodes())
         new = present - set(self._nodes.values()) - self._strangers
-        for node, (name, columns) in self._describe(sorted(new)).items() if new else ():
-            gone = name in self._nodes and (self._nodes[name] not in present or name in self.missing)
-            if gone and columns == self.columns:
-                self._nodes[name] = node
-                logger.info("%s is back", name)
+        for node, told in self._describe(sorted(new)).items() if new else ():
+            gone = told.name in self._nodes and (self._nodes[told.name] not in present or told.name in self.missing)
+            if gone and (told.columns, told.schema) == (self.columns, self._schema):
+                self._nodes[told.name] = node
+                self._told.pop(told.name, None)
+                if not secret:
+                    logger.info("%s is back as another node", told.name, extra=about("back", site=told.name))
             else:
                 self._strangers.add(node)
-                logger.warning("%s is left out: it was not there at the start, or is there already", name)
+                if not secret:
+                    self._leave_out(f"{told.name} is left out: it was not there at the start, or is there already", told.name)
+
+
+def _most_frequent(given: Iterable[Any]) -> Any:
+    return Counter(given).most_common(1)[0][0]

@@ -79,7 +79,7 @@ class Terms:
         if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:
             raise InputError(f"sampling_rate must be 1 under secure-sum, got {self.plan.sampling_rate}: the server knows who takes part.")
         if self.trust is Trust.SECURE_SUM and any(r.noise_multiplier and r.mechanism is Mechanism.LAPLACE for r in self.plan.releases):
-            raise InputError("noise must be Gaussian under secure-sum, because it is added in shares; this plan has Laplace noise.")
+            raise InputError("noise must be 'gaussian' under secure-sum, because it is added in shares, got a plan with Laplace noise.")
         if (spent := self.epsilon_spent) > self.plan.epsilon:
             raise BudgetError(f"a plan must not spend more than it says: it says epsilon {self.plan.epsilon}, and spends {spent}.")
 
@@ -92,6 +92,13 @@ class Terms:
     def epsilon_spent(self) -> float:
         """Return the epsilon of the plan, including the samplers' error in every share of the noise."""
         return self.plan.epsilon_spent + (self.shares - 1) * sum(r.sampler_epsilon for r in self.plan.releases)
+
+    @property
+    def summary(self) -> str:
+        """Return the run, its promise and its releases in one line."""
+        plan = self.plan
+        promise = f"epsilon {plan.epsilon:g}, delta {plan.delta:g}, protects each {plan.unit.value}, {self.trust.value}"
+        return f"{self.run}: {promise}; releases: " + ", ".join(f"{r.name}{f' x {r.times}' if r.times > 1 else ''}" for r in plan.releases)
 
     @property
     def digest(self) -> str:

@@ -2,7 +2,17 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
+
+
+class Absence(StrEnum):
+    """Why a site is missing from a release: this is put on record, and no other word of a site."""
+
+    NOT_CONNECTED = "not connected"
+    TIMED_OUT = "timed out"
+    REFUSED = "refused"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -10,6 +20,7 @@ class Lost:
     """Why no reply came from a node."""
 
     reason: str
+    why: Absence = Absence.TIMED_OUT
 
 
 class Transport(Protocol):

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("flwr")
-pytest.importorskip("Crypto")
 
 from flwr.app import Context, RecordDict
 from flwr.supercore.task_identity import TaskIdentity

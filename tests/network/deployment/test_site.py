@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,18 +11,21 @@ import numpy as np
 import pytest
 
 pytest.importorskip("flwr")
-pytest.importorskip("Crypto")
 
 from feddp_kmeans import FedDPError
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.network.deployment import site as site_module
+from feddp_kmeans.network.deployment.kit import make_federation, read_kit
 from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened, read_request
 from feddp_kmeans.network.deployment.site import Site, read_site
 from feddp_kmeans.network.remote import RemoteAdder
-from feddp_kmeans.network.secure_sum.identity import new_identity, save_identity
+from feddp_kmeans.network.roster import Roster
+from feddp_kmeans.network.secure_sum.identity import new_identity, public_line, save_identity
+from feddp_kmeans.network.site_key import SiteKey
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from tests.network.deployment.federations import SITES, Federation
 from tests.network.loopback import Loopback
 
 
@@ -57,9 +61,12 @@ def test_a_site_with_keys_signs_and_knows_the_others(site, tmp_path, monkeypatch
     keys = {name: new_identity() for name in ("berlin", "paris")}
     save_identity(tmp_path / "berlin.key", keys["berlin"])
     others = {name: key.public_key() for name, key in keys.items()}
-    monkeypatch.setattr(site_module, "read_kit", lambda _: SimpleNamespace(sites=lambda: others))
+    authority = make_federation(tmp_path / "federation", ["127.0.0.1"], 9443).kit.authority
+    roster = Roster("h", 1, (), tuple(SiteKey(name, public_line(key)) for name, key in others.items()))
+    kit = SimpleNamespace(roster=lambda: roster, authorities=list, folder=tmp_path, authority=authority)
+    monkeypatch.setattr(site_module, "read_kit", lambda _: kit)
     known = replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path)).participant()
-    assert known._roster == others
+    assert dict(known._known_sites()) == others
     assert known._policy.confirmed
     assert not replace(site, key=str(tmp_path / "berlin.key"), kit=str(tmp_path), confirmed=False).policy.confirmed
     assert known._identity.private_numbers() == keys["berlin"].private_numbers()
@@ -222,3 +229,80 @@ def test_server_and_sites_that_state_the_same_columns_need_no_file(tmp_path):
         opened(replace(asked, out=str(tmp_path / "none"), ranges=("age",)))
     with pytest.raises(FedDPError, match="--range and --categories must name a column of the tables, got 'agee': did you mean age"):
         Site("s", str(tmp_path / "s0.csv"), 1.0, "state", "books", ranges=("agee=0:1",), ignore=("id", "sex")).read()
+
+
+@pytest.fixture
+def federation(tmp_path):
+    """Return a federation of four sites that keep running, each with a copy of the kit of its own."""
+    made = Federation(tmp_path, SITES[:4])
+    made.nodes = []
+    rng = np.random.default_rng(0)
+    for name in SITES[:4]:
+        shutil.copytree(made.kit.folder, tmp_path / name / "kit")
+        np.save(tmp_path / name / "x.npy", np.array([[0.2, 0.2], [0.8, 0.7]])[rng.integers(2, size=2000)])
+        places = {what: str(tmp_path / name / what) for what in ("kit", "state", "odometer")}
+        site = Site(name, str(tmp_path / name / "x.npy"), 20.0, key=str(tmp_path / f"{name}.key"), colluders=0, **places)
+        made.nodes.append(site.participant())
+    return made
+
+
+def run(federation, name, transport=Loopback, **more):
+    kit = str(federation.kit.folder)
+    asked = RunRequest(name, Settings(2, 5.0, box=(0, 1)), str(federation.folder / name), "feddp serve", kit=kit, colluders=0, **more)
+    carry_out(transport(federation.nodes), opened(asked))
+    return json.loads((federation.folder / name / "result.json").read_text())
+
+
+def test_a_revocation_takes_effect_without_restarting_a_site(federation, server_log, site_log):
+    run(federation, "run1")
+    assert "4 sites: aachen, berlin, celle, dresden" in server_log()
+    for name in ("berlin", "celle", "dresden"):
+        read_kit(federation.folder / name / "kit").revoke("aachen")
+    with pytest.raises(FedDPError, match="nothing was released"):  # The server does not know yet: the sites refuse.
+        run(federation, "run2")
+    assert any("the key of 'aachen' must be valid, but it was revoked" in line for line in site_log())
+    federation.kit.revoke("aachen")
+    run(federation, "run3")
+    assert "3 sites: berlin, celle, dresden" in server_log()
+    assert any("is left out: the key of 'aachen' must be valid, but it was revoked" in line for line in server_log())
+
+
+def test_a_key_that_is_revoked_while_the_server_waits_is_left_out(federation, server_log):
+    class Slow(Loopback):
+        """Takes a while until the last site is connected."""
+
+        def nodes(self):
+            found = super().nodes()
+            if "aachen" in federation.kit.sites():
+                for folder in (federation.kit.folder, *(federation.folder / name / "kit" for name in SITES[1:4])):
+                    read_kit(folder).revoke("aachen")
+                return found[:-1]
+            return found
+
+    run(federation, "run1", Slow)
+    assert "3 sites: berlin, celle, dresden" in server_log()
+
+
+def test_a_threshold_does_not_fall_when_sites_are_revoked(federation):
+    for folder in (federation.kit.folder, *(federation.folder / name / "kit" for name in SITES[:4])):
+        for name in ("aachen", "berlin"):
+            read_kit(folder).revoke(name)
+    with pytest.raises(FedDPError, match="threshold must be from 1 to the 2 sites, got 3"):
+        run(federation, "run1")
+    with pytest.raises(FedDPError, match="threshold must be at least 3 of 4 sites, got 2"):
+        run(federation, "run2", threshold=2)
+
+
+def test_a_kit_that_changes_under_a_running_site_is_refused_and_a_renewed_key_is_taken_over(federation, server_log):
+    run(federation, "run1")
+    old = (federation.folder / "celle.pub").read_text()
+    federation.renew("celle")
+    federation.nodes[2]._identity = federation.key("celle")
+    for name in SITES[:4]:
+        shutil.copy(federation.folder / "celle.pub", federation.folder / name / "kit" / "sites")
+    run(federation, "run2")
+    (federation.folder / "dresden" / "kit" / "sites" / "celle.pub").write_text(old)  # The earlier key, handed out again.
+    run(federation, "run3")
+    assert any(
+        "dresden is missing: it refused" in line and "the roster must be the one that this site joined" in line for line in server_log()
+    )

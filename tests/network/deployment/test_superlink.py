@@ -1,4 +1,4 @@
-"""Attacks on a real SuperLink and a real SuperNode: both started by our code, in an environment that is as bad as it gets."""
+"""Attacks on a real SuperLink, started by our code, in an environment that is as bad as it gets."""
 
 import http.client
 import secrets
@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("flwr")
-pytest.importorskip("Crypto")
 
 from flwr.proto.control_pb2 import ListRunsRequest
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
 
 from feddp_kmeans.network.deployment.child import FLEET
-from feddp_kmeans.network.deployment.children import free_port, is_healthy, private_folder, started
+from feddp_kmeans.network.deployment.children import free_port
 from feddp_kmeans.network.deployment.serve import superlink
-from feddp_kmeans.network.flower.compat import HttpRuntime
 
 BAD = {
     "FORWARDED_ALLOW_IPS": "*",
@@ -91,25 +89,3 @@ def test_the_control_interface_takes_the_secret_whatever_a_request_claims(bad_en
         assert environment["FLWR_TELEMETRY_ENABLED"] == "0"
         home = Path(environment["FLWR_HOME"])
         assert not [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
-
-
-def test_the_runtime_interface_of_a_site_takes_the_secret_too(bad_environment):
-    secret, port = secrets.token_hex(32), free_port()
-    arguments = [
-        "--superlink",
-        f"127.0.0.1:{free_port()}",
-        "--insecure",
-        "--isolation",
-        "process",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-    ]
-    with private_folder() as home, started("supernode", arguments, home, secret) as node:
-        node.wait_until(lambda: is_healthy(port))
-        for method, path in [*CLOSED, *FLEET]:
-            assert status(port, method, path, **CLAIMS) == 403, path
-        runtime = HttpRuntime(f"127.0.0.1:{port}", secret)
-        assert not runtime.answer_next(lambda message: message)
-        runtime.close()

@@ -5,7 +5,6 @@ import importlib
 import inspect
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
@@ -16,11 +15,12 @@ import feddp_kmeans
 from feddp_kmeans import FedDPError
 from feddp_kmeans.network import flower
 from feddp_kmeans.network.deployment.child import HEALTH, Gate
-from feddp_kmeans.network.flower import compat
-from feddp_kmeans.network.flower.compat import Naps, knock
+from feddp_kmeans.network.flower import compat, fleet
+from feddp_kmeans.network.flower.compat import knock
 
 PACKAGE = Path(feddp_kmeans.__file__).parent
 PROJECT = Path(__file__).parents[3] / "pyproject.toml"
+DOORS = [Path(compat.__file__), Path(fleet.__file__)]
 DOCUMENTED = {"flwr", "flwr.app", "flwr.clientapp", "flwr.serverapp", "flwr.simulation"}
 SECRET = "5" * 64
 
@@ -77,7 +77,7 @@ def test_the_extra_asks_for_the_same_versions_and_for_all_that_is_imported():
 
 
 def test_every_name_behind_the_door_exists():
-    names = [(module, name) for module, name in imports(Path(compat.__file__)) if is_private(module)]
+    names = [(module, name) for path in DOORS for module, name in imports(path) if is_private(module)]
     assert len(names) > 20
     for module, name in names:
         found = importlib.import_module(module)
@@ -85,7 +85,7 @@ def test_every_name_behind_the_door_exists():
 
 
 def test_nothing_else_of_the_package_imports_what_flower_does_not_document():
-    files = [path for path in PACKAGE.rglob("*.py") if path != Path(compat.__file__)]
+    files = [path for path in PACKAGE.rglob("*.py") if path not in DOORS]
     assert len(files) > 100
     assert [(path.name, module) for path in files for module, _ in imports(path) if module and is_private(module)] == []
 
@@ -93,17 +93,18 @@ def test_nothing_else_of_the_package_imports_what_flower_does_not_document():
 def test_what_is_patched_is_there_to_be_patched():
     from flwr.supercore.inflatable.inflatable_utils import pull_and_inflate_object_from_tree, pull_objects
     from flwr.superlink.grid import HttpGrid, http_grid
-    from flwr.supernode import start_client_internal
+    from flwr.superlink.routers.fleet import router
+    from flwr.superlink.servicer.fleet import fleet_handlers
 
     for function in (pull_objects, pull_and_inflate_object_from_tree):
         assert inspect.signature(function).parameters["initial_backoff"].kind is inspect.Parameter.KEYWORD_ONLY
     assert http_grid.pull_objects is pull_objects
-    assert start_client_internal.pull_objects is pull_objects
     grid = HttpGrid("127.0.0.1:1", insecure=True, token="t")
     assert grid._retry_invoker.max_time is None
     assert isinstance(grid._runtime_client, compat.RuntimeHttpClient)
     grid.close()
-    assert "time.sleep(3)" in inspect.getsource(start_client_internal)
+    assert router.fleet_handlers is fleet_handlers
+    assert "fleet_handlers.activate_node(request=request, state=state)" in inspect.getsource(router)
 
 
 def test_parts_of_messages_are_asked_for_again_soon(monkeypatch):
@@ -140,18 +141,24 @@ def test_whatever_a_process_serves_is_behind_the_gate_and_believes_no_proxy(monk
     assert isinstance(config.loaded_app, Gate)
 
 
-def test_naps_are_short_after_a_message_and_never_longer_than_asked(monkeypatch):
-    slept, clock = [], [100.0]
-    monkeypatch.setattr(compat.time, "sleep", slept.append)
-    monkeypatch.setattr(compat.time, "monotonic", lambda: clock[0])
-    naps = Naps()
-    for later in (0, 10, 1000):
-        clock[0] = 100.0 + later
-        naps.sleep(3)
-    naps.sleep(0.5)
-    naps.sleep(3)
-    assert slept == [0.25, 0.75, 3, 0.25, 0.25]
-    assert naps.time is time.time
+class States:
+    def get_node_id_by_public_key(self, key):
+        return {b"known": 7}.get(key)
+
+
+@pytest.mark.parametrize(("key", "told"), [(b"known", None), (b"other", fleet.UNKNOWN_KEY)])
+def test_a_superlink_says_whether_it_knows_the_key_that_it_refuses(key, told):
+    from types import SimpleNamespace
+
+    from flwr.supercore.error import FlowerError
+
+    def refuse(request, state):
+        raise FlowerError(fleet.NOT_ADMITTED, "no")
+
+    with pytest.raises(FlowerError) as refused:
+        compat.telling(refuse)(request=SimpleNamespace(public_key=key), state=States())
+    assert refused.value.public_details == told
+    assert compat.telling(lambda request, state: request)(request=1, state=2) == 1
 
 
 @pytest.mark.parametrize(("text", "answer"), [("", "500"), ('{"code": 7, "public_message": "no such thing"}', "500: no such thing")])

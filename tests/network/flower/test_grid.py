@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from flwr.app import Error, Message, Metadata, RecordDict
 from flwr.app.message import make_message
+from flwr.common.constant import ErrorCode
 
 from feddp_kmeans.algorithm.clustering import run
 from feddp_kmeans.algorithm.prepare import prepare
@@ -16,10 +17,18 @@ from feddp_kmeans.network.flower import flower_federation as grid_module
 from feddp_kmeans.network.flower.body import body_of, reply, request
 from feddp_kmeans.network.flower.flower_federation import FlowerFederation, GridTransport
 from feddp_kmeans.network.terms import Trust
-from feddp_kmeans.network.transport import Lost
+from feddp_kmeans.network.transport import Absence, Lost
 from tests.network import loopback
 
 SERVER = 1
+
+REASONS = {
+    "UNKNOWN": Absence.FAILED,
+    "CLIENT_APP_RAISED_EXCEPTION": Absence.FAILED,
+    "MESSAGE_UNAVAILABLE": Absence.TIMED_OUT,
+    "REPLY_MESSAGE_UNAVAILABLE": Absence.TIMED_OUT,
+    "NODE_UNAVAILABLE": Absence.NOT_CONNECTED,
+}
 
 
 class Clock:
@@ -104,7 +113,13 @@ def test_every_node_gets_its_request_and_its_reply_comes_back_under_its_name():
 
 def test_an_error_that_comes_from_the_servers_own_address_is_the_nodes_that_it_answers():
     replies = exchange(FakeGrid({7: Error(5, "the node is gone"), 5: b"five"}))
-    assert replies == {7: Lost("the node is gone"), 5: b"five"}
+    assert replies == {7: Lost("the node is gone", Absence.NOT_CONNECTED), 5: b"five"}
+
+
+def test_errors_of_flower_are_reasons_that_are_put_on_record():
+    codes = {getattr(ErrorCode, name): why for name, why in REASONS.items()}
+    replies = exchange(FakeGrid({100 + code: Error(code, "why") for code in codes}))
+    assert replies == {100 + code: Lost("why", why) for code, why in codes.items()}
 
 
 def test_a_node_that_does_not_answer_is_lost_at_the_timeout(clock):
@@ -116,7 +131,7 @@ def test_a_node_that_does_not_answer_is_lost_at_the_timeout(clock):
 def test_a_node_that_was_missing_before_is_waited_for_only_with_the_others_and_a_little_longer(clock):
     replies = exchange(FakeGrid({7: None, 5: b"five"}, {5: 0.3}), timeout=60, patient=[5])
     assert clock.now == pytest.approx(100.3 + 0.1, abs=0.021)  # The delay, the grace, and a look more at the end of each.
-    assert replies == {7: Lost("still away"), 5: b"five"}
+    assert replies == {7: Lost("still away", Absence.NOT_CONNECTED), 5: b"five"}
 
 
 def test_a_node_that_was_missing_before_and_is_back_is_heard():
@@ -124,18 +139,18 @@ def test_a_node_that_was_missing_before_and_is_back_is_heard():
 
 
 def test_with_nobody_patient_the_grace_is_all_there_is(clock):
-    assert exchange(FakeGrid({7: None}), timeout=60, patient=[]) == {7: Lost("still away")}
+    assert exchange(FakeGrid({7: None}), timeout=60, patient=[]) == {7: Lost("still away", Absence.NOT_CONNECTED)}
     assert clock.now == pytest.approx(100.1, abs=0.011)
 
 
 def test_a_request_that_could_not_be_sent_is_lost_and_the_others_go_on():
-    assert exchange(FakeGrid({7: "unsent", 5: b"five"})) == {7: Lost("the request could not be sent"), 5: b"five"}
+    assert exchange(FakeGrid({7: "unsent", 5: b"five"})) == {7: Lost("the request could not be sent", Absence.NOT_CONNECTED), 5: b"five"}
 
 
 def test_a_reply_without_bytes_is_lost():
     grid = FakeGrid({5: b"five"})
     grid.pull_messages = lambda ids: [Message(RecordDict(), reply_to=grid.sent[name]) for name in ids]
-    assert exchange(grid) == {5: Lost("the reply held no bytes")}
+    assert exchange(grid) == {5: Lost("the reply held no bytes", Absence.FAILED)}
 
 
 def test_no_requests_are_no_replies():

@@ -17,7 +17,7 @@ from typing import Any
 from feddp_kmeans.network.flower import compat
 
 _LOOK = 0.5
-_FORCE = 15.0
+_FORCE = 5.0
 
 HEALTH = frozenset({("GET", "/health"), ("HEAD", "/health")})
 """Requests that every server answers to everybody: an empty page that shows that it is there."""
@@ -95,7 +95,6 @@ class Gate:
 
 _PROGRAMS: dict[str, Callable[[str], None]] = {
     "superlink": lambda secret: compat.run_superlink(lambda app: Gate(app, secret, HEALTH | FLEET)),
-    "supernode": lambda secret: compat.run_supernode(lambda app: Gate(app, secret, HEALTH)),
 }
 
 

@@ -22,8 +22,8 @@ from feddp_kmeans.network.deployment import child
 from feddp_kmeans.network.flower import OFF
 from feddp_kmeans.silos.threads import THREADS
 
-_STOP = 20.0
-"""Seconds that a child has to end by itself; flwr ends itself by force after ten."""
+_STOP = 5.0
+"""Seconds that a child has to end by itself, before it is killed: it keeps nothing that could be lost."""
 
 _READY = 300.0
 """Seconds that a child has to be ready. It takes ten on an idle machine, and ends by itself if something is wrong."""

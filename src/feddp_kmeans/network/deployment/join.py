@@ -1,99 +1,99 @@
-"""A site's half of a federation: an official SuperNode for the connection, and our executor in place of Flower's.
+"""A site's half of a federation: one process that holds the data, asks the server for messages and answers them.
 
-The SuperNode brings TLS, the proof of the site's key and heartbeats. Messages are answered by the package installed here, within the
-limits stated here; the app that the server sends is never opened.
+Messages are answered by the package installed here, within the limits stated here; the app that the server offers is never fetched.
 """
 
 import logging
-import secrets
-import socket
-import ssl
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
+from filelock import FileLock, Timeout
+
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.deployment.children import check_guarded, free_port, is_healthy, last_words, private_folder, started
+from feddp_kmeans.network.deployment.kit import PORTS
+from feddp_kmeans.network.deployment.obstacles import NotReachedError, reach
 from feddp_kmeans.network.flower.body import Handler
-from feddp_kmeans.network.flower.compat import HttpRuntime
 from feddp_kmeans.network.flower.executor import execute
+from feddp_kmeans.network.flower.fleet import Fleet
+from feddp_kmeans.network.secure_sum.identity import load_identity
 
 logger = logging.getLogger(__name__)
 
-_CONNECTED = "SuperNode ID:"
-_REFUSED = "[code: 2004]"
-"""Flower's code for a key that is not registered, or that another node uses at the moment."""
-
-_HANDSHAKE = 10.0
-_LOOK = 0.2
-_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 30.0
-_PATIENCE = 90.0
-"""Seconds of refusals before we give up: the server needs 60 to notice that a node has crashed."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+_LOCK = "joined.lock"
 
 
 @dataclass(frozen=True)
 class Connection:
     """The server's address, and the files for TLS and for the proof of our key; without them for trials on one machine."""
 
+    name: str
+    """The site's."""
     address: str
     authority: Path | None = None
     key: Path | None = None
 
-    def check_certificate(self) -> None:
-        """Refuse a server that shows another federation's certificate; the SuperNode waits for one that does not answer yet."""
-        if self.authority is None:
-            return
+    def __post_init__(self) -> None:
         host, _, port = self.address.rpartition(":")
-        host = host.strip("[]")
+        if not (host and port.isdecimal() and int(port) in PORTS):
+            raise InputError(f"the server's address must be host:port, got {self.address!r:.80}.")
+
+    def check(self) -> None:
+        """Refuse a connection that something stands in the way of, and say what."""
         try:
-            context = ssl.create_default_context(cafile=self.authority)
-            with socket.create_connection((host, int(port)), timeout=_HANDSHAKE) as plain, context.wrap_socket(plain, server_hostname=host):
-                pass
-        except ssl.SSLCertVerificationError as error:
-            raise InputError(f"the server at {self.address} must have a certificate of this federation: {error.verify_message}.") from None
-        except OSError:
-            pass
+            self.entered().close()
+        except NotReachedError as error:
+            raise InputError(f"{error}.") from None
 
-    def arguments(self) -> list[str]:
-        """Return the SuperNode's options."""
-        if self.authority is None:
-            return ["--superlink", self.address, "--insecure"]
-        keys = ["--root-certificates", str(self.authority), "--auth-supernode-private-key", str(self.key)]
-        return ["--superlink", self.address, *keys]
+    def entered(self) -> Fleet:
+        """Return a connection on which the server has admitted us. Raise what stands in the way, by its name."""
+        host, _, port = self.address.rpartition(":")
+        reached = reach(host.strip("[]"), int(port), self.authority)
+        authority = None if self.authority is None else self.authority.read_bytes()
+        fleet = Fleet(self.address, authority, None if self.key is None else load_identity(self.key))
+        try:
+            fleet.enter()
+        except httpx.HTTPError as error:
+            fleet.close()
+            if isinstance(error, httpx.HTTPStatusError):
+                raise reached.refusal(error, self.name) from None
+            raise NotReachedError(f"the server at {self.address} answered, and then did not: {type(error).__name__}") from None
+        return fleet
 
 
-def join(connection: Connection, handle: Handler, *, patience: float = _PATIENCE) -> None:
-    """Stay in a federation until interrupted. A SuperNode that ends is started again, after pauses that grow."""
-    pause, refused_since = _FIRST_PAUSE, None
+@contextmanager
+def alone(state: Path) -> Iterator[None]:
+    """Keep a state folder to ourselves. Two processes that answered from one would refuse each other's runs."""
+    lock = FileLock(state / _LOCK, fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise InputError(
+            f"the state folder must be used by one feddp join at a time, got {str(state)!r}, which another uses: on one machine, give each "
+            "site a folder of its own for its data, or --state and --odometer."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def join(connection: Connection, handle: Handler) -> None:
+    """Stay in a federation until interrupted. A connection that ends is made again, after pauses that grow, with a reason each time."""
+    pause = _FIRST_PAUSE
     logger.info("connecting to %s ...", connection.address)
     while True:
-        connection.check_certificate()
-        connected, log = _one_life(connection, handle)
-        why = f"no connection: {last_words(log)}"
-        if connected:
-            pause, refused_since, why = _FIRST_PAUSE, None, "the connection ended"
-        elif _REFUSED in log:
-            why = "the server does not admit this site yet (after a crash it needs a minute)"
-            refused_since = refused_since or time.monotonic()
-            if time.monotonic() - refused_since >= patience:
-                raise InputError("the server refuses this key: it is not registered there, or another node uses it.")
+        try:
+            with closing(connection.entered()) as fleet:
+                logger.info("connected to %s.", connection.address)
+                pause = _FIRST_PAUSE
+                why = execute(fleet, handle)
+        except NotReachedError as error:
+            why = str(error)
         logger.warning("%s; trying again in %.0f s.", why, pause)
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-def _one_life(connection: Connection, handle: Handler) -> tuple[bool, str]:
-    """Run a SuperNode and answer its tasks until it ends; return whether it was ever connected, and its log."""
-    secret, port = secrets.token_hex(32), free_port()
-    arguments = [*connection.arguments(), "--isolation", "process", "--host", "127.0.0.1", "--port", str(port)]
-    with private_folder() as home, started("supernode", arguments, home, secret) as node:
-        while node.running and not (is_healthy(port) and _CONNECTED in node.log()):
-            time.sleep(_LOOK)
-        connected = node.running
-        if connected:
-            check_guarded(port)
-            logger.info("connected to %s.", connection.address)
-            with closing(HttpRuntime(f"127.0.0.1:{port}", secret)) as runtime:
-                execute(runtime, handle, lambda: node.running)
-        return connected, node.log()

@@ -2,32 +2,43 @@
 
 import json
 import logging
+import math
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import read_dataclass
+from feddp_kmeans._logs import about
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
-from feddp_kmeans.algorithm.settings import NoiseName, Settings
+from feddp_kmeans.algorithm.clustering import Clustering
+from feddp_kmeans.algorithm.settings import MethodName, NoiseName, Settings
+from feddp_kmeans.algorithm.usefulness import total_doubt
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.network.attendance import ATTENDANCE, Attendance, read_attendance
 from feddp_kmeans.network.deployment.kit import read_kit
+from feddp_kmeans.network.deployment.metrics import ServerFacts, State, WatchedTransport
 from feddp_kmeans.network.remote import RemoteFederation
+from feddp_kmeans.network.roster import KnownSites
+from feddp_kmeans.network.schema_digests import schema_digests
 from feddp_kmeans.network.terms import Trust
 from feddp_kmeans.network.transport import Transport
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.report.spent import spent_so_far
 from feddp_kmeans.tables.client_files import open_table
 from feddp_kmeans.tables.frames import schema_of_coordinates
-from feddp_kmeans.tables.inputs import prepared_for, read_or_learn
+from feddp_kmeans.tables.inputs import prepared_for
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.schema_source import read_or_learn
 from feddp_kmeans.tables.stated_columns import StatedColumns
 
 logger = logging.getLogger(__name__)
@@ -39,6 +50,8 @@ REQUEST, RELEASES = "job.json", "releases"
 """In a run folder: what was asked for, and every release on record, with the sum that sites are being asked to open."""
 
 _LOOK = 0.5
+_SHORTEST = 0.1
+"""Least time for an answer, in seconds."""
 _FEWEST = 2
 """Sites to wait for if no kit says how many there are."""
 
@@ -73,10 +86,16 @@ class RunRequest(StatedColumns):
     """Where the server books the run too: for simulations, whose clients are this machine's files."""
     limit: float | None = None
     limit_delta: float = LIMIT_DELTA
+    expected_points: int | None = None
+    """The number of points that the sites agreed on in public; sizes that add up to something else get a remark."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", Trust.parse(self.trust))
         object.__setattr__(self, "reading", Reading.of(self.reading))
+        for name, least in (("wait", 0.0), ("round_timeout", _SHORTEST)):
+            seconds = getattr(self, name)
+            if isinstance(seconds, int | float) and not least <= seconds < math.inf:
+                raise InputError(f"{name} must be at least {least:g} and finite, in seconds, got {seconds}.")
 
 
 def read_request(path: Path) -> RunRequest:
@@ -113,26 +132,33 @@ def opened(request: RunRequest) -> RunRequest:
     return request
 
 
-def carry_out(transport: Transport, request: RunRequest) -> None:
-    """Run the request to its end: the result is in the run folder afterwards."""
+def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | None = None) -> None:
+    """Run the request to its end: the result is in the run folder afterwards. How it goes on is told to ``facts``, for metrics."""
+    facts = facts or ServerFacts()
+    transport = WatchedTransport(transport, facts)
     out = Path(request.out)
     columns, points, schema = _public_inputs(request)
-    roster = None if request.kit is None else read_kit(Path(request.kit)).sites()
-    needed = request.min_sites or (_FEWEST if roster is None else len(roster))
-    _wait_for_sites(transport, needed, request.wait)
+    kit = None if request.kit is None else read_kit(Path(request.kit))
+    facts.expected = request.min_sites or (_FEWEST if kit is None else len(kit.sites()))
+    _wait_for_sites(transport, facts.expected, request.wait)
+    roster = None if kit is None else kit.roster()  # as it is now: a key may have been revoked meanwhile
+    needed = request.min_sites or (_FEWEST if roster is None else len(roster.usable))
+    facts.state = State.RUNNING
     remote = RemoteFederation(
         transport,
         trust=request.trust,
         threshold=request.threshold,
         colluders=request.colluders,
         columns=columns,
+        schema=lambda found: schema_digests(schema or schema_of_coordinates(found, request.fields())),
         confirmed=request.confirmed,
-        roster=roster,
+        roster=None if roster is None else KnownSites(roster),
         journal=out / RELEASES / "pending",
         timeout=request.round_timeout,
     ).connect()
     if remote.n_clients < needed:
-        raise InputError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.")
+        left_out = "".join(f" {why}." for why in remote.sites.left_out)
+        raise InputError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.{left_out}")
     schema = schema or schema_of_coordinates(remote.columns, request.fields())
     settings = request.settings
     if request.trust is Trust.SECURE_SUM:  # clients can only add Gaussian noise in shares
@@ -142,13 +168,40 @@ def carry_out(transport: Transport, request: RunRequest) -> None:
     if request.odometer is not None:
         limit = None if request.limit is None else Limit(request.limit, request.limit_delta)
         federation.books = Books(Odometer(Path(request.odometer)), limit, request.command)
-    found = clustering.run(federation, prepared, seed=request.seed, on_release=lambda name: logger.info("release: %s", name))
+    clustering.check(prepared, federation.dimension)
+    with federation.open(prepared.plan, request.seed, lambda _: facts.look(run)) as run:
+        facts.look(run)
+        found = clustering.carry_out(run, prepared)
     public = prepared.server_points
     spent = spent_so_far(request.odometer, prepared.plan)
+    attendance = read_attendance(out / RELEASES / ATTENDANCE, request.run)
     result = result_dict(
-        found, columns=remote.columns, seed=request.seed, server_points=public, command=request.command, schema=schema, spent=spent
+        replace(found, remarks=(*found.remarks, *_remarks(found, request, attendance))),
+        columns=remote.columns,
+        seed=request.seed,
+        server_points=public,
+        command=request.command,
+        schema=schema,
+        spent=spent,
+        attendance=None if attendance is None else attendance.to_dict(),
     )
     write_result(out, result)
+    logger.info("the result is written", extra=about("finished", run=request.run, useless=found.useless))
+    facts.state = State.FINISHED
+
+
+def _remarks(found: Clustering, request: RunRequest, attendance: Attendance | None) -> Iterator[str]:
+    """Yield what to say where sizes do not add up to the agreed number of points, and where centers mix releases of different sites."""
+    if request.expected_points is not None:
+        bounded = request.settings.privacy_unit is PrivacyUnit.CLIENT
+        doubt = total_doubt(found.counts, found.count_stddev, request.expected_points, bounded=bounded)
+        yield from [] if doubt is None else [doubt]
+    # Other methods release the sums and counts that make a center together.
+    if attendance is not None and attendance.uneven and request.settings.method == MethodName.PAPER:
+        yield (
+            f"{', '.join(attendance.uneven)} was missing in some releases: sums and counts of method 'paper' are then of different points, "
+            "and centers may be too long or too short by the share of these"
+        )
 
 
 def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatArray | None, Schema | None]:
@@ -165,7 +218,7 @@ def _wait_for_sites(transport: Transport, needed: int, wait: float) -> None:
     end, logged = time.monotonic() + wait, -1
     while (there := len(transport.nodes())) < needed:
         if there != logged:
-            logger.info("%d of %d sites are connected", there, needed)
+            logger.info("%d of %d sites are connected", there, needed, extra=about("waiting", sites=there, needed=needed))
             logged = there
         if time.monotonic() > end:
             raise InputError(f"sites must be at least {needed} within {wait:g} s, got {there}.")

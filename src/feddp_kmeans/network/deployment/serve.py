@@ -5,6 +5,7 @@ import logging
 import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import httpx
 
@@ -12,6 +13,7 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.apps import APP_FOLDER
 from feddp_kmeans.network.deployment.children import Child, check_guarded, is_healthy, is_taken, private_folder, started
 from feddp_kmeans.network.deployment.kit import FederationFolder
+from feddp_kmeans.network.deployment.metrics import MetricsFile, ServerFacts, State
 from feddp_kmeans.network.deployment.run_request import RunRequest, carry_out, opened
 from feddp_kmeans.network.flower.compat import Control
 from feddp_kmeans.network.flower.flower_federation import GridTransport
@@ -19,20 +21,31 @@ from feddp_kmeans.network.flower.flower_federation import GridTransport
 logger = logging.getLogger(__name__)
 
 
-def serve(request: RunRequest, port: int, federation: FederationFolder | None) -> None:
-    """Make a run on a SuperLink of our own, from start to end; the result is in its folder afterwards.
+def serve(request: RunRequest, port: int, federation: FederationFolder | None, metrics: Path | None = None) -> None:
+    """Make a run on a SuperLink of our own, from start to end; the result is in its folder afterwards, and its metrics in a file.
 
     Only sites of the federation may take part; without a federation, everybody on this machine may.
     """
-    request = opened(request)
+    request, facts = opened(request), ServerFacts()
+    with MetricsFile(metrics, facts.metrics):
+        try:
+            _serve(request, port, federation, facts)
+        except BaseException:
+            facts.state = State.FAILED
+            raise
+
+
+def _serve(request: RunRequest, port: int, federation: FederationFolder | None, facts: ServerFacts) -> None:
     logging.getLogger("flwr").setLevel(logging.ERROR)
     with superlink(port, federation) as (_, control):
         for name, key in ({} if federation is None else federation.kit.sites()).items():
             control.register(name, key)
+        for name, problem in ({} if federation is None else federation.kit.roster().problems).items():
+            logger.warning("%s is left out: its key must be valid, but %s.", name, problem)
         logger.info("listening on port %d.", port)
         try:
             with control.run(APP_FOLDER) as grid:
-                carry_out(GridTransport(grid), request)
+                carry_out(GridTransport(grid), request, facts)
         except httpx.TransportError:
             raise InputError("the SuperLink must answer until the run ends, but it has not answered for a minute.") from None
 

@@ -6,8 +6,12 @@ from pathlib import Path
 
 from feddp_kmeans._json import read_dataclass
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.network.deployment.agreement import agreed_roster
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.participant import Participant
+from feddp_kmeans.network.receipts import authority_fingerprint
+from feddp_kmeans.network.roster import KnownSites, Roster
+from feddp_kmeans.network.schema_digests import schema_digests
 from feddp_kmeans.network.secure_sum.identity import load_identity
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
@@ -16,8 +20,9 @@ from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
-from feddp_kmeans.tables.inputs import known_names, read_or_learn
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
+from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.schema_source import known_names, read_or_learn
 from feddp_kmeans.tables.stated_columns import StatedColumns
 
 FORMAT = 1
@@ -75,8 +80,21 @@ class Site(StatedColumns):
             odometer=Odometer(Path(self.odometer)),
             state=Path(self.state),
             identity=None if self.key is None else load_identity(Path(self.key)),
-            roster=None if self.kit is None else read_kit(Path(self.kit)).sites(),
+            roster=None if self.kit is None else lambda: KnownSites(self.roster()),
+            schema=cache(lambda: schema_digests(self._encoding())),
+            fingerprints=self._fingerprints,
         )
+
+    def roster(self, words: str | None = None) -> Roster:
+        """Return the roster in the kit, as it is now; refuse one that this site has not agreed on. A person has compared the words."""
+        return agreed_roster(read_kit(Path(self.kit or "")), self.name, Path(self.state), self.policy, words)
+
+    def _fingerprints(self) -> dict[str, str]:
+        """Return the fingerprints of the server's authority and of the roster in the kit, as it is now; empty without a kit."""
+        if self.kit is None:
+            return {}
+        kit = read_kit(Path(self.kit))
+        return {"server": authority_fingerprint(kit.authority), "roster": kit.roster_fingerprint}
 
     @property
     def policy(self) -> Policy:
@@ -95,12 +113,14 @@ class Site(StatedColumns):
 
     def read(self) -> Silo:
         """Return the points. Every file is read once here: one that is broken or of the wrong kind is refused before any answer."""
-        names = known_names(self.data, None, self, self.reading)
-        schema = read_or_learn(None, self, self.ignore, self.reading, names)
-        known = self.columns or None
+        schema, known = self._encoding(), self.columns or None
         return SourceSilo(
             open_clients(self.data, schema, ignore=self.ignore, like=known, skip_broken=self.skip_broken, reading=self.reading)
         )
+
+    def _encoding(self) -> Schema | None:
+        """Return what this site states about its columns; None for plain numbers."""
+        return read_or_learn(None, self, self.ignore, self.reading, known_names(self.data, None, self, self.reading))
 
 
 def read_site(path: Path) -> Site:

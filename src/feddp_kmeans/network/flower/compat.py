@@ -1,4 +1,6 @@
-"""All that we use of Flower (flwr) beyond its documentation: private names and patches. When flwr changes, this is the file to mend.
+"""All that a server uses of Flower (flwr) beyond its documentation: private names and patches; what a site uses is in ``fleet``.
+
+When flwr changes, these are the files to mend.
 
 ``flwr.app``, ``flwr.clientapp``, ``flwr.serverapp`` and ``flwr.simulation`` are documented, and imported where they are used. Flower's
 programs take a second or two to import: each is imported by the process that runs it.
@@ -12,9 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
-from flwr.app import Context, Error, Message
 from flwr.cli.build import build_fab_from_disk
-from flwr.common.constant import ErrorCode, SubStatus
 from flwr.common.serde import fab_to_proto, run_from_proto
 from flwr.proto.control_pb2 import RegisterNodeRequest, StartRunRequest
 from flwr.proto.runtime_pb2 import AcquireTaskRequest, PullTaskInputRequest, SendTaskHeartbeatRequest
@@ -29,9 +29,9 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supercore.protobuf.client import ProtobufClient, ProtobufClientInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
-from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.network.flower.fleet import RETRY, UNKNOWN_KEY, go_straight
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -42,26 +42,13 @@ _LOOK = 0.2
 _PATIENCE = 60.0
 """Seconds without an answer after which the server gives up on its SuperLink; flwr never does."""
 
-RETRY = 0.05
-"""Seconds after which a part of a message that is still on its way is asked for again; flwr's first retry is after 1 s.
-
-Measured with ``feddp serve`` and three ``feddp join`` on two busy cores (9 releases, secure-sum), from the meeting of the sites to the
-result: 31 s, and 61 s without this patch; a second time 52 s and 71 s."""
-
-_IDLE, _NAP, _GROWTH = 3.0, 0.25, 0.05
-
 Client = TypeVar("Client", bound=ProtobufClient)
 
 
 def knock(client: ProtobufClient, secret: str) -> None:
-    """Make a client prove with each request that it knows the secret of a server on this machine (``deployment.child.Gate``).
-
-    The client connects directly: flwr's would use whatever proxy the environment names.
-    """
-    http = client._client  # noqa: SLF001 - flwr offers no other way
-    http.headers["authorization"] = f"Bearer {secret}"
-    http.follow_redirects = False
-    http._mounts.clear()  # noqa: SLF001 - the proxies
+    """Make a client prove with each request that it knows the secret of a server on this machine (``deployment.child.Gate``)."""
+    client._client.headers["authorization"] = f"Bearer {secret}"  # noqa: SLF001 - flwr offers no other way
+    go_straight(client)
 
 
 def retry_soon() -> None:
@@ -105,43 +92,6 @@ def _alive(client: RuntimeHttpClient) -> Iterator[None]:
     finally:
         if sender.is_running:
             sender.stop()
-
-
-class HttpRuntime:
-    """The Runtime API of a SuperNode on this machine, whose gate knows the secret."""
-
-    def __init__(self, address: str, secret: str) -> None:
-        retry_soon()
-        self._address, self._secret = address, secret
-        self._client = _connected(RuntimeHttpClient, address, secret)
-
-    def answer_next(self, answer: Callable[[Message], Message]) -> bool:
-        """Answer a waiting task; return whether there was one. The server's app comes along with it and is dropped unread.
-
-        An error of ``answer`` is raised here; the server learns only that there was one.
-        """
-        token = _waiting_task(self._client, TaskType.CLIENT_APP)
-        if token is None:
-            return False
-        context: Context | None = None
-        failed = "the client could not answer"
-        with closing(_connected(RuntimeHttpClient, self._address, self._secret, token=token)) as client, _alive(client):
-            try:
-                message, context, _run, _app = pull_task_input(client)
-                try:
-                    reply = answer(message)
-                except Exception:
-                    push_message(client, Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, failed), reply_to=message), context)
-                    raise
-                push_message(client, reply, context)
-                failed = ""
-            finally:
-                push_task_output(client, context, SubStatus.FAILED if failed else SubStatus.COMPLETED, failed)
-        return True
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
 
 
 class Control:
@@ -200,22 +150,27 @@ def named_refusals(what: str) -> Iterator[None]:
 
 
 def run_superlink(gate: Callable[[Any], Any]) -> None:
-    """Run a SuperLink, with the options of the command line, behind a gate."""
+    """Run a SuperLink, with the options of the command line, behind a gate. Patch: it tells a site whether it knows its key."""
     from flwr.superlink.cli.flower_superlink import flower_superlink
+    from flwr.superlink.servicer.fleet import fleet_handlers
 
+    fleet_handlers.activate_node = telling(fleet_handlers.activate_node)
     serve_behind(gate)
     flower_superlink()
 
 
-def run_supernode(gate: Callable[[Any], Any]) -> None:
-    """Run a SuperNode, with the options of the command line, behind a gate. Patch: it looks for messages more often during a run."""
-    from flwr.supernode import start_client_internal
-    from flwr.supernode.cli.flower_supernode import flower_supernode
+def telling(activate: Callable[..., Any]) -> Callable[..., Any]:
+    """Return flwr's function that admits a site, whose refusal says more. Whoever asks has proved that the key is its own."""
 
-    serve_behind(gate)
-    retry_soon()
-    start_client_internal.time = Naps()  # type: ignore[assignment,attr-defined]
-    flower_supernode()
+    def told(request: Any, state: Any) -> Any:
+        try:
+            return activate(request=request, state=state)
+        except FlowerError as error:
+            if state.get_node_id_by_public_key(request.public_key) is None:
+                error.public_details = UNKNOWN_KEY
+            raise
+
+    return told
 
 
 def serve_behind(gate: Callable[[Any], Any]) -> None:
@@ -228,22 +183,3 @@ def serve_behind(gate: Callable[[Any], Any]) -> None:
         plain(self, gate(app), **options | {"proxy_headers": False, "ws": "none", "server_header": False})
 
     uvicorn.Config.__init__ = guarded  # type: ignore[assignment]
-
-
-class Naps:
-    """The time module for a SuperNode: short naps after a message, which grow to flwr's own three seconds when nothing happens.
-
-    Measured as ``RETRY`` was: 31 s, and 109 s with flwr's own pauses; a second time 52 s and 95 s.
-    """
-
-    def __init__(self) -> None:
-        self._busy = time.monotonic()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(time, name)
-
-    def sleep(self, seconds: float) -> None:
-        """Sleep at most this long, and less if the last message was a short time ago."""
-        if seconds < _IDLE:  # flwr sleeps this long only while it waits for an answer
-            self._busy = time.monotonic()
-        time.sleep(min(seconds, _NAP + _GROWTH * (time.monotonic() - self._busy)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from feddp_kmeans.network.flower.body import body_of, request
 from feddp_kmeans.network.remote import RemoteFederation
-from feddp_kmeans.network.transport import Lost
+from feddp_kmeans.network.transport import Absence, Lost
 
 if TYPE_CHECKING:
     from flwr.app import Message
@@ -17,6 +17,9 @@ _POLL = 0.25
 
 _GRACE = 3.0
 """Seconds to wait for a node that was missing before, once all others have answered."""
+
+_ERRORS = {3: Absence.TIMED_OUT, 4: Absence.TIMED_OUT, 5: Absence.NOT_CONNECTED}
+"""What Flower's error codes mean for us: a message or its reply expired, or the node is gone. Any other is a failure."""
 
 
 class GridTransport:
@@ -34,7 +37,8 @@ class GridTransport:
         end = time.monotonic() + timeout
         ids = self._grid.push_messages([request(node, body, timeout) for node, body in requests.items()])
         sent = {number: node for node, number in zip(requests, ids, strict=False) if number}
-        replies: dict[int, bytes | Lost] = dict.fromkeys(requests.keys() - sent.values(), Lost("the request could not be sent"))
+        unsent = Lost("the request could not be sent", Absence.NOT_CONNECTED)
+        replies: dict[int, bytes | Lost] = dict.fromkeys(requests.keys() - sent.values(), unsent)
         grace_ends: float | None = None
         while sent:
             for message in self._grid.pull_messages(list(sent)):
@@ -47,16 +51,18 @@ class GridTransport:
             if not sent or now >= end or (grace_ends is not None and now >= grace_ends):
                 break
             time.sleep(min(_POLL, max(0.0, end - now)))
-        replies |= {node: Lost(f"no reply within {timeout:g} s" if node in patient else "still away") for node in sent.values()}
+        away = Lost("still away", Absence.NOT_CONNECTED)
+        replies |= {node: Lost(f"no reply within {timeout:g} s") if node in patient else away for node in sent.values()}
         return {node: replies[node] for node in requests}
 
 
 def _reply_of(message: "Message") -> bytes | Lost:
     """Return a reply's bytes. An error is sent by the server itself in a node's place, so the sender's address is not used."""
     if message.has_error():
-        return Lost(str(message.error.reason or f"error {message.error.code}"))
+        why = _ERRORS.get(message.error.code, Absence.FAILED)
+        return Lost(str(message.error.reason or f"error {message.error.code}"), why)
     body = body_of(message)
-    return Lost("the reply held no bytes") if body is None else body
+    return Lost("the reply held no bytes", Absence.FAILED) if body is None else body
 
 
 class FlowerFederation(RemoteFederation):
