@@ -14,8 +14,12 @@ from feddp_kmeans.cli.budget import run_entries
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation, read_record
+from feddp_kmeans.network.deployment.agreement import JOINED, JoinedRoster
+from feddp_kmeans.network.deployment.plain_files import read_plain, write_plain
 from feddp_kmeans.network.deployment.run_request import REQUEST, RunRequest, opened, read_request
+from feddp_kmeans.network.deployment.signatures import RosterSignature
 from feddp_kmeans.network.deployment.site import Site, read_site
+from feddp_kmeans.network.roster import Roster
 from feddp_kmeans.network.wire import PROTOCOL, pack, unpack
 from feddp_kmeans.privacy.marks import Mark, Marks
 from feddp_kmeans.privacy.mechanism import Release
@@ -44,6 +48,8 @@ def folder(tmp_path_factory):
     (place / "site.json").write_text(json.dumps({"format": 1} | asdict(SITE)))
     opened(RunRequest("run1", Settings(2, 1.0, box=(0, 1)), str(place / "served"), "feddp serve"))
     (place / "served" / REQUEST).rename(place / REQUEST)
+    write_plain(place / JOINED, JoinedRoster(Roster("h", 1, (), ()), (), 1))
+    write_plain(place / "signature.json", RosterSignature("a", "b", 1))
     return place
 
 
@@ -56,6 +62,8 @@ FILES = {
     "record": ("releases.json", "format", lambda path: read_record(path.parent)),
     "schema": ("schema.json", "version", Schema.read),
     "site": ("site.json", "format", read_site),
+    "joined roster": (JOINED, "format", lambda path: read_plain(path, JoinedRoster, "hold a roster")),
+    "signature": ("signature.json", "format", lambda path: read_plain(path, RosterSignature, "hold a signature")),
     "request": (REQUEST, "format", read_request),
 }
 

@@ -1,8 +1,10 @@
 """Every reader of plain data: a right answer or one clear line, whatever is in the file."""
 
 import json
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,17 +20,25 @@ from feddp_kmeans.cli.report import write_report
 from feddp_kmeans.errors import BudgetError, FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.network.attendance import read_attendance
+from feddp_kmeans.network.deployment.agreement import JOINED, JoinedRoster, agreed_roster
 from feddp_kmeans.network.deployment.kit import read_kit
 from feddp_kmeans.network.deployment.run_request import RunRequest, read_request
+from feddp_kmeans.network.deployment.signatures import RosterSignature, read_signatures
 from feddp_kmeans.network.deployment.site import Site, read_site
+from feddp_kmeans.network.receipts import check_signature, read_receipt, receipt_lines
+from feddp_kmeans.network.roster import Roster
 from feddp_kmeans.network.run_state import RunState, RunStates
 from feddp_kmeans.network.secure_sum.aggregator import Aggregator
+from feddp_kmeans.network.secure_sum.identity import new_identity, public_line
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.network.secure_sum.party import Party
 from feddp_kmeans.network.secure_sum.session_terms import SessionTerms
+from feddp_kmeans.network.site_key import SiteKey
 from feddp_kmeans.network.terms import Policy, Terms, Trust
 from feddp_kmeans.privacy.marks import Marks
 from feddp_kmeans.privacy.odometer import Entry, Limit, Odometer, new_run, totals
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.report.finished_run import read_run
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.tables.boolean_columns import BooleanColumn
@@ -80,6 +90,7 @@ def refused_or_right(read):
 
 
 def written(path, content):
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
     return path
 
@@ -102,6 +113,37 @@ def run_state_reader(path):
     return RunStates(path.parent, Odometer(path.parent / "o.jsonl")).load("r1")
 
 
+ROSTER = Roster("a.b", 9443, (b"x" * 32,), (SiteKey("a", public_line(new_identity().public_key()), 1, 1 << 33, b"x"),))
+JOINED_ROSTER = JoinedRoster(ROSTER, (), 1, {"a": 1})
+OTHER = replace(ROSTER, port=1)
+
+
+def joined_reader(path):
+    kit = SimpleNamespace(roster=lambda: OTHER, authorities=list, folder=path.parent / "none", endorsements=path.parent / "none")
+    return agreed_roster(kit, "a", path.parent, Policy(PrivacyUnit.POINT, 1.0))
+
+
+def signature_reader(path):
+    return [one.holds(ROSTER, ROSTER.sites) for one in read_signatures(SimpleNamespace(folder=path.parents[1]))]
+
+
+def receipt_reader(path):
+    told = read_receipt(path)
+    "".join(receipt_lines(told))
+    with suppress(FedDPError):
+        check_signature(told, KEY.public_key())
+
+
+KEY = new_identity()
+RECEIPT = {
+    "format": 1, "site": "a", "run": "r1", "agreed": "now", "spent": {"epsilon": 1.0}, "sessions": 1, "terms": {"trust": "secure-sum"},
+    "answered": [{"release": "sums", "number": 0, "times": 1, "statistic": "cluster-sums", "query": "ab", "answer": "masked, opened"}],
+    "server": None, "roster": "ab", "signature": {"key": "ssh", "value": "abcd"},
+}  # fmt: skip
+ROW = {"release": "sums", "number": 0, "times": 1, "statistic": "cluster-sums", "query": "ab", "planned_scale": 1.0, "noise_factor": 1.2}
+ROW |= {"least_noise_factor": 1.0, "sites": ["a"], "missing": {"b": "timed out"}}
+ATTENDED = {"format": 1, "run": "r1", "threshold": 1, "colluders": 0, "confirmed": False, "expected": ["a"], "agreed": ["a"], "rows": [ROW]}
+
 READERS = {
     "schema": (SCHEMA.to_dict(), "schema.json", schema_reader),
     "odometer": (Entry.of(PAPER.plan, "x", secure=True, run=new_run()).to_dict(), "o.jsonl", odometer_reader),
@@ -109,6 +151,10 @@ READERS = {
     "marks": ({"format": 1, "runs": {"r1": {"done": "a", "begun": "b"}}}, "marks.json", lambda path: Marks(path).of("r1")),
     "kit": ({"protocol": 2, "host": "a.b", "port": 9443}, "federation.json", lambda path: read_kit(path.parent).sites()),
     "job": (asdict(RunRequest("r1", Settings(2, 1.0, box=(0.0, 1.0)), "out", "feddp")), "job.json", read_request),
+    "joined roster": (JOINED_ROSTER.to_dict(), JOINED, joined_reader),
+    "signature": (RosterSignature("a", ROSTER.digest, 1, b"x").to_dict(), "signatures/a.json", signature_reader),
+    "receipt": (RECEIPT, "r1.json", receipt_reader),
+    "attendance": (ATTENDED, "sites.json", lambda path: (found := read_attendance(path, "r1")) and found.to_dict()),
     "site": (asdict(Site("a", "d", 1.0, "s", "o")), "site.json", lambda path: read_site(path).participant()),
 }
 

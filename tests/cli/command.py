@@ -59,3 +59,19 @@ def with_data(tmp_path):
         np.save(tmp_path / "clients" / f"{index}.npy", rng.standard_normal((4000, 2)) + 4 * (index % 2))
     np.save(tmp_path / "server.npy", rng.standard_normal((20, 2)) + 4 * (np.arange(20) % 2)[:, None])
     return tmp_path
+
+
+def command_in(folder, monkeypatch, capsys):
+    """Return what runs a command in this folder, as its terminal would: its exit status and all that it said, in one line."""
+    from feddp_kmeans.cli.main import main
+
+    monkeypatch.chdir(folder)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["feddp", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, " ".join((said.out + said.err).split())
+
+    return run

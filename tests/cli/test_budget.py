@@ -10,8 +10,16 @@ from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.budget import ODOMETER, odometer_of
 from feddp_kmeans.cli.show import USELESS
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.deployment.keys import write_site_key
+from feddp_kmeans.network.receipts import Receipts
+from feddp_kmeans.network.run_state import AskedSum, RunState
+from feddp_kmeans.network.secure_sum.identity import load_identity
+from feddp_kmeans.network.terms import Terms, Trust
 from feddp_kmeans.privacy.booking import Books
+from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.odometer import Odometer, new_run
+from feddp_kmeans.privacy.plan import calibrated_plan
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.cli.command import feddp
 
 PLAN = prepare(Settings(2, 1.0, lloyd_steps=0), np.eye(3), 1).plan
@@ -93,3 +101,38 @@ def test_a_fit_books_the_name_of_its_table(data, tmp_path):
         done = feddp("fit", clients, "-k", 2, "--epsilon", 1, "--box", "0,9", "-q")
         assert done.returncode in {0, USELESS}, done.stderr
     assert [entry.table for entry in Odometer(data / ODOMETER).entries()] == ["table.csv", "table.csv", ""]
+
+
+@pytest.fixture
+def receipt(tmp_path):
+    """A site's receipt of a run that it agreed to, and its public key."""
+    plan = calibrated_plan(PrivacyUnit.POINT, 1.0, 1e-6, [Release("sums", Mechanism.GAUSSIAN, 1.0, 1e6, 1.0, values=2, times=2)])
+    terms = Terms("run1", plan, Trust.SECURE_SUM, True, 3, 1, True)
+    state = RunState(terms.to_dict(), terms.digest, "2026-01-02 03:04:05 UTC", sums=[AskedSum("sums", 0, 2, "cluster-sums", "ab" * 32)])
+    key, public = write_site_key(tmp_path, "berlin")
+    identity = load_identity(key)
+    Receipts(tmp_path, "berlin", identity, lambda: {"server": "aa", "roster": "bb"}).write(terms, state)
+    return tmp_path / "receipts" / "run1.json", public
+
+
+def test_a_receipt_is_shown_and_its_signature_checked(receipt, tmp_path):
+    path, key = receipt
+    done = feddp("budget", "--receipt", path, "--key", key)
+    assert done.returncode == 0, done.stderr
+    assert "Receipt of site berlin for run run1, agreed to 2026-01-02 03:04:05 UTC" in done.stdout
+    assert "sums 1 to 2: cluster-sums, arguments abababababababab..., masked, not opened by this site" in done.stdout
+    assert "The signature is valid" in done.stdout
+    assert "The signature was not checked" in feddp("budget", "--receipt", path).stdout
+    assert json.loads(feddp("budget", "--receipt", path, "--json").stdout)["run"] == "run1"
+    _, other = write_site_key(tmp_path, "other")
+    wrong = feddp("budget", "--receipt", path, "--key", other)
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert wrong.stderr.startswith("feddp: the receipt of 'berlin' must be signed with this key, got another key or a receipt")
+    path.write_text(path.read_text().replace('"epsilon": 1.0', '"epsilon": 0.1', 1))
+    assert feddp("budget", "--receipt", path, "--key", key).returncode == 1
+
+
+def test_a_budget_of_nothing_is_wrong_usage():
+    done = feddp("budget")
+    assert done.returncode == 2
+    assert "Missing argument 'PLACES...'" in done.stderr

@@ -8,29 +8,24 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("flwr")
-pytest.importorskip("Crypto")
 
+from feddp_kmeans import FedDPError
 from feddp_kmeans.cli.main import main
 from feddp_kmeans.network.deployment import join, serve, simulate
 from feddp_kmeans.network.terms import Policy
 from feddp_kmeans.network.wire import pack
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from tests.cli.command import command_in
 from tests.report.examples import made_result
+
+BAD = ("nan", "-1.0")
+SERVE = ["serve", "--insecure", "-k", 3, "--box", "0,1", "--out", "run"]
 
 
 @pytest.fixture
 def feddp(tmp_path, monkeypatch, capsys):
     """Return what runs a command in a folder of its own: its exit status and what it said."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["feddp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code or 0, " ".join((said.out + said.err).split())
-
-    return run
+    return command_in(tmp_path, monkeypatch, capsys)
 
 
 def test_keys_are_made_for_the_server_and_for_a_site(feddp, tmp_path):
@@ -61,6 +56,17 @@ def test_keys_are_made_for_the_server_and_for_a_site(feddp, tmp_path):
         (["join", "--data", "x.csv", "--limit", 1], "must be given the federation's kit and --key"),
         (["join", "kit", "--key", "k", "--data", "x.csv", "--limit", 1], "must be in the public/ folder"),
         (["join", "kit", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", 1], "--insecure must be given without a kit"),
+        *(
+            (["join", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", n], f"limit must be a positive epsilon, got {n}")
+            for n in BAD
+        ),
+        (["join", "--insecure", "127.0.0.1:1", "--data", "x.csv", "--limit", 1, "--delta", "nan"], "must be between 0 and 1, got nan"),
+        *(([*SERVE, "--epsilon", n], f"epsilon must be positive, got {n}") for n in BAD),
+        *(([*SERVE, "--epsilon", 1, "--wait", n], f"wait must be at least 0 and finite, in seconds, got {n}") for n in (*BAD, "inf")),
+        *(
+            ([*SERVE, "--epsilon", 1, "--round-timeout", n], f"round_timeout must be at least 0.1 and finite, in seconds, got {n}")
+            for n in BAD
+        ),
         (["simulate", "nowhere", "-k", 3, "--epsilon", 1, "--out", "run"], "clients must exist, got 'nowhere'"),
     ],
 )
@@ -117,6 +123,13 @@ def test_a_server_whose_result_is_useless_says_so_by_its_status(feddp, monkeypat
     status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--out", "run")
     assert status == 3
     assert "This result is useless" in said
+    assert said.endswith("feddp: finished and written, but useless: all is noise.")
+    row = {"release": "sums", "times": 9, "sites": 4, "missing": {"celle": "timed out"}, "noise_factor": 1.2}
+    attendance = {"participants": ["aachen", "berlin", "celle"], "attendance": [row | {"times": 2}, row | {"times": 7, "missing": {}}]}
+    monkeypatch.setattr(serve, "serve", lambda job, *_: written(job, **attendance))
+    status, said = feddp("serve", "--insecure", "-k", 3, "--epsilon", 0.5, "--out", "other")
+    assert status == 0
+    assert "3 sites took part; celle was missing in 2 of 9 releases (timed out)." in said
 
 
 def test_a_server_asks_for_what_its_options_say(feddp, monkeypatch):
@@ -198,3 +211,43 @@ def test_a_site_reads_its_data_once_and_says_once_what_is_left_out(feddp, tmp_pa
     status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2)
     assert status == 0, said
     assert said.count("1 of 2 rows are left out") == 1
+
+
+@pytest.mark.parametrize("given", [["--port", 0], ["--port", 65536], ["--port", "nan"], ["--threshold", -1], ["--colluders", "nan"]])
+def test_whole_numbers_out_of_their_range_are_wrong_usage(feddp, given, tmp_path):
+    status, said = feddp(*SERVE, "--epsilon", 1, *given)
+    assert status == 2
+    assert said.startswith(f"feddp: Invalid value for '{given[0]}':")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_site_keeps_its_log_and_shows_it_as_json_if_asked(feddp, tmp_path, monkeypatch, capsys):
+    (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,4\n")
+
+    def stay(connection, handle):
+        handle(b"garbage")
+        raise FedDPError("the server refuses this key.")
+
+    monkeypatch.setattr(join, "join", stay)
+    monkeypatch.setattr(sys, "argv", ["feddp", "join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", "2", "--log-json"])
+    with pytest.raises(SystemExit):
+        main()
+    shown = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert all({"time", "level", "event", "message"} <= set(row) for row in shown)
+    assert [row["event"] for row in shown][-2:] == ["refused", "ended"]
+    assert shown[-1]["reason"] == "the server refuses this key."
+    kept = [json.loads(line) for line in (tmp_path / ".feddp-runs" / "log.jsonl").read_text().splitlines()]
+    assert [row["event"] for row in kept] == ["refused", "ended"]
+    assert kept[0]["site"] == "berlin"
+
+
+def test_a_server_keeps_its_log_in_the_run_folder(feddp, tmp_path, monkeypatch):
+    def fails(job, *_):
+        Path(job.out).mkdir()
+        raise FedDPError("the SuperLink must answer.")
+
+    monkeypatch.setattr(serve, "serve", fails)
+    status, _ = feddp(*SERVE, "--epsilon", 1)
+    assert status == 1
+    (kept,) = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert (kept["event"], kept["reason"], kept["level"]) == ("ended", "the SuperLink must answer.", "error")

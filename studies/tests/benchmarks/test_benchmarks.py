@@ -17,7 +17,6 @@ def test_a_benchmark_imports(path):
 
 
 def test_a_round_of_the_secure_sum_is_measured():
-    pytest.importorskip("Crypto", reason="secure sums need the extra 'flower'")
     measure = runpy.run_path(str(FOLDER / "secure_sum_round.py"), run_name="benchmark")["measure"]
     client, sent, received, server = measure(5, 100, 0)
     assert min(client, sent, received, server) > 0
