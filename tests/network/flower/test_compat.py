@@ -15,12 +15,12 @@ import feddp_kmeans
 from feddp_kmeans import FedDPError
 from feddp_kmeans.network import flower
 from feddp_kmeans.network.deployment.child import HEALTH, Gate
-from feddp_kmeans.network.flower import compat, fleet
+from feddp_kmeans.network.flower import compat, fleet, mailbox
 from feddp_kmeans.network.flower.compat import knock
 
 PACKAGE = Path(feddp_kmeans.__file__).parent
 PROJECT = Path(__file__).parents[3] / "pyproject.toml"
-DOORS = [Path(compat.__file__), Path(fleet.__file__)]
+DOORS = [Path(module.__file__) for module in (compat, fleet, mailbox)]
 DOCUMENTED = {"flwr", "flwr.app", "flwr.clientapp", "flwr.serverapp", "flwr.simulation"}
 SECRET = "5" * 64
 
@@ -91,30 +91,16 @@ def test_nothing_else_of_the_package_imports_what_flower_does_not_document():
 
 
 def test_what_is_patched_is_there_to_be_patched():
-    from flwr.supercore.inflatable.inflatable_utils import pull_and_inflate_object_from_tree, pull_objects
-    from flwr.superlink.grid import HttpGrid, http_grid
+    from flwr.superlink.grid import HttpGrid
     from flwr.superlink.routers.fleet import router
     from flwr.superlink.servicer.fleet import fleet_handlers
 
-    for function in (pull_objects, pull_and_inflate_object_from_tree):
-        assert inspect.signature(function).parameters["initial_backoff"].kind is inspect.Parameter.KEYWORD_ONLY
-    assert http_grid.pull_objects is pull_objects
     grid = HttpGrid("127.0.0.1:1", insecure=True, token="t")
     assert grid._retry_invoker.max_time is None
     assert isinstance(grid._runtime_client, compat.RuntimeHttpClient)
     grid.close()
     assert router.fleet_handlers is fleet_handlers
     assert "fleet_handlers.activate_node(request=request, state=state)" in inspect.getsource(router)
-
-
-def test_parts_of_messages_are_asked_for_again_soon(monkeypatch):
-    from flwr.supercore.inflatable import inflatable_utils
-
-    functions = inflatable_utils.pull_objects, inflatable_utils.pull_and_inflate_object_from_tree
-    for function in functions:
-        monkeypatch.setitem(function.__kwdefaults__, "initial_backoff", 1)
-    compat.retry_soon()
-    assert [inspect.signature(function).parameters["initial_backoff"].default for function in functions] == [0.05, 0.05]
 
 
 def test_a_client_sends_the_secret_and_takes_no_proxy_and_no_detour(monkeypatch):

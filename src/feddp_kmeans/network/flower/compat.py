@@ -1,6 +1,6 @@
-"""All that a server uses of Flower (flwr) beyond its documentation: private names and patches; what a site uses is in ``fleet``.
+"""What a server uses of Flower (flwr) beyond its documentation: private names and patches.
 
-When flwr changes, these are the files to mend.
+What a site uses is in ``fleet``, and how replies are taken in ``mailbox``: when flwr changes, these three are the files to mend.
 
 ``flwr.app``, ``flwr.clientapp``, ``flwr.serverapp`` and ``flwr.simulation`` are documented, and imported where they are used. Flower's
 programs take a second or two to import: each is imported by the process that runs it.
@@ -23,7 +23,6 @@ from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.error import FlowerError
 from flwr.supercore.fab import Fab
 from flwr.supercore.heartbeat import HeartbeatSender
-from flwr.supercore.inflatable import inflatable_utils
 from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVersionHttpInterceptor
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supercore.protobuf.client import ProtobufClient, ProtobufClientInterceptor
@@ -31,7 +30,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
 
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.flower.fleet import RETRY, UNKNOWN_KEY, go_straight
+from feddp_kmeans.network.flower.fleet import UNKNOWN_KEY, go_straight
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -49,13 +48,6 @@ def knock(client: ProtobufClient, secret: str) -> None:
     """Make a client prove with each request that it knows the secret of a server on this machine (``deployment.child.Gate``)."""
     client._client.headers["authorization"] = f"Bearer {secret}"  # noqa: SLF001 - flwr offers no other way
     go_straight(client)
-
-
-def retry_soon() -> None:
-    """Patch: parts of messages are asked for again after ``RETRY`` seconds."""
-    for function in (inflatable_utils.pull_objects, inflatable_utils.pull_and_inflate_object_from_tree):
-        assert function.__kwdefaults__ is not None
-        function.__kwdefaults__["initial_backoff"] = RETRY
 
 
 def _connected(kind: type[Client], address: str, secret: str, authority: bytes | None = None, token: str | None = None) -> Client:
@@ -122,7 +114,6 @@ class Control:
         with closing(_connected(RuntimeHttpClient, self._address, self._secret, self._authority)) as client:
             while not (token := _waiting_task(client, TaskType.SERVER_APP)):
                 time.sleep(_LOOK)
-        retry_soon()
         grid = HttpGrid(self._address, self._authority is None, self._authority, token=token)
         grid._retry_invoker.max_time = _PATIENCE  # noqa: SLF001 - flwr offers no other way
         knock(grid._runtime_client, self._secret)  # noqa: SLF001 - as above

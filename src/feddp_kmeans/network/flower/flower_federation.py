@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from feddp_kmeans.network.flower.body import body_of, request
+from feddp_kmeans.network.flower.mailbox import Mailbox
 from feddp_kmeans.network.remote import RemoteFederation
 from feddp_kmeans.network.transport import Absence, Lost
 
@@ -27,6 +28,7 @@ class GridTransport:
 
     def __init__(self, grid: "Grid") -> None:
         self._grid = grid
+        self._mailbox = Mailbox(grid)
 
     def nodes(self) -> list[int]:
         """Return who is connected now."""
@@ -41,8 +43,8 @@ class GridTransport:
         replies: dict[int, bytes | Lost] = dict.fromkeys(requests.keys() - sent.values(), unsent)
         grace_ends: float | None = None
         while sent:
-            for message in self._grid.pull_messages(list(sent)):
-                node = sent.pop(message.metadata.reply_to_message_id, None)
+            for number, message in self._mailbox.look(list(sent)).items():
+                node = sent.pop(number, None)
                 if node is not None:
                     replies[node] = _reply_of(message)
             now = time.monotonic()
@@ -56,8 +58,10 @@ class GridTransport:
         return {node: replies[node] for node in requests}
 
 
-def _reply_of(message: "Message") -> bytes | Lost:
+def _reply_of(message: "Message | None") -> bytes | Lost:
     """Return a reply's bytes. An error is sent by the server itself in a node's place, so the sender's address is not used."""
+    if message is None:
+        return Lost("a reply was announced, and none came")
     if message.has_error():
         why = _ERRORS.get(message.error.code, Absence.FAILED)
         return Lost(str(message.error.reason or f"error {message.error.code}"), why)
