@@ -42,7 +42,7 @@ def reproduce(
         Path | None, typer.Option("--page", metavar="DOCS", help="Also write tables and figures into the pages of this folder.")
     ] = None,
     show: Annotated[
-        bool, typer.Option("--list", help="List the experiments: where in the paper, what they need, and how many runs.")
+        bool, typer.Option("--list", help="List the experiments: where in the paper, how long they take, what they need.")
     ] = False,
 ) -> None:
     """Make the paper's figures and tables, and a page that compares them with the paper's words.
@@ -103,7 +103,8 @@ def _show_experiments() -> None:
         files = dict.fromkeys(name for one in experiment.data_sets for name in data_set(one).files)
         needs = "stackoverflow.sqlite" if _of_stackoverflow(experiment) else ", ".join(files) or "no table"
         out.print(f"{experiment.name}: {experiment.title}", highlight=False)
-        out.print(f"    {experiment.paper}; {len(experiment.trials()):,} runs; needs {needs}", highlight=False, soft_wrap=True)
+        took = f", about {experiment.minutes:,} min of one core" if experiment.minutes else ""
+        out.print(f"    {experiment.paper}; {len(experiment.trials()):,} runs{took}; needs {needs}", highlight=False, soft_wrap=True)
     out.print('Run one with "feddp reproduce NAME --out DIR", all with "feddp reproduce all --out DIR".', highlight=False)
 
 

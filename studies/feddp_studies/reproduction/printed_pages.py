@@ -48,10 +48,16 @@ def blocks(experiments: Sequence[Experiment], runs: Runs, *, quick: bool) -> dic
         "items": table(head, item_rows(found, runs)),
         "claims": claims_table(found),
         "fronts": front_table(shown, runs),
-        "experiments": "\n".join(section(experiment, runs[experiment.name]) for experiment in shown),
+        "experiments": "\n".join([*(section(experiment, runs[experiment.name]) for experiment in shown), _absent(experiments, runs)]),
     }
     tables = {"shapes": set_table, "no-server": set_table, "peers-central": peers_table}
     return made | {name: f"{make(runs[name])}\n{printed_by([], {name: runs[name]})}\n" for name, make in tables.items() if name in runs}
+
+
+def _absent(experiments: Sequence[Experiment], runs: Runs) -> str:
+    """Return a sentence on the experiments that nobody has run to their end with this code."""
+    names = [f"`{experiment.name}`" for experiment in experiments if experiment.name not in runs]
+    return f"Not run to the end with this code, and so not on this page: {', '.join(names)}.\n" if names else ""
 
 
 def printed_by(shown: Sequence[Experiment], runs: Runs) -> str:

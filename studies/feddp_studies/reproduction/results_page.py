@@ -52,14 +52,20 @@ def front_table(experiments: Sequence[Experiment], runs: Runs) -> str:
 def section(experiment: Experiment, rows: Sequence[Row]) -> str:
     """Return the section of one experiment: what was run, its figure and its table."""
     seeds = len({row["seed"] for row in rows})
-    told = f"{seeds} {'seed' if seeds == 1 else 'seeds'}, {len(rows):,} runs, `feddp reproduce {experiment.name}`, spec {experiment.digest}"
-    lines = [f"## {experiment.title}", f"*{experiment.paper}.* {told}.\n"]
+    told = f"{seeds} {'seed' if seeds == 1 else 'seeds'}, {len(rows):,} runs, {minutes_of(rows)} min of one core"
+    made_by = f"`feddp reproduce {experiment.name}`, spec {experiment.digest}"
+    lines = [f"## {experiment.title}", f"*{experiment.paper}.* {told}, {made_by}.\n"]
     if experiment.kind not in ("table", "assumptions"):
         lines.append(f"![{experiment.title}](figures/{experiment.name}.svg)\n")
     made = {"pareto": cost_table, "table": set_table, "peers": peers_table, "assumptions": _assumption_table, "cohorts": _cohort_table}
     if experiment.kind in made:
         lines.append(made[experiment.kind](rows))
     return "\n".join(lines)
+
+
+def minutes_of(rows: Sequence[Row]) -> int:
+    """Return the minutes that the clustering of all rows took, at least one."""
+    return max(1, round(sum(row.get("seconds") or 0.0 for row in rows) / 60))
 
 
 def cost_table(rows: Sequence[Row]) -> str:

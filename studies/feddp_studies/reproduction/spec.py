@@ -50,6 +50,8 @@ class Experiment:
     quick_configs: Sequence[Config] = ()
     quick_epsilons: Sequence[float] = ()
     cluster_numbers: Sequence[int] = field(default=(0,))
+    minutes: int = 0
+    """Minutes of one core for the clustering alone, as last printed (docs/reproduction.md); 0 where it was never run in full."""
 
     def all_configs(self) -> list[Config]:
         """Return the settings of the spec, and of methods that take part everywhere."""

@@ -1,6 +1,7 @@
 """Pages: blocks are replaced, and what a person wrote around them stays."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,14 @@ def test_docs_are_written_only_where_something_changed(tmp_path):
 
 def test_a_section_says_what_was_run_and_by_which_spec():
     text = blocks([SPEC], {"shapes": ROWS}, quick=False)["experiments"]
-    assert f"1 seed, 3 runs, `feddp reproduce shapes`, spec {SPEC.digest}" in text
+    assert f"1 seed, 3 runs, 1 min of one core, `feddp reproduce shapes`, spec {SPEC.digest}" in text
+    assert "Not run" not in text
+
+
+def test_a_page_names_the_experiments_that_nobody_has_run():
+    other = replace(SPEC, name="others")
+    text = blocks([SPEC, other], {"shapes": ROWS}, quick=False)["experiments"]
+    assert text.endswith("Not run to the end with this code, and so not on this page: `others`.\n")
 
 
 def test_html_has_headings_tables_and_escapes(tmp_path):
@@ -62,3 +70,5 @@ def test_the_page_of_the_documentation_is_of_these_specs_or_says_that_it_is_olde
     page = (Path(__file__).parents[3] / "docs" / "reproduction.md").read_text()
     assert "older than the code" in page or "spec " in page
     assert outdated(page, EXPERIMENTS) == []
+    took = re.findall(r"(\d+) min of one core, `feddp reproduce ([\w-]+)`", page)
+    assert {name: EXPERIMENTS[name].minutes for _, name in took} == {name: int(minutes) for minutes, name in took}
