@@ -35,7 +35,7 @@ def test_a_message_comes_out_as_it_went_in(kind, fields):
 
 @given(st.binary(max_size=300))
 def test_bytes_that_are_no_message_are_refused(data):
-    with pytest.raises(FedDPError, match="a message must be one of protocol 4"):
+    with pytest.raises(FedDPError, match="a message must be one of protocol 5"):
         unpack(data)
 
 

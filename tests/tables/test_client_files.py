@@ -325,7 +325,7 @@ def test_a_table_without_any_usable_row_is_told(tmp_path):
     write(tmp_path / "a.csv", "x,y\n" + ",\n" * 3)
     with logged() as told:
         open_clients(str(tmp_path))
-    assert told[-1] == "No client has a row that can be used: the result will be noise only."
+    assert told[-1] == "No row of these data can be used: they add noise to a result, and nothing else."
 
 
 def test_rows_that_all_are_left_out_are_told_with_the_column_that_does_it(tmp_path):

@@ -17,7 +17,7 @@ import numpy as np
 from feddp_kmeans._typing import Array
 from feddp_kmeans.errors import InputError
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Version of the messages; server and sites must have the same one."""
 
 _MAGIC = b"feddp%d\n" % PROTOCOL

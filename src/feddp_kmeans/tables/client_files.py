@@ -174,7 +174,7 @@ def open_clients(
     if known is None:
         raise InputError("clients must have at least one file that can be read, got none.")
     if n_rows == 0:
-        log.warning("No client has a row that can be used: the result will be noise only.")
+        log.warning("No row of these data can be used: they add noise to a result, and nothing else.")
     return [opened.get(path) or BrokenFile(path, tuple(known)) for path in paths]
 
 

@@ -105,11 +105,13 @@ def test_what_cannot_be_an_address_is_refused(tmp_path, hosts, port, rule):
         make_federation(tmp_path / "new", hosts, port)
 
 
-def test_a_kit_of_another_protocol_or_none_is_refused(federation, tmp_path):
+def test_a_kit_of_a_newer_format_or_none_is_refused_and_an_older_one_is_read(federation, tmp_path):
     about = federation.kit.folder / "federation.json"
     folder = federation.kit.folder
-    about.write_text(json.dumps({"protocol": 99, "host": "h", "port": 1}))
-    with pytest.raises(FedDPError, match="got 99: server and site must have the same version"):
+    about.write_text(json.dumps({"protocol": 4, "host": "h", "port": 1}))
+    assert read_kit(folder).host == "h"
+    about.write_text(json.dumps({"format": 99, "host": "h", "port": 1}))
+    with pytest.raises(FedDPError, match=r"format of federation.json must be from 1 to 1, got 99: it was written by a newer feddp"):
         read_kit(folder)
     with pytest.raises(FedDPError, match="must be in the public/ folder"):
         read_kit(tmp_path)

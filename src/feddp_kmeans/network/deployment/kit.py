@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import read_object
+from feddp_kmeans._json import check_format, read_object
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.network.deployment.keys import (
     DAYS,
@@ -26,11 +26,11 @@ from feddp_kmeans.network.deployment.keys import (
 from feddp_kmeans.network.roster import Roster
 from feddp_kmeans.network.secure_sum.identity import PublicIdentity, private_bytes
 from feddp_kmeans.network.site_key import read_site_key, when
-from feddp_kmeans.network.wire import PROTOCOL
 
 _PUBLIC, _PRIVATE, _SITES, _REVOKED, _ABOUT = "public", "private", "sites", "revoked", "federation.json"
 _HOST = re.compile(r"[A-Za-z0-9._:%-]{1,253}")
 PORTS = range(1, 1 << 16)
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def make_federation(folder: Path, hosts: Sequence[str], port: int, passphrase: b
     private.mkdir(mode=0o700)
     write_authority(private / "ca.key", public / "ca.crt", passphrase)
     write_server(private, private / "ca.key", public / "ca.crt", hosts, passphrase, days)
-    about = {"protocol": PROTOCOL, "host": hosts[0], "port": port}
+    about = {"format": _FORMAT, "host": hosts[0], "port": port}
     write_whole(public / _ABOUT, (json.dumps(about, indent=2) + "\n").encode())
     return _federation(folder)
 
@@ -177,11 +177,10 @@ def _federation(folder: Path) -> FederationFolder:
 
 
 def read_kit(folder: Path) -> Kit:
-    """Return the kit in a folder; refuse another protocol than ours."""
+    """Return the kit in a folder."""
     about = read_object(folder / _ABOUT, "be in the public/ folder of a federation, as feddp keys wrote it")
-    protocol, host, port = (about.get(name) for name in ("protocol", "host", "port"))
-    if protocol != PROTOCOL:
-        raise InputError(f"the kit must be of protocol {PROTOCOL}, got {protocol!r:.40}: server and site must have the same version.")
+    check_format(about, _FORMAT, _ABOUT)
+    host, port = about.get("host"), about.get("port")
     if not isinstance(host, str) or not _HOST.fullmatch(host) or type(port) is not int or port not in PORTS:
         raise InputError(f"{_ABOUT} must state host and port, got {host!r:.80} and {port!r:.80}.")
     return Kit(folder, host, port)
