@@ -1,5 +1,7 @@
 """A site that joins: admitted or told why not, again and again, and alone on its state folder."""
 
+import contextlib
+import io
 import shutil
 
 import pytest
@@ -42,6 +44,23 @@ def test_a_key_is_admitted_once_and_a_stranger_is_told_what_to_do(tmp_path):
         berlin.check()  # Whoever leaves can come back at once.
     with pytest.raises(FedDPError, match=r"nothing listens at .*: is the server running\.$"):
         berlin.check()
+
+
+def test_whoever_asks_is_told_whether_the_site_is_connected(monkeypatch):
+    told = []
+    monkeypatch.setattr(Connection, "entered", lambda _: io.BytesIO())
+    monkeypatch.setattr(joining, "execute", lambda _fleet, _handle: told.append("at work") or "it ended")
+    monkeypatch.setattr(joining.time, "sleep", lambda _: (_ for _ in ()).throw(EnoughError))
+
+    @contextlib.contextmanager
+    def connected():
+        told.append("in")
+        yield
+        told.append("out")
+
+    with pytest.raises(EnoughError):
+        joining.join(Connection("berlin", "127.0.0.1:9"), bytes, connected)
+    assert told == ["in", "at work", "out"]
 
 
 class EnoughError(Exception):

@@ -84,6 +84,9 @@ def test_a_site_tells_what_its_odometer_says(tmp_path):
     (one, *others) = sites(tmp_path, 3)
     facts = SiteFacts(one.participant().handle, tmp_path / "0.jsonl", PrivacyUnit.POINT, Limit(20.0, 1e-6))
     assert parsed(text(facts.metrics()))["feddp_epsilon_spent"] == 0
+    with facts.connected():
+        assert parsed(text(facts.metrics()))["feddp_connected"] == 1
+    assert parsed(text(facts.metrics()))["feddp_connected"] == 0
 
     class Counted:
         name, handle = "s0", staticmethod(facts.handle)

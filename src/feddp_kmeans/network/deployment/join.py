@@ -5,8 +5,8 @@ Messages are answered by the package installed here, within the limits stated he
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,13 +82,16 @@ def alone(state: Path) -> Iterator[None]:
         lock.release()
 
 
-def join(connection: Connection, handle: Handler) -> None:
-    """Stay in a federation until interrupted. A connection that ends is made again, after pauses that grow, with a reason each time."""
+def join(connection: Connection, handle: Handler, connected: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+    """Stay in a federation until interrupted, inside ``connected()`` whenever the server has admitted us.
+
+    A connection that ends is made again, after pauses that grow, with a reason each time.
+    """
     pause = _FIRST_PAUSE
     logger.info("connecting to %s ...", connection.address)
     while True:
         try:
-            with closing(connection.entered()) as fleet:
+            with closing(connection.entered()) as fleet, connected():
                 logger.info("connected to %s.", connection.address)
                 pause = _FIRST_PAUSE
                 why = execute(fleet, handle)

@@ -8,8 +8,8 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -116,11 +116,21 @@ class WatchedTransport:
 
 
 class SiteFacts:
-    """What a site knows of itself: how often it answered, and what its odometer says."""
+    """What a site knows of itself: whether it is connected, how often it answered, and what its odometer says."""
 
     def __init__(self, handle: Handler, odometer: Path, unit: PrivacyUnit, limit: Limit) -> None:
         self._inner, self._odometer, self._unit, self._limit = handle, Odometer(odometer), unit, limit
         self._answered = 0
+        self._connected = False
+
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """Tell that the server has admitted this site, while the block runs."""
+        self._connected = True
+        try:
+            yield
+        finally:
+            self._connected = False
 
     def handle(self, request: bytes) -> bytes:
         """Answer a request, and count it."""
@@ -130,6 +140,7 @@ class SiteFacts:
 
     def metrics(self) -> Iterable[Metric]:
         """Yield what may be watched; what an unreadable odometer would say is left out."""
+        yield Metric("feddp_connected", "1 while the server has admitted this site.", float(self._connected))
         yield Metric("feddp_requests_answered_total", "Requests of the server answered since the start.", self._answered)
         yield Metric("feddp_epsilon_limit", "Epsilon that all runs on these data may spend together.", self._limit.epsilon)
         try:
