@@ -1,6 +1,8 @@
 """The commands of a federation, as far as they go without one."""
 
+import errno
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -103,7 +105,7 @@ def test_data_that_cannot_be_read_end_a_join_before_it_connects(feddp):
 )
 def test_a_site_insists_on_what_its_options_say(feddp, tmp_path, monkeypatch, asked, policy):
     stayed = []
-    monkeypatch.setattr(join, "join", lambda connection, handle: stayed.append(handle.__self__))
+    monkeypatch.setattr(join, "join", lambda connection, handle, connected: stayed.append(handle.__self__))
     (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,4\n")
     status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2, "--odometer", "books.jsonl", *asked)
     assert status == 0, said
@@ -148,7 +150,7 @@ def test_a_server_asks_for_what_its_options_say(feddp, monkeypatch):
 
 def test_a_site_states_columns_as_the_server_does(feddp, tmp_path, monkeypatch):
     stayed = []
-    monkeypatch.setattr(join, "join", lambda connection, handle: stayed.append(handle.__self__))
+    monkeypatch.setattr(join, "join", lambda connection, handle, connected: stayed.append(handle.__self__))
     (tmp_path / "berlin.csv").write_text("age,sex\n30,f\n40,m\n")
     asked = ["join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2, "--categories", "sex=f,m"]
     assert feddp(*asked, "--range", "age=0:120")[0] == 0
@@ -206,7 +208,7 @@ def test_options_speak_of_sites(feddp):
 
 
 def test_a_site_reads_its_data_once_and_says_once_what_is_left_out(feddp, tmp_path, monkeypatch):
-    monkeypatch.setattr(join, "join", lambda connection, handle: handle(pack("describe", nonce=b"1")))
+    monkeypatch.setattr(join, "join", lambda connection, handle, connected: handle(pack("describe", nonce=b"1")))
     (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,\n")
     status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2)
     assert status == 0, said
@@ -224,7 +226,7 @@ def test_whole_numbers_out_of_their_range_are_wrong_usage(feddp, given, tmp_path
 def test_a_site_keeps_its_log_and_shows_it_as_json_if_asked(feddp, tmp_path, monkeypatch, capsys):
     (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,4\n")
 
-    def stay(connection, handle):
+    def stay(connection, handle, connected):
         handle(b"garbage")
         raise FedDPError("the server refuses this key.")
 
@@ -251,3 +253,13 @@ def test_a_server_keeps_its_log_in_the_run_folder(feddp, tmp_path, monkeypatch):
     assert status == 1
     (kept,) = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     assert (kept["event"], kept["reason"], kept["level"]) == ("ended", "the SuperLink must answer.", "error")
+
+
+def test_a_server_whose_disk_is_full_says_so(feddp, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(serve, "serve", full)
+    status, said = feddp(*SERVE, "--epsilon", 1)
+    assert status == 1
+    assert said.endswith("feddp: the run must be able to read its data and to write its folder, got [Errno 28] No space left on device.")

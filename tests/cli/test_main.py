@@ -1,8 +1,6 @@
 """The command as a person runs it: its output, its exit status, its files."""
 
-import errno
 import json
-import os
 from functools import partial
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 
 from feddp_kmeans import mixture
 from feddp_kmeans.tables.advice import words_advice
-from tests.cli.command import feddp, feddp_process, with_data
+from tests.cli.command import feddp, feddp_process
 
 RNG = np.random.default_rng(2)
 TRUTH = np.array([[4.0, 0, 0], [0, 4, 0], [0, 0, 4]])
@@ -199,14 +197,3 @@ def test_fit_without_server_data(folder):
     assert (refused.returncode, "--box must be two numbers LOW,HIGH" in refused.stderr) == (1, True)
     planned = json.loads(feddp("plan", "-k", 3, "--dimension", 5, "--epsilon", 1, "--json").stdout)
     assert [row["release"] for row in planned["releases"]][:3] == ["columns", "distances", "mean"]
-
-
-def test_a_full_disk_is_one_line_and_no_fault_of_the_command(tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with_data(tmp_path)
-    monkeypatch.setattr("feddp_kmeans.report.result.write_whole", full)
-    done = feddp("fit", "clients", "--server", "server.npy", "-k", 2, "--epsilon", 1, "--out", "run", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "feddp: the disk must have room for what is written, but it is full; what was released is kept."

@@ -191,7 +191,9 @@ def test_a_server_whose_disk_is_full_goes_on_when_there_is_room(hospitals):
         assert hospitals.running.pop("serve").wait(900) == 1, hospitals.logs()
         said = hospitals.log("serve")
         assert "Traceback" not in said
-        assert said.endswith("feddp: the disk must have room for what is written, but it is full; what was released is kept.\n")
+        assert said.endswith(
+            "feddp: the run must be able to read its data and to write its folder, got [Errno 28] No space left on device.\n"
+        )
         subprocess.run(["mount", "-o", "remount,size=16m", disk], check=True)
         hospitals.serve(out="disk/run")
         assert hospitals.running.pop("serve").wait(900) == 0, hospitals.logs()

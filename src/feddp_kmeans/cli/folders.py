@@ -71,6 +71,15 @@ def check_new_file(path: Path, *, force: bool) -> None:
 
 
 @contextmanager
+def files_at_hand() -> Iterator[None]:
+    """Say in one line that a file cannot be read or written: a folder that is gone, a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"the run must be able to read its data and to write its folder, got {error}.") from None
+
+
+@contextmanager
 def kept_run(federation: Federation, plan: Plan, seed: int | None, folder: Path, how: str, *, quiet: bool) -> Iterator[Run]:
     """Yield a run and show its progress. If it stops, log ``how`` to continue it, and remove its folder if that is empty.
 
@@ -78,7 +87,7 @@ def kept_run(federation: Federation, plan: Plan, seed: int | None, folder: Path,
     """
     run = None
     try:
-        with progress(plan, quiet=quiet) as on_release, federation.open(plan, seed, on_release) as run:
+        with files_at_hand(), progress(plan, quiet=quiet) as on_release, federation.open(plan, seed, on_release) as run:
             log.info("Releases are kept in %s", folder)
             yield run
     except BaseException as error:
@@ -90,6 +99,4 @@ def kept_run(federation: Federation, plan: Plan, seed: int | None, folder: Path,
                 place.rmdir()
         if isinstance(error, KeyboardInterrupt):
             raise typer.Exit(INTERRUPTED) from None
-        if isinstance(error, OSError):
-            raise InputError(f"the run must be able to read its data and to write its folder, got {error}.") from None
         raise

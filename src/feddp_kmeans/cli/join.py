@@ -118,4 +118,4 @@ def join(
             say(f"{called} can take part: its data can be read, and the server at {connection.address} admits it.")
             return
         with kept_log(kept, makes_folder=True), joining.alone(kept.parent), MetricsFile(metrics, facts.metrics):
-            joining.join(connection, facts.handle, facts.connected)
+            joining.join(connection, participant.handle if metrics is None else facts.handle, facts.connected)

@@ -3,7 +3,6 @@
 Each command has its own file. Heavy libraries are imported when a command runs, so that help and small commands start fast.
 """
 
-import errno
 import sys
 from typing import Annotated, Any
 
@@ -98,9 +97,6 @@ def main() -> None:
         complain("interrupted; nothing half-written is left.")
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - no traceback, whatever it is
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            complain("the disk must have room for what is written, but it is full; what was released is kept.")
-            sys.exit(1)
         complain(f"unexpected error: {without_text(error)}.")
         sys.exit(UNFORESEEN)
 

@@ -9,6 +9,7 @@ import typer
 
 from feddp_kmeans._logs import LOG, kept_log
 from feddp_kmeans.cli import options
+from feddp_kmeans.cli.folders import files_at_hand
 from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
 from feddp_kmeans.errors import InputError
@@ -75,7 +76,7 @@ def serve(
     request = new_request(settings, folder, server, stated, **sums, **more)
     if insecure:
         log.warning(options.TRIAL)
-    with kept_log(folder / LOG), ended_by_signals():
+    with files_at_hand(), kept_log(folder / LOG), ended_by_signals():
         serving.serve(request, port if opened is None else opened.kit.port, opened, metrics)
     finish(folder, quiet=quiet)
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of
+from feddp_kmeans.cli.folders import files_at_hand
 from feddp_kmeans.cli.serve import new_request
 from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
@@ -59,6 +60,6 @@ def simulate(
     sums = {"min_sites": len(paths), "trust": trust, "threshold": threshold, "colluders": colluders, "seed": seed}
     books = {"odometer": str(odometer_of(clients, odometer).path.resolve()), "limit": limit, "limit_delta": limit_delta}
     request = new_request(settings, folder, server, stated, reading=reading, **sums, **books)
-    with ended_by_signals():
+    with files_at_hand(), ended_by_signals():
         simulation.simulate(request, paths, inputs.columns, inputs.schema, skip_broken=skip_broken)
     finish(folder, quiet=quiet)
