@@ -2,16 +2,11 @@
 
 import httpx
 import pytest
-from flwr.app import Error, Message, RecordDict
-from flwr.app.message import remove_content_from_message
-from flwr.common.serde import message_to_proto
 from flwr.supercore.error import ApiErrorCode
-from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
 
 from feddp_kmeans.network.deployment.children import free_port
 from feddp_kmeans.network.deployment.serve import superlink
 from feddp_kmeans.network.flower import fleet
-from feddp_kmeans.network.flower.body import body_of, request
 from feddp_kmeans.network.flower.fleet import Fleet, Refusal, refusal_of
 
 
@@ -98,32 +93,3 @@ def test_a_request_is_made_again_while_there_is_patience(monkeypatch):
         retries.invoke(fails)
     assert 50 < sum(slept) <= 60
     assert retries.invoke(lambda: 5) == 5
-
-
-@pytest.fixture
-def made():
-    """A message as it is announced, its tree, and its parts."""
-    message = request(7, b"bytes", 60.0)
-    parts = {number: part.deflate() for number, part in get_all_nested_objects(message).items()}
-    return message_to_proto(remove_content_from_message(message)), get_object_tree(message), parts
-
-
-def test_of_a_message_only_the_part_with_the_bytes_is_fetched(made):
-    announced, tree, parts = made
-    asked = []
-    message = fleet.read_message(announced, tree, lambda number: asked.append(number) or parts[number])
-    assert body_of(message) == b"bytes"
-    assert message.metadata.message_id == tree.object_id
-    assert asked == [tree.children[0].children[0].object_id]
-    assert len(parts) == 3
-
-
-def test_a_message_of_another_shape_holds_no_bytes_and_one_that_is_none_is_an_error(made):
-    announced, tree, _ = made
-    empty = RecordDict()
-    tree.CopyFrom(get_object_tree(empty))
-    assert body_of(fleet.read_message(announced, tree, lambda _: empty.deflate())) is None
-    with pytest.raises(Exception):  # noqa: B017, PT011 - flwr's, of any kind
-        fleet.read_message(announced, tree, lambda _: b"garbage")
-    error = Message(Error(1, "why"), reply_to=request(7, b"bytes", 60.0))
-    assert fleet.read_message(message_to_proto(error), tree, pytest.fail).error.reason == "why"

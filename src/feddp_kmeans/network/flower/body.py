@@ -6,7 +6,7 @@ from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
 from feddp_kmeans.errors import EmptyMessageError
 
-RECORD, _FIELD = "feddp", "body"
+_RECORD, _FIELD = "feddp", "body"
 
 Handler = Callable[[bytes], bytes]
 """Answers a request; a refusal is an answer too."""
@@ -32,10 +32,10 @@ def answer(message: Message, handle: Handler) -> Message:
 
 def body_of(message: Message) -> bytes | None:
     """Return the bytes in a message, or None if it holds something else."""
-    record = message.content.config_records.get(RECORD) if message.has_content() else None
+    record = message.content.config_records.get(_RECORD) if message.has_content() else None
     body = None if record is None else record.get(_FIELD)
     return body if isinstance(body, bytes) else None
 
 
 def _records(body: bytes) -> RecordDict:
-    return RecordDict({RECORD: ConfigRecord({_FIELD: body})})
+    return RecordDict({_RECORD: ConfigRecord({_FIELD: body})})

@@ -14,10 +14,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 import httpx
-from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.app import Error, Message
 from flwr.app.message import remove_content_from_message
 from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL, SYSTEM_TIME_TOLERANCE, TIMESTAMP_HEADER, TIMESTAMP_TOLERANCE, ErrorCode
-from flwr.common.serde import message_from_proto, message_to_proto
+from flwr.common.serde import message_to_proto
 from flwr.proto.fleet_pb2 import (
     ActivateNodeRequest,
     DeactivateNodeRequest,
@@ -27,8 +27,6 @@ from flwr.proto.fleet_pb2 import (
     UnregisterNodeFleetRequest,
 )
 from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
-from flwr.proto.message_pb2 import Message as Announced
-from flwr.proto.message_pb2 import ObjectTree
 from flwr.proto.node_pb2 import Node
 from flwr.supercore.constant import (
     FLEET_HTTP_PUBLIC_KEY_HEADER,
@@ -43,13 +41,11 @@ from flwr.supercore.inflatable.inflatable_protobuf_utils import (
     make_pull_object_fn_protobuf,
     make_push_object_fn_protobuf,
 )
-from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError, inflate_object_from_contents, push_objects
+from flwr.supercore.inflatable.inflatable_utils import pull_and_inflate_object_from_tree, push_objects
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes, sign_message
 from flwr.supercore.protobuf.client import ProtobufCall, ProtobufClient, ProtobufClientInterceptor, ProtobufRequestContext
 from flwr.supercore.version import package_name, package_version
 from flwr.supernode.fleet_http_client import FleetHttpClient
-
-from feddp_kmeans.network.flower.body import RECORD
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -59,7 +55,7 @@ Result = TypeVar("Result")
 AHEAD, BEHIND = SYSTEM_TIME_TOLERANCE, TIMESTAMP_TOLERANCE
 """Seconds that a site's clock may be ahead of the server's and behind it, at most."""
 
-_RETRY = 0.05
+RETRY = 0.05
 """Seconds after which a part of a message that is still on its way is asked for again; flwr's first retry is after 1 s."""
 
 UNKNOWN_KEY = "unknown key"
@@ -83,24 +79,6 @@ def go_straight(client: ProtobufClient) -> None:
     http = client._client  # noqa: SLF001 - flwr offers no other way
     http.follow_redirects = False
     http._mounts.clear()  # noqa: SLF001 - the proxies
-
-
-def read_message(announced: Announced, tree: ObjectTree, pull: Callable[[str], bytes]) -> Message:
-    """Return a message, of which one part is fetched: the innermost, which holds the bytes.
-
-    A message is a tree of parts, and each part is a request to the server, which has most of its work with them. The outer ones only repeat
-    what the announcement says. Raises ``ObjectUnavailableError`` if the part is still to come.
-    """
-    message = message_from_proto(announced)
-    message.metadata.__dict__["_message_id"] = tree.object_id
-    if message.has_error():
-        return message
-    part = tree
-    while len(part.children) == 1:
-        part = part.children[0]
-    record = inflate_object_from_contents(part.object_id, {part.object_id: pull(part.object_id)})
-    message.content = RecordDict({RECORD: record} if isinstance(record, ConfigRecord) else {})
-    return message
 
 
 class Fleet:
@@ -142,10 +120,15 @@ class Fleet:
         waiting = self._client.PullMessages(PullMessagesRequest(node=self._node))
         if not waiting.messages_list:
             return False
-        announced, tree = waiting.messages_list[0], waiting.message_object_trees[0]
-        run = announced.metadata.run_id
-        message = self._delivered(announced, tree)
-        make_confirm_message_received_fn_protobuf(self._client.ConfirmMessageReceived, self._node, run)(tree.object_id)
+        tree, run = waiting.message_object_trees[0], waiting.messages_list[0].metadata.run_id
+        message = pull_and_inflate_object_from_tree(
+            tree,
+            make_pull_object_fn_protobuf(self._client.PullObject, self._node, run),
+            make_confirm_message_received_fn_protobuf(self._client.ConfirmMessageReceived, self._node, run),
+            return_type=Message,
+            initial_backoff=RETRY,
+        )
+        message.metadata.__dict__["_message_id"] = tree.object_id
         try:
             reply = answer(message)
         except Exception:
@@ -167,18 +150,6 @@ class Fleet:
             except httpx.HTTPError:
                 pass
         self._client.close()
-
-    def _delivered(self, announced: Announced, tree: ObjectTree) -> Message:
-        """Return a message that was announced; its part may still be on its way."""
-        pull = make_pull_object_fn_protobuf(self._client.PullObject, self._node, announced.metadata.run_id)
-        end = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                return read_message(announced, tree, pull)
-            except ObjectUnavailableError:
-                if time.monotonic() > end:
-                    raise
-            time.sleep(_RETRY)
 
     def _push(self, message: Message, run: int) -> None:
         """Send a message. How long it took to make is not said."""

@@ -8,16 +8,13 @@ for all others. Here a reply whose parts are still to come is set aside until th
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import httpx
 from flwr.app import Message
-from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest, ObjectTree
-from flwr.proto.message_pb2 import Message as Announced
+from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
 from flwr.proto.runtime_pb2 import PullAppMessagesRequest
+from flwr.supercore.inflatable.inflatable_object import iterate_object_tree
 from flwr.supercore.inflatable.inflatable_protobuf_utils import make_pull_object_fn_protobuf
-from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError
+from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectUnavailableError, inflate_object_from_contents
 from flwr.superlink.grid import HttpGrid
-
-from feddp_kmeans.network.flower.fleet import read_message
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
@@ -28,30 +25,51 @@ class Mailbox:
 
     def __init__(self, grid: "Grid") -> None:
         self._grid = grid
-        self._announced: dict[str, tuple[Announced, ObjectTree]] = {}
+        self._announced: dict[str, _Parts] = {}
 
     def look(self, requests: Iterable[str]) -> dict[str, Message | None]:
         """Return the replies that are there, by the request's id; None for one that was announced and is no message or can not come."""
-        grid = self._grid
-        if not isinstance(grid, HttpGrid):  # A simulation's: replies are whole.
-            return {message.metadata.reply_to_message_id: message for message in grid.pull_messages(requests)}
-        client = grid._runtime_client  # noqa: SLF001 - flwr offers no other way
+        if not isinstance(self._grid, HttpGrid):  # A simulation's: replies are whole.
+            return {message.metadata.reply_to_message_id: message for message in self._grid.pull_messages(requests)}
         self._announced = {number: self._announced[number] for number in requests if number in self._announced}
         if unheard := [number for number in requests if number not in self._announced]:
+            client = self._grid._runtime_client  # noqa: SLF001 - flwr offers no other way
             found = client.PullMessages(PullAppMessagesRequest(message_ids=unheard))
             for message, tree in zip(found.messages_list, found.message_object_trees, strict=True):
-                self._announced[message.metadata.reply_to_message_id] = message, tree
+                ids = [part.object_id for part in iterate_object_tree(tree)]
+                self._announced[message.metadata.reply_to_message_id] = _Parts(self._grid, message.metadata.message_id, ids)
         replies: dict[str, Message | None] = {}
-        pull = make_pull_object_fn_protobuf(client.PullObject, grid.node, grid.run.run_id)
-        for number, (message, tree) in self._announced.items():
+        for number, parts in self._announced.items():
             try:
-                replies[number] = read_message(message, tree, pull)
+                replies[number] = parts.whole()
             except ObjectUnavailableError:
                 continue
-            except httpx.TransportError:
-                raise
-            except Exception:  # noqa: BLE001 - a node may deliver any bytes
+            except ObjectPullError:
                 replies[number] = None
-            done = ConfirmMessageReceivedRequest(node=grid.node, run_id=grid.run.run_id, message_object_id=tree.object_id)
-            client.ConfirmMessageReceived(done)
         return replies
+
+
+class _Parts:
+    """The parts of one reply."""
+
+    def __init__(self, grid: HttpGrid, message: str, ids: list[str]) -> None:
+        self._client = grid._runtime_client  # noqa: SLF001 - as above
+        self._node, self._run, self._message = grid.node, grid.run.run_id, message
+        self._missing = ids
+        self._contents: dict[str, bytes] = {}
+
+    def whole(self) -> Message:
+        """Return the reply. Raises ``ObjectUnavailableError`` if a part is still to come, ``ObjectPullError`` if there is no reply."""
+        pull = make_pull_object_fn_protobuf(self._client.PullObject, self._node, self._run)
+        while self._missing:
+            self._contents[self._missing[-1]] = pull(self._missing[-1])
+            self._missing.pop()
+        confirmed = ConfirmMessageReceivedRequest(node=self._node, run_id=self._run, message_object_id=self._message)
+        self._client.ConfirmMessageReceived(confirmed)
+        try:
+            message = inflate_object_from_contents(self._message, self._contents)
+        except Exception as error:  # noqa: BLE001 - a node may deliver any bytes
+            raise ObjectPullError(self._message, str(error)) from None
+        if not isinstance(message, Message):
+            raise ObjectPullError(self._message, "it is no message")
+        return message
