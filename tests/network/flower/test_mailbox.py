@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("flwr")
 
 from flwr.app import RecordDict
+from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
 
 from feddp_kmeans.network.deployment.apps import APP_FOLDER
 from feddp_kmeans.network.deployment.children import free_port
@@ -92,6 +93,28 @@ def test_a_reply_that_is_announced_and_does_not_come_holds_nobody_up(transport, 
     assert time.monotonic() - began < 3 * TIMEOUT  # flwr's own way takes 180 s.
     assert ask(transport, honest) == [b"anna?", b"ben?"]
     later.join(60)
+
+
+def test_a_site_that_confirms_before_it_was_sent_everything_harms_only_itself(transport):
+    transport, add = transport
+    hasty, *honest = [add(name) for name in (b"hasty", b"anna", b"ben")]
+    client, node = hasty.fleet._client, hasty.fleet._node
+
+    def confirm():
+        while not hasty.closed:
+            waiting = client.PullMessages(fleet.PullMessagesRequest(node=node))
+            for message, tree in zip(waiting.messages_list, waiting.message_object_trees, strict=True):
+                confirmed = ConfirmMessageReceivedRequest(node=node, run_id=message.metadata.run_id, message_object_id=tree.object_id)
+                client.ConfirmMessageReceived(confirmed)
+
+    hasty.thread = threading.Thread(target=confirm)
+    hasty.thread.start()
+    for site in honest:
+        site.thread.start()
+    for _ in range(10):
+        found = ask(transport, [hasty, *honest], patient=[site.node for site in honest])
+        assert found[1:] == [b"anna?", b"ben?"]
+        assert isinstance(found[0], Lost)
 
 
 def test_what_is_no_message_is_lost_and_the_rest_goes_on(transport, monkeypatch):

@@ -1,4 +1,6 @@
-"""Replies from a grid, each as soon as it is whole. Beside ``compat`` and ``fleet`` the only file that uses undocumented names of Flower.
+"""Requests to a grid and the replies, each on its own: no node holds up or breaks what is another's.
+
+Beside ``compat`` and ``fleet`` the only file that uses undocumented names of Flower.
 
 A node announces a reply and then delivers its parts. Flower's own ``Grid.pull_messages`` waits for the parts of one reply before it looks
 at the next, three minutes where they never come: a site that lost its power between the two, or means harm, would use up a round's time
@@ -13,7 +15,12 @@ from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
 from flwr.proto.runtime_pb2 import PullAppMessagesRequest
 from flwr.supercore.inflatable.inflatable_object import iterate_object_tree
 from flwr.supercore.inflatable.inflatable_protobuf_utils import make_pull_object_fn_protobuf
-from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectUnavailableError, inflate_object_from_contents
+from flwr.supercore.inflatable.inflatable_utils import (
+    ObjectPullError,
+    ObjectPushError,
+    ObjectUnavailableError,
+    inflate_object_from_contents,
+)
 from flwr.superlink.grid import HttpGrid
 
 if TYPE_CHECKING:
@@ -21,11 +28,21 @@ if TYPE_CHECKING:
 
 
 class Mailbox:
-    """The replies to requests that were pushed to a grid."""
+    """Requests that are pushed to a grid, and the replies to them."""
 
     def __init__(self, grid: "Grid") -> None:
         self._grid = grid
         self._announced: dict[str, _Parts] = {}
+
+    def send(self, message: Message) -> str | None:
+        """Push a request; return its id, or None if it could not be sent.
+
+        Requests are pushed one by one: a node that confirms a request before its parts are there makes the rest of the push fail.
+        """
+        try:
+            return next(iter(self._grid.push_messages([message])), None)
+        except ObjectPushError:
+            return None
 
     def look(self, requests: Iterable[str]) -> dict[str, Message | None]:
         """Return the replies that are there, by the request's id; None for one that was announced and is no message or can not come."""
