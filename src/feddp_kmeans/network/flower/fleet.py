@@ -7,7 +7,7 @@ answers; the app that the server offers along with them is not even asked for.
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -27,6 +27,8 @@ from flwr.proto.fleet_pb2 import (
     UnregisterNodeFleetRequest,
 )
 from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
+from flwr.proto.message_pb2 import Message as Announced
+from flwr.proto.message_pb2 import ObjectTree
 from flwr.proto.node_pb2 import Node
 from flwr.supercore.constant import (
     FLEET_HTTP_PUBLIC_KEY_HEADER,
@@ -35,7 +37,12 @@ from flwr.supercore.constant import (
     FLWR_PACKAGE_NAME_METADATA_KEY,
     FLWR_PACKAGE_VERSION_METADATA_KEY,
 )
-from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree, no_object_id_recompute
+from flwr.supercore.inflatable.inflatable_object import (
+    InflatableObject,
+    get_all_nested_objects,
+    get_object_tree,
+    no_object_id_recompute,
+)
 from flwr.supercore.inflatable.inflatable_protobuf_utils import (
     make_confirm_message_received_fn_protobuf,
     make_pull_object_fn_protobuf,
@@ -79,6 +86,15 @@ def go_straight(client: ProtobufClient) -> None:
     http = client._client  # noqa: SLF001 - flwr offers no other way
     http.follow_redirects = False
     http._mounts.clear()  # noqa: SLF001 - the proxies
+
+
+def packed(messages: Sequence[Message]) -> tuple[list[Announced], list[ObjectTree], dict[str, InflatableObject]]:
+    """Return messages as they are announced, the trees of their parts, and the parts. They get their ids."""
+    parts: dict[str, InflatableObject] = {}
+    for message in messages:
+        message.metadata.__dict__["_message_id"] = message.object_id
+        parts |= get_all_nested_objects(message)
+    return [message_to_proto(remove_content_from_message(message)) for message in messages], [*map(get_object_tree, messages)], parts
 
 
 class Fleet:
@@ -153,17 +169,14 @@ class Fleet:
 
     def _push(self, message: Message, run: int) -> None:
         """Send a message. How long it took to make is not said."""
-        message.metadata.__dict__["_message_id"] = message.object_id
         with no_object_id_recompute():
+            announced, trees, parts = packed([message])
             request = PushMessagesRequest(
-                node=self._node,
-                messages_list=[message_to_proto(remove_content_from_message(message))],
-                message_object_trees=[get_object_tree(message)],
-                clientapp_runtime_list=[0.0],
+                node=self._node, messages_list=announced, message_object_trees=trees, clientapp_runtime_list=[0.0]
             )
             taken = self._client.PushMessages(request)
             push = make_push_object_fn_protobuf(self._client.PushObject, self._node, run, taken.session_id)
-            push_objects(get_all_nested_objects(message), push, object_ids_to_push=set(taken.objects_to_push))
+            push_objects(parts, push, object_ids_to_push=set(taken.objects_to_push))
 
     def _beat(self) -> None:
         """Say from time to time that we are there. That the server does not know us any more is noticed by the next look for messages."""

@@ -37,7 +37,8 @@ class GridTransport:
     def exchange(self, requests: Mapping[int, bytes], timeout: float, patient: Collection[int]) -> dict[int, bytes | Lost]:
         """Send one request per node; return each node's reply, or ``Lost`` if none came; see ``Transport``."""
         end = time.monotonic() + timeout
-        sent = {number: node for node, body in requests.items() if (number := self._mailbox.send(request(node, body, timeout)))}
+        ids = self._mailbox.send([request(node, body, timeout) for node, body in requests.items()])
+        sent = {number: node for node, number in zip(requests, ids, strict=False) if number}
         unsent = Lost("the request could not be sent", Absence.NOT_CONNECTED)
         replies: dict[int, bytes | Lost] = dict.fromkeys(requests.keys() - sent.values(), unsent)
         grace_ends: float | None = None

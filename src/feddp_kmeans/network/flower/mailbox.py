@@ -8,20 +8,24 @@ for all others. Here a reply whose parts are still to come is set aside until th
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from flwr.app import Message
 from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
-from flwr.proto.runtime_pb2 import PullAppMessagesRequest
-from flwr.supercore.inflatable.inflatable_object import iterate_object_tree
-from flwr.supercore.inflatable.inflatable_protobuf_utils import make_pull_object_fn_protobuf
+from flwr.proto.runtime_pb2 import PullAppMessagesRequest, PushAppMessagesRequest
+from flwr.supercore.inflatable.inflatable_object import iterate_object_tree, no_object_id_recompute
+from flwr.supercore.inflatable.inflatable_protobuf_utils import make_pull_object_fn_protobuf, make_push_object_fn_protobuf
 from flwr.supercore.inflatable.inflatable_utils import (
     ObjectPullError,
     ObjectPushError,
     ObjectUnavailableError,
     inflate_object_from_contents,
+    push_objects,
 )
 from flwr.superlink.grid import HttpGrid
+
+from feddp_kmeans.network.flower.fleet import packed
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
@@ -34,15 +38,25 @@ class Mailbox:
         self._grid = grid
         self._announced: dict[str, _Parts] = {}
 
-    def send(self, message: Message) -> str | None:
-        """Push a request; return its id, or None if it could not be sent.
+    def send(self, requests: list[Message]) -> list[str | None]:
+        """Push requests; return their ids, None for one that could not be sent.
 
-        Requests are pushed one by one: a node that confirms a request before its parts are there makes the rest of the push fail.
+        A part that its node does not want is no error: a node that confirms a request before all of it is there would end the run with it.
         """
-        try:
-            return next(iter(self._grid.push_messages([message])), None)
-        except ObjectPushError:
-            return None
+        if not isinstance(self._grid, HttpGrid):
+            return list(self._grid.push_messages(requests))
+        client = self._grid._runtime_client  # noqa: SLF001 - flwr offers no other way
+        with no_object_id_recompute():
+            announced, trees, parts = packed(requests)
+            taken = client.PushMessages(PushAppMessagesRequest(messages_list=announced, message_object_trees=trees))
+            push = make_push_object_fn_protobuf(client.PushObject, self._grid.node, self._grid.run.run_id, taken.session_id)
+
+            def push_one(number: str, content: bytes) -> None:
+                with suppress(ObjectPushError):
+                    push(number, content)
+
+            push_objects(parts, push_one, object_ids_to_push=set(taken.objects_to_push))
+        return list(taken.message_ids)
 
     def look(self, requests: Iterable[str]) -> dict[str, Message | None]:
         """Return the replies that are there, by the request's id; None for one that was announced and is no message or can not come."""
