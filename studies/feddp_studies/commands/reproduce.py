@@ -149,7 +149,7 @@ def _write_pages(folder: Path, tables: Path | None, page: Path | None, *, quick:
     runs = {one.name: rows for one in every if (rows := read_runs(one, folder, tables, whole=page is not None))}
     made = blocks(every, runs, quick=quick)
     written = write_page(folder, made)
-    return written if page is None else written + write_docs(page, folder, every, made)
+    return written if page is None else written + write_docs(page, folder, every, made, runs)
 
 
 @contextmanager

@@ -19,7 +19,11 @@ from feddp_studies.reproduction.our_claims import OUR_CLAIMS
 from feddp_studies.reproduction.paper_claims import PAPER_CLAIMS
 from feddp_studies.reproduction.paper_items import item_rows
 from feddp_studies.reproduction.results_page import claims_table, front_table, peers_table, section, set_table, table
+from feddp_studies.reproduction.runner import TABLE, write_table
 from feddp_studies.reproduction.spec import Experiment
+
+ROWS = "rows"
+"""Folder of the documentation with the rows behind its pages. A copy of it is a folder of runs that goes on from them."""
 
 QUICK = "**A first look (`--quick`): few settings and seeds. Numbers and verdicts are not those of the whole evaluation.**"
 INTRO = """# The paper's evaluation, made by this code
@@ -92,8 +96,8 @@ def outdated(text: str, experiments: Mapping[str, Experiment]) -> list[str]:
     return [name for name, digest in found if name not in experiments or experiments[name].digest != digest]
 
 
-def write_docs(folder: Path, out: Path, experiments: Sequence[Experiment], made: Mapping[str, str]) -> list[Path]:
-    """Replace the blocks of all pages of the documentation, and its figures; return what was written."""
+def write_docs(folder: Path, out: Path, experiments: Sequence[Experiment], made: Mapping[str, str], runs: Runs) -> list[Path]:
+    """Replace the blocks of all pages of the documentation, its figures, and the rows behind them; return what was written."""
     written = []
     for path in sorted(folder.glob("*.md")):
         before = path.read_text()
@@ -102,6 +106,10 @@ def write_docs(folder: Path, out: Path, experiments: Sequence[Experiment], made:
             write_whole(path, after.encode())
             written.append(path)
     for experiment in experiments:
+        if experiment.name in runs:
+            written.append(folder / ROWS / experiment.name / TABLE)
+            written[-1].parent.mkdir(parents=True, exist_ok=True)
+            write_table(written[-1], list(runs[experiment.name]))
         figure = out / experiment.name / f"{experiment.name}.svg"
         if figure.exists():
             written.append(folder / "figures" / figure.name)

@@ -46,6 +46,8 @@ def run_trials(
     folder.mkdir(parents=True, exist_ok=True)
     trials = _possible(experiment.trials(seeds, quick=quick), on_skip)
     done = {row["key"]: row for row in read_journal(folder, tables)}
+    if not (folder / JOURNAL).exists():
+        write_whole(folder / JOURNAL, _lines(done.values()))
     with (folder / JOURNAL).open("a") as journal:
 
         def keep(row: Row) -> None:
@@ -55,7 +57,7 @@ def run_trials(
             done[row["key"]] = row
             on_run(sum(trial.key in done for trial in trials), len(trials))
 
-        elsewhere = {row["key"]: row for other in sorted(out.glob(f"*/{JOURNAL}")) for row in read_journal(other.parent, tables)}
+        elsewhere = {row["key"]: row for other in sorted(out.glob("*/")) for row in read_journal(other, tables)}
         for trial in trials:
             if trial.key not in done and trial.key in elsewhere:
                 keep(elsewhere[trial.key])
@@ -100,9 +102,11 @@ def _possible(trials: list[Trial], on_skip: Callable[[str], None]) -> list[Trial
 def read_journal(folder: Path, tables: Path | None = None) -> list[Row]:
     """Return the finished runs that this code would make the same; a line cut short by a crash is no run, and is removed.
 
-    Files that data are read from are compared if they are at hand.
+    Files that data are read from are compared if they are at hand. Without a journal the table counts: a folder that was handed on.
     """
     path = folder / JOURNAL
+    if not path.exists() and (folder / TABLE).exists():
+        return [row for row in pq.read_table(folder / TABLE).to_pylist() if _is_current(row, tables)]
     lines = path.read_text().splitlines() if path.exists() else []
     rows = []
     for line in lines:
@@ -111,8 +115,12 @@ def read_journal(folder: Path, tables: Path | None = None) -> list[Row]:
         except ValueError:
             continue
     if len(rows) < len(lines) or (lines and not path.read_text().endswith("\n")):
-        write_whole(path, "".join(json.dumps(row) + "\n" for row in rows).encode())
+        write_whole(path, _lines(rows))
     return [row for row in rows if _is_current(row, tables)]
+
+
+def _lines(rows: Iterable[Row]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
 def read_runs(experiment: Experiment, out: Path, tables: Path | None, *, whole: bool) -> list[Row]:
@@ -133,7 +141,7 @@ def _is_current(row: Row, tables: Path | None) -> bool:
 
 def write_table(path: Path, rows: list[Row]) -> None:
     """Write the rows as a Parquet file."""
-    names = sorted({name for row in rows for name in row if name != "key"})
+    names = sorted({name for row in rows for name in row})
     sink = pa.BufferOutputStream()
     table = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
     note = {"note": "cost and optimal_cost are computed from all client points: NON-PRIVATE"}

@@ -5,6 +5,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from feddp_studies.reproduction.printed_pages import as_html, blocks, commit, filled, outdated, write_docs
 from feddp_studies.reproduction.spec import Experiment
 from feddp_studies.reproduction.specs import EXPERIMENTS
@@ -27,8 +29,9 @@ def test_docs_are_written_only_where_something_changed(tmp_path):
     (tmp_path / "out" / "shapes").mkdir(parents=True)
     (tmp_path / "out" / "shapes" / "shapes.svg").write_text("<svg/>")
     made = blocks([SPEC], {"shapes": ROWS}, quick=False)
-    written = write_docs(tmp_path / "docs", tmp_path / "out", [SPEC], made)
-    assert sorted(path.name for path in written) == ["refined.md", "shapes.svg"]
+    written = write_docs(tmp_path / "docs", tmp_path / "out", [SPEC], made, {"shapes": ROWS})
+    assert sorted(path.name for path in written) == ["refined.md", "runs.parquet", "shapes.svg"]
+    assert [row["cost"] for row in pq.read_table(tmp_path / "docs" / "rows" / "shapes" / "runs.parquet").to_pylist()] == [10.2, 10.1, 11.0]
     page = (tmp_path / "docs" / "refined.md").read_text()
     assert "| mixture | 1 | 1 | 2.000 % | 2.000 % | 2.00 | 10.000 % |" in page
     assert f"at commit {commit()}" in page
@@ -64,6 +67,15 @@ def test_a_page_whose_spec_has_changed_is_noticed():
     assert outdated(text, {"shapes": SPEC}) == []
     assert outdated(text, {"shapes": replace(SPEC, paper="elsewhere")}) == ["shapes"]
     assert outdated(text, {}) == ["shapes"]
+
+
+def test_the_page_of_the_documentation_shows_what_its_rows_say():
+    docs = Path(__file__).parents[3] / "docs"
+    kept = {folder.name: pq.read_table(folder / "runs.parquet").to_pylist() for folder in (docs / "rows").glob("*/")}
+    made = blocks(list(EXPERIMENTS.values()), {name: kept[name] for name in EXPERIMENTS if name in kept}, quick=False)
+    page = (docs / "reproduction.md").read_text()
+    for name in ("items", "claims", "fronts", "experiments"):
+        assert made[name] in page, f"{name}: print the page again with feddp reproduce all --page docs"
 
 
 def test_the_page_of_the_documentation_is_of_these_specs_or_says_that_it_is_older():

@@ -113,6 +113,15 @@ def test_finished_runs_are_kept_and_not_repeated(tiny, whole, tmp_path, monkeypa
     assert all(json.loads(line) for line in journal.read_text().splitlines())
 
 
+def test_a_table_that_was_handed_on_counts_like_a_journal(tiny, whole, tmp_path, monkeypatch):
+    (tmp_path / "tiny").mkdir()
+    shutil.copy(whole[0] / "tiny" / "runs.parquet", tmp_path / "tiny")
+    monkeypatch.setattr(runner, "execute", pytest.fail)
+    assert [row["cost"] for row in runner.run_trials(TINY, tmp_path)] == [row["cost"] for row in whole[1]]
+    (tmp_path / "tiny" / "runs.parquet").unlink()
+    assert [row["cost"] for row in runner.run_trials(TINY, tmp_path)] == [row["cost"] for row in whole[1]]
+
+
 def test_runs_that_other_code_made_do_not_count(tiny, whole, tmp_path):
     shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
     assert len(runner.read_journal(tmp_path / "tiny")) == len(whole[1])
