@@ -60,8 +60,8 @@ class CurvePoint:
         return 0 if abs(mean) <= TIE * error else int(np.sign(mean))
 
     def share_above(self, other: "CurvePoint") -> float:
-        """Return which part of the runs costs more than the other's mean."""
-        return float(np.mean(np.array(self.costs) > other.mean))
+        """Return which part of the runs is further above optimal than the other's mean: each seed has an optimum of its own."""
+        return float(np.mean(np.array(self.excesses) > other.excess))
 
 
 def points_of(rows: Iterable[Row], method: str, sampling_rate: float = 1.0) -> list[CurvePoint]:
