@@ -124,12 +124,14 @@ def _lines(rows: Iterable[Row]) -> bytes:
 
 
 def read_runs(experiment: Experiment, out: Path, tables: Path | None, *, whole: bool) -> list[Row]:
-    """Return the current runs of an experiment in the folder; if ``whole``, none unless all of its spec are there."""
+    """Return the runs of an experiment that was finished in the folder and is current; if ``whole``, with all of its spec."""
+    if not whole:
+        path = out / experiment.name / TABLE
+        rows = pq.read_table(path).to_pylist() if path.exists() else []
+        return rows if all(_is_current(row, tables) for row in rows) else []
     found = {row["key"]: row for row in read_journal(out / experiment.name, tables)}
     trials = _possible(experiment.trials(), lambda _: None)
-    if whole:
-        return [found[trial.key] for trial in trials] if all(trial.key in found for trial in trials) else []
-    return list(found.values())
+    return [found[trial.key] for trial in trials] if all(trial.key in found for trial in trials) else []
 
 
 def _is_current(row: Row, tables: Path | None) -> bool:

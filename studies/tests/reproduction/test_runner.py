@@ -134,7 +134,7 @@ def test_runs_that_other_code_made_do_not_count(tiny, whole, tmp_path):
 def test_a_broken_baseline_is_noticed(tiny, whole, tmp_path, monkeypatch):
     """Its old rows do not count once its text is another; those of other methods do."""
     shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
-    broken = sources._text("feddp_studies.rivals.server_lloyds").replace("weighted_kmeans", "anything_else")
+    broken = sources._text("feddp_studies.rivals.server_lloyds").replace("KMeans", "AnythingElse")
     texts = {"feddp_studies.rivals.server_lloyds": broken}
     original = sources._text
     monkeypatch.setattr(sources, "_text", lambda name: texts.get(name) or original(name))
@@ -244,3 +244,13 @@ def test_central_data_without_server_data_beside_recorded_programs(tmp_path):
     assert all(row["epsilon_spent"] <= 8.0 for row in rows)
     assert len(draw(small, rows, tmp_path)) == 2
     assert "| digits | 8 | 1 |" in blocks([small], {"peers-central": rows}, quick=False)["peers-central"]
+
+
+def test_an_experiment_that_was_not_finished_or_is_stale_is_not_read(tiny, whole, tmp_path):
+    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
+    assert len(runner.read_runs(TINY, tmp_path, None, whole=False)) == len(whole[1])
+    stale = [row | ({"code": "0"} if row["method"] == "refined" else {}) for row in whole[1]]
+    runner.write_table(tmp_path / "tiny" / "runs.parquet", stale)
+    assert runner.read_runs(TINY, tmp_path, None, whole=False) == []
+    (tmp_path / "tiny" / "runs.parquet").unlink()
+    assert runner.read_runs(TINY, tmp_path, None, whole=False) == []
