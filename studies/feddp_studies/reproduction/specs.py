@@ -181,6 +181,7 @@ MINUTES = {
     "census-5": 20,
     "census-2": 35,
     "census-6": 33,
+    "mixture-2000": 24,
     "stackoverflow": 19,
     "travel": 69,
     "assumptions": 1,
