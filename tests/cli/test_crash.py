@@ -112,11 +112,11 @@ def again(folder):
 def test_a_fit_that_is_killed_before_any_step_goes_on_and_pays_once(folder, killer):
     witness, step, kills = Witness(folder), 1, 0
     while not (folder / "run" / "result.json").exists():
-        # Killed after ever more steps, in ever other places; a release needs about thirty of them.
+        # Killed after ever more steps, in ever other places. The last of them are enough for all that is left of a run.
         if killer(folder, again(folder), step) == -signal.SIGKILL:
             kills += 1
         witness.look()
-        step = 1 + (step + 2) % 71
+        step = 1 + (step + 2) % 211
         assert kills < 200
     assert kills >= 10
     assert killer(folder, again(folder)) == 0
@@ -157,7 +157,7 @@ def test_a_look_that_is_killed_before_any_step_goes_on_and_pays_once(folder, kil
         if killer(folder, LOOK, step) == -signal.SIGKILL:
             kills += 1
         witness.look()
-        step = 1 + step % 71
+        step = 1 + step % 211
         assert kills < 200
     assert kills >= 10
     while (status := killer(folder, RESUME, step)) == -signal.SIGKILL:
@@ -176,7 +176,7 @@ def test_knots_that_are_killed_before_any_step_go_on_and_are_paid_once(folder, k
         if killer(folder, KNOTS, step) == -signal.SIGKILL:
             kills += 1
         assert len(witness.look()) <= 1
-        step = 1 + (step + 2) % 71
+        step = 1 + (step + 2) % 211
         assert kills < 200
     assert kills >= 5
     assert len(witness.look()) == 1
