@@ -1,6 +1,7 @@
 """The door to Flower's internals: the supported versions, that every name behind it exists, and what each patch does."""
 
 import ast
+import asyncio
 import importlib
 import inspect
 import subprocess
@@ -15,12 +16,12 @@ import feddp_kmeans
 from feddp_kmeans import FedDPError
 from feddp_kmeans.network import flower
 from feddp_kmeans.network.deployment.child import HEALTH, Gate
-from feddp_kmeans.network.flower import compat, fleet, mailbox
+from feddp_kmeans.network.flower import batches, compat, fleet, mailbox
 from feddp_kmeans.network.flower.compat import knock
 
 PACKAGE = Path(feddp_kmeans.__file__).parent
 PROJECT = Path(__file__).parents[3] / "pyproject.toml"
-DOORS = [Path(module.__file__) for module in (compat, fleet, mailbox)]
+DOORS = [Path(module.__file__) for module in (batches, compat, fleet, mailbox)]
 DOCUMENTED = {"flwr", "flwr.app", "flwr.clientapp", "flwr.serverapp", "flwr.simulation"}
 SECRET = "5" * 64
 
@@ -130,6 +131,40 @@ def test_whatever_a_process_serves_is_behind_the_gate_and_believes_no_proxy(monk
 class States:
     def get_node_id_by_public_key(self, key):
         return {b"known": 7}.get(key)
+
+
+def test_what_is_wrapped_around_requests_is_known_and_left_off_where_it_does_nothing():
+    script = (
+        "from flwr.superlink import main\n"
+        "from feddp_kmeans.network.flower import compat\n"
+        "compat.lighten()\n"
+        "for entry in main._get_middleware():\n"
+        "    print(getattr(entry.kwargs.get('dispatch'), '__name__', entry.cls.__name__), entry.cls.__call__.__name__ == 'call')\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300).stdout
+    lightened = dict(line.split() for line in said.splitlines())
+    assert {name for name, changed in lightened.items() if changed == "False"} == {
+        "http_error_translator",
+        "ProtobufTranslationMiddleware",
+        "NodeAuthMiddleware",
+    }
+    assert len(lightened) == 9
+
+
+@pytest.mark.parametrize(("path", "wraps"), [("/v1/control/start-run", True), ("/v1/fleet/pull-object", False), ("/v1/control", False)])
+def test_what_is_for_the_control_api_is_called_for_it_only(path, wraps):
+    seen = []
+
+    class Wrapper:
+        async def app(self, scope, receive, send):
+            seen.append(False)
+
+        async def __call__(self, scope, receive, send):
+            seen.append(True)
+
+    asyncio.run(compat.around_control(Wrapper.__call__)(Wrapper(), {"type": "http", "path": path}, None, None))
+    asyncio.run(compat.around_control(Wrapper.__call__)(Wrapper(), {"type": "lifespan"}, None, None))
+    assert seen == [wraps, False]
 
 
 @pytest.mark.parametrize(("key", "told"), [(b"known", None), (b"other", fleet.UNKNOWN_KEY)])

@@ -21,7 +21,7 @@ from feddp_kmeans.network.transport import Absence, Lost
 
 pytestmark = pytest.mark.filterwarnings("ignore:GitWildMatchPattern:DeprecationWarning")  # flwr's, when it packs an app
 
-TIMEOUT = 20.0
+TIMEOUT = 10.0
 
 
 class Site:
@@ -56,8 +56,8 @@ def announces_only(site, monkeypatch):
     monkeypatch.setattr(fleet, "push_objects", lambda *args, **options: threading.current_thread() is silent or push(*args, **options))
 
 
-@pytest.fixture
-def transport():
+@pytest.fixture(params=[True, False], ids=["batches", "one by one"])
+def transport(request):
     """A transport, and a function that adds a site."""
     port, sites = free_port(), []
 
@@ -67,7 +67,7 @@ def transport():
 
     with superlink(port) as (_, control), control.run(APP_FOLDER) as grid:
         try:
-            yield GridTransport(grid), add
+            yield GridTransport(grid, batches=request.param), add
         finally:
             for site in sites:
                 site.close()
@@ -111,7 +111,7 @@ def test_a_site_that_confirms_before_it_was_sent_everything_harms_only_itself(tr
     hasty.thread.start()
     for site in honest:
         site.thread.start()
-    for _ in range(10):
+    for _ in range(4):
         found = ask(transport, [hasty, *honest], patient=[site.node for site in honest])
         assert found[1:] == [b"anna?", b"ben?"]
         assert isinstance(found[0], Lost)

@@ -1,6 +1,6 @@
 """What a server uses of Flower (flwr) beyond its documentation: private names and patches.
 
-What a site uses is in ``fleet``, and how replies are taken in ``mailbox``: when flwr changes, these three are the files to mend.
+What a site uses is in ``fleet``, how messages are sent and taken in ``mailbox`` and ``batches``: when flwr changes, mend these four.
 
 ``flwr.app``, ``flwr.clientapp``, ``flwr.serverapp`` and ``flwr.simulation`` are documented, and imported where they are used. Flower's
 programs take a second or two to import: each is imported by the process that runs it.
@@ -30,6 +30,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
 
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.network.flower.batches import Batches
 from feddp_kmeans.network.flower.fleet import UNKNOWN_KEY, go_straight
 
 if TYPE_CHECKING:
@@ -141,12 +142,13 @@ def named_refusals(what: str) -> Iterator[None]:
 
 
 def run_superlink(gate: Callable[[Any], Any]) -> None:
-    """Run a SuperLink, with the options of the command line, behind a gate. Patch: it tells a site whether it knows its key."""
+    """Run a SuperLink that takes batches, with the options of the command line, behind a gate. Patch: a site learns whether it is known."""
     from flwr.superlink.cli.flower_superlink import flower_superlink
     from flwr.superlink.servicer.fleet import fleet_handlers
 
     fleet_handlers.activate_node = telling(fleet_handlers.activate_node)
-    serve_behind(gate)
+    lighten()
+    serve_behind(lambda app: gate(Batches(app)))
     flower_superlink()
 
 
@@ -162,6 +164,30 @@ def telling(activate: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return told
+
+
+def lighten() -> None:
+    """Patch: what flwr wraps around requests of its Control API is left off all others, where it does nothing but take most of the time.
+
+    So are its traces and its log of events, which are both off. Errors, protobuf and the check of a site's signature stay.
+    """
+    from flwr.supercore.routers.runtime.tracing import RuntimeTracingMiddleware
+    from flwr.superlink.routers.control import middlewares as control
+    from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
+
+    idle = [RuntimeTracingMiddleware, FleetEventLogMiddleware, control.ControlEventLogMiddleware, control.ControlLicenseMiddleware]
+    for kind in (*idle, control.ControlAuthenticationMiddleware, control.ControlSensitiveResponseMiddleware):
+        kind.__call__ = around_control(kind.__call__)  # type: ignore[method-assign]
+
+
+def around_control(wrapped: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an ASGI app's method that wraps requests of the Control API only."""
+
+    async def call(self: Any, scope: Any, receive: Any, send: Any) -> None:
+        wraps = scope["type"] == "http" and scope["path"].startswith("/v1/control/")
+        await (wrapped(self, scope, receive, send) if wraps else self.app(scope, receive, send))
+
+    return call
 
 
 def serve_behind(gate: Callable[[Any], Any]) -> None:

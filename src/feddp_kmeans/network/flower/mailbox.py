@@ -1,6 +1,6 @@
 """Requests to a grid and the replies, each on its own: no node holds up or breaks what is another's.
 
-Beside ``compat`` and ``fleet`` the only file that uses undocumented names of Flower.
+Beside ``compat``, ``fleet`` and ``batches`` the only file that uses undocumented names of Flower.
 
 A node announces a reply and then delivers its parts. Flower's own ``Grid.pull_messages`` waits for the parts of one reply before it looks
 at the next, three minutes where they never come: a site that lost its power between the two, or means harm, would use up a round's time
@@ -8,35 +8,35 @@ for all others. Here a reply whose parts are still to come is set aside until th
 """
 
 from collections.abc import Iterable
-from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from flwr.app import Message
-from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
+from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest, ObjectTree, PullObjectRequest, PullObjectResponse, PushObjectRequest
 from flwr.proto.runtime_pb2 import PullAppMessagesRequest, PushAppMessagesRequest
 from flwr.supercore.inflatable.inflatable_object import iterate_object_tree, no_object_id_recompute
-from flwr.supercore.inflatable.inflatable_protobuf_utils import make_pull_object_fn_protobuf, make_push_object_fn_protobuf
-from flwr.supercore.inflatable.inflatable_utils import (
-    ObjectPullError,
-    ObjectPushError,
-    ObjectUnavailableError,
-    inflate_object_from_contents,
-    push_objects,
-)
+from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 from flwr.superlink.grid import HttpGrid
 
+from feddp_kmeans.network.flower.batches import one_by_one, together
 from feddp_kmeans.network.flower.fleet import packed
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
+_MOST_PARTS = 16
+"""Parts of a reply that are asked for; ours have three: the message, its records, and the record with our bytes."""
+
 
 class Mailbox:
-    """Requests that are pushed to a grid, and the replies to them."""
+    """Requests that are pushed to a grid, and the replies to them; ``batches``: of a SuperLink of ours, which takes many in one."""
 
-    def __init__(self, grid: "Grid") -> None:
+    def __init__(self, grid: "Grid", *, batches: bool) -> None:
         self._grid = grid
-        self._announced: dict[str, _Parts] = {}
+        self._announced: dict[str, _Reply] = {}
+        if isinstance(grid, HttpGrid):  # else a simulation's: messages are whole
+            self._client = grid._runtime_client  # noqa: SLF001 - flwr offers no other way
+            self._answers = (together if batches else one_by_one)(self._client)
 
     def send(self, requests: list[Message]) -> list[str | None]:
         """Push requests; return their ids, None for one that could not be sent.
@@ -45,62 +45,58 @@ class Mailbox:
         """
         if not isinstance(self._grid, HttpGrid):
             return list(self._grid.push_messages(requests))
-        client = self._grid._runtime_client  # noqa: SLF001 - flwr offers no other way
         with no_object_id_recompute():
             announced, trees, parts = packed(requests)
-            taken = client.PushMessages(PushAppMessagesRequest(messages_list=announced, message_object_trees=trees))
-            push = make_push_object_fn_protobuf(client.PushObject, self._grid.node, self._grid.run.run_id, taken.session_id)
-
-            def push_one(number: str, content: bytes) -> None:
-                with suppress(ObjectPushError):
-                    push(number, content)
-
-            push_objects(parts, push_one, object_ids_to_push=set(taken.objects_to_push))
+            taken = self._client.PushMessages(PushAppMessagesRequest(messages_list=announced, message_object_trees=trees))
+            wanted = {number: parts[number].deflate() for number in taken.objects_to_push}
+        node, run, session = self._grid.node, self._grid.run.run_id, taken.session_id
+        self._answers(
+            [
+                PushObjectRequest(node=node, run_id=run, object_id=number, object_content=content, session_id=session)
+                for number, content in wanted.items()
+            ]
+        )
         return list(taken.message_ids)
 
     def look(self, requests: Iterable[str]) -> dict[str, Message | None]:
         """Return the replies that are there, by the request's id; None for one that was announced and is no message or can not come."""
-        if not isinstance(self._grid, HttpGrid):  # A simulation's: replies are whole.
+        if not isinstance(self._grid, HttpGrid):
             return {message.metadata.reply_to_message_id: message for message in self._grid.pull_messages(requests)}
         self._announced = {number: self._announced[number] for number in requests if number in self._announced}
         if unheard := [number for number in requests if number not in self._announced]:
-            client = self._grid._runtime_client  # noqa: SLF001 - flwr offers no other way
-            found = client.PullMessages(PullAppMessagesRequest(message_ids=unheard))
+            found = self._client.PullMessages(PullAppMessagesRequest(message_ids=unheard))
             for message, tree in zip(found.messages_list, found.message_object_trees, strict=True):
-                ids = [part.object_id for part in iterate_object_tree(tree)]
-                self._announced[message.metadata.reply_to_message_id] = _Parts(self._grid, message.metadata.message_id, ids)
-        replies: dict[str, Message | None] = {}
-        for number, parts in self._announced.items():
-            try:
-                replies[number] = parts.whole()
-            except ObjectUnavailableError:
-                continue
-            except ObjectPullError:
-                replies[number] = None
-        return replies
+                self._announced[message.metadata.reply_to_message_id] = _Reply(message.metadata.message_id, tree)
+        node, run = self._grid.node, self._grid.run.run_id
+        wanted = [(reply, part) for reply in self._announced.values() for part in reply.missing]
+        answers = self._answers([PullObjectRequest(node=node, run_id=run, object_id=part) for _, part in wanted])
+        for (reply, part), answer in zip(wanted, answers, strict=True):
+            reply.take(part, answer)
+        ended = {number: reply for number, reply in self._announced.items() if not reply.missing}
+        self._answers([ConfirmMessageReceivedRequest(node=node, run_id=run, message_object_id=reply.number) for reply in ended.values()])
+        return {number: reply.message() for number, reply in ended.items()}
 
 
-class _Parts:
-    """The parts of one reply."""
+class _Reply:
+    """A reply that was announced, and those of its parts that have come."""
 
-    def __init__(self, grid: HttpGrid, message: str, ids: list[str]) -> None:
-        self._client = grid._runtime_client  # noqa: SLF001 - as above
-        self._node, self._run, self._message = grid.node, grid.run.run_id, message
-        self._missing = ids
+    def __init__(self, number: str, tree: ObjectTree) -> None:
+        self.number = number
         self._contents: dict[str, bytes] = {}
+        self.missing = {part.object_id for part in islice(iterate_object_tree(tree), _MOST_PARTS)}
 
-    def whole(self) -> Message:
-        """Return the reply. Raises ``ObjectUnavailableError`` if a part is still to come, ``ObjectPullError`` if there is no reply."""
-        pull = make_pull_object_fn_protobuf(self._client.PullObject, self._node, self._run)
-        while self._missing:
-            self._contents[self._missing[-1]] = pull(self._missing[-1])
-            self._missing.pop()
-        confirmed = ConfirmMessageReceivedRequest(node=self._node, run_id=self._run, message_object_id=self._message)
-        self._client.ConfirmMessageReceived(confirmed)
+    def take(self, part: str, answer: PullObjectResponse) -> None:
+        """Take the answer to the question for a part. A part that nobody knows will not come, and the others are of no use without it."""
+        if not answer.object_found:
+            self.missing.clear()
+        elif answer.object_available:
+            self._contents[part] = answer.object_content
+            self.missing.discard(part)
+
+    def message(self) -> Message | None:
+        """Return the message that the parts make, or None."""
         try:
-            message = inflate_object_from_contents(self._message, self._contents)
-        except Exception as error:  # noqa: BLE001 - a node may deliver any bytes
-            raise ObjectPullError(self._message, str(error)) from None
-        if not isinstance(message, Message):
-            raise ObjectPullError(self._message, "it is no message")
-        return message
+            message = inflate_object_from_contents(self.number, self._contents)
+        except Exception:  # noqa: BLE001 - a node may deliver any bytes
+            return None
+        return message if isinstance(message, Message) else None
