@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.terminal import out, say
+from feddp_kmeans.cli.usage import missing_argument
 from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.privacy.accounting import check_budget
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Entry, Odometer, Total, apart, by_table, filter_for, totals
@@ -44,7 +44,7 @@ def budget(
         _show_receipt(receipt, key, as_json=as_json)
         return
     if not places:
-        raise click.UsageError("Missing argument 'PLACES...'.", click.get_current_context())
+        raise missing_argument("PLACES...")
     entries = run_entries(places)
     check_budget(1.0, delta)
     if as_json:

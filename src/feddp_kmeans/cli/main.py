@@ -6,7 +6,6 @@ Each command has its own file. Heavy libraries are imported when a command runs,
 import sys
 from typing import Annotated, Any
 
-import click
 import typer
 
 from feddp_kmeans import __version__, plugins
@@ -28,7 +27,7 @@ from feddp_kmeans.cli.report import report
 from feddp_kmeans.cli.serve import serve
 from feddp_kmeans.cli.simulate import simulate
 from feddp_kmeans.cli.terminal import complain, log_shown, out
-from feddp_kmeans.cli.usage import usage_line
+from feddp_kmeans.cli.usage import ERRORS, usage_line
 from feddp_kmeans.errors import FedDPError, InputError, without_text
 
 UNFORESEEN = 70
@@ -85,9 +84,9 @@ def main() -> None:
     try:
         with log_shown():
             sys.exit(app(prog_name="feddp", standalone_mode=False) or 0)
-    except click.exceptions.NoArgsIsHelpError as error:  # the help is printed already
+    except ERRORS.NoArgsIsHelpError as error:  # the help is printed already
         sys.exit(error.exit_code)
-    except click.ClickException as error:
+    except ERRORS.ClickException as error:
         complain(usage_line(error, sys.argv[1:]))
         sys.exit(error.exit_code)
     except FedDPError as error:
