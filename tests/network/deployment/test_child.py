@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("flwr")
 
 from feddp_kmeans.network.deployment.child import FLEET, HEALTH, Gate
-from feddp_kmeans.network.flower import batches
+from feddp_kmeans.network.flower import bundles
 
 SECRET = "5" * 64
 PROOF = (b"authorization", f"Bearer {SECRET}".encode())
@@ -60,7 +60,7 @@ def test_everybody_reaches_what_is_for_everybody(method, path):
     "path",
     [
         *("/v1/control/start-run", "/v1/control/register-node", "/v1/runtime/acquire-task"),
-        *(batches.PATH, "/docs", "/openapi.json", "/", "", "/v2/fleet/x"),
+        *(bundles.PATH, "/docs", "/openapi.json", "/", "", "/v2/fleet/x"),
     ],
 )
 def test_all_the_rest_takes_the_secret_wherever_it_comes_from(path):

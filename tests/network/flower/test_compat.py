@@ -16,12 +16,12 @@ import feddp_kmeans
 from feddp_kmeans import FedDPError
 from feddp_kmeans.network import flower
 from feddp_kmeans.network.deployment.child import HEALTH, Gate
-from feddp_kmeans.network.flower import batches, compat, fleet, mailbox
+from feddp_kmeans.network.flower import bundles, compat, fleet, mailbox
 from feddp_kmeans.network.flower.compat import knock
 
 PACKAGE = Path(feddp_kmeans.__file__).parent
 PROJECT = Path(__file__).parents[3] / "pyproject.toml"
-DOORS = [Path(module.__file__) for module in (batches, compat, fleet, mailbox)]
+DOORS = [Path(module.__file__) for module in (bundles, compat, fleet, mailbox)]
 DOCUMENTED = {"flwr", "flwr.app", "flwr.clientapp", "flwr.serverapp", "flwr.simulation"}
 SECRET = "5" * 64
 

@@ -56,7 +56,7 @@ def announces_only(site, monkeypatch):
     monkeypatch.setattr(fleet, "push_objects", lambda *args, **options: threading.current_thread() is silent or push(*args, **options))
 
 
-@pytest.fixture(params=[True, False], ids=["batches", "one by one"])
+@pytest.fixture(params=[True, False], ids=["bundles", "one by one"])
 def transport(request):
     """A transport, and a function that adds a site."""
     port, sites = free_port(), []
@@ -67,7 +67,7 @@ def transport(request):
 
     with superlink(port) as (_, control), control.run(APP_FOLDER) as grid:
         try:
-            yield GridTransport(grid, batches=request.param), add
+            yield GridTransport(grid, bundles=request.param), add
         finally:
             for site in sites:
                 site.close()

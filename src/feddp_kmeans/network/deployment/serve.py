@@ -45,7 +45,7 @@ def _serve(request: RunRequest, port: int, federation: FederationFolder | None, 
         logger.info("listening on port %d.", port)
         try:
             with control.run(APP_FOLDER) as grid:
-                carry_out(GridTransport(grid, batches=True), request, facts)
+                carry_out(GridTransport(grid, bundles=True), request, facts)
         except httpx.TransportError:
             raise InputError("the SuperLink must answer until the run ends, but it has not answered for a minute.") from None
 

@@ -1,6 +1,6 @@
 """What a server uses of Flower (flwr) beyond its documentation: private names and patches.
 
-What a site uses is in ``fleet``, how messages are sent and taken in ``mailbox`` and ``batches``: when flwr changes, mend these four.
+What a site uses is in ``fleet``, how messages are sent and taken in ``mailbox`` and ``bundles``: when flwr changes, mend these four.
 
 ``flwr.app``, ``flwr.clientapp``, ``flwr.serverapp`` and ``flwr.simulation`` are documented, and imported where they are used. Flower's
 programs take a second or two to import: each is imported by the process that runs it.
@@ -30,7 +30,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
 
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.flower.batches import Batches
+from feddp_kmeans.network.flower.bundles import Bundles
 from feddp_kmeans.network.flower.fleet import UNKNOWN_KEY, go_straight
 
 if TYPE_CHECKING:
@@ -142,13 +142,13 @@ def named_refusals(what: str) -> Iterator[None]:
 
 
 def run_superlink(gate: Callable[[Any], Any]) -> None:
-    """Run a SuperLink that takes batches, with the options of the command line, behind a gate. Patch: a site learns whether it is known."""
+    """Run a SuperLink that takes bundles, with the options of the command line, behind a gate. Patch: a site learns whether it is known."""
     from flwr.superlink.cli.flower_superlink import flower_superlink
     from flwr.superlink.servicer.fleet import fleet_handlers
 
     fleet_handlers.activate_node = telling(fleet_handlers.activate_node)
     lighten()
-    serve_behind(lambda app: gate(Batches(app)))
+    serve_behind(lambda app: gate(Bundles(app)))
     flower_superlink()
 
 

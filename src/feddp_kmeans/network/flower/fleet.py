@@ -1,6 +1,6 @@
 """A site's connection to a SuperLink: Flower's Fleet API, spoken by the process that holds the data.
 
-Beside ``compat``, ``mailbox`` and ``batches`` the only file that uses undocumented names of Flower. A site asks for messages and sends
+Beside ``compat``, ``mailbox`` and ``bundles`` the only file that uses undocumented names of Flower. A site asks for messages and sends
 answers; the app that the server offers along with them is not even asked for.
 """
 

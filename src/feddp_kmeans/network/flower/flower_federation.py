@@ -24,11 +24,11 @@ _ERRORS = {3: Absence.TIMED_OUT, 4: Absence.TIMED_OUT, 5: Absence.NOT_CONNECTED}
 
 
 class GridTransport:
-    """Carries bytes over a grid: one that Flower hands to a ServerApp, or one of a SuperLink of ours, which takes ``batches``."""
+    """Carries bytes over a grid: one that Flower hands to a ServerApp, or one of a SuperLink of ours, which takes ``bundles``."""
 
-    def __init__(self, grid: "Grid", *, batches: bool = False) -> None:
+    def __init__(self, grid: "Grid", *, bundles: bool = False) -> None:
         self._grid = grid
-        self._mailbox = Mailbox(grid, batches=batches)
+        self._mailbox = Mailbox(grid, bundles=bundles)
 
     def nodes(self) -> list[int]:
         """Return who is connected now."""

@@ -1,6 +1,6 @@
 """Requests to a grid and the replies, each on its own: no node holds up or breaks what is another's.
 
-Beside ``compat``, ``fleet`` and ``batches`` the only file that uses undocumented names of Flower.
+Beside ``compat``, ``fleet`` and ``bundles`` the only file that uses undocumented names of Flower.
 
 A node announces a reply and then delivers its parts. Flower's own ``Grid.pull_messages`` waits for the parts of one reply before it looks
 at the next, three minutes where they never come: a site that lost its power between the two, or means harm, would use up a round's time
@@ -18,7 +18,7 @@ from flwr.supercore.inflatable.inflatable_object import iterate_object_tree, no_
 from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 from flwr.superlink.grid import HttpGrid
 
-from feddp_kmeans.network.flower.batches import one_by_one, together
+from feddp_kmeans.network.flower.bundles import one_by_one, together
 from feddp_kmeans.network.flower.fleet import packed
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ _MOST_PARTS = 16
 
 
 class Mailbox:
-    """Requests that are pushed to a grid, and the replies to them; ``batches``: of a SuperLink of ours, which takes many in one."""
+    """Requests that are pushed to a grid, and the replies to them; ``bundles``: of a SuperLink of ours, which takes many in one."""
 
-    def __init__(self, grid: "Grid", *, batches: bool) -> None:
+    def __init__(self, grid: "Grid", *, bundles: bool) -> None:
         self._grid = grid
         self._announced: dict[str, _Reply] = {}
         if isinstance(grid, HttpGrid):  # else a simulation's: messages are whole
             self._client = grid._runtime_client  # noqa: SLF001 - flwr offers no other way
-            self._answers = (together if batches else one_by_one)(self._client)
+            self._answers = (together if bundles else one_by_one)(self._client)
 
     def send(self, requests: list[Message]) -> list[str | None]:
         """Push requests; return their ids, None for one that could not be sent.

@@ -25,11 +25,11 @@ from google.protobuf.wrappers_pb2 import BytesValue
 Answers = Callable[[Sequence[Any]], list[Any]]
 """Answers requests in their order: what is not there, or was not wanted, is answered so, and raises nothing."""
 
-PATH = "/feddp/batch"
+PATH = "/feddp/bundle"
 """Not one of the paths that a gate opens to sites: who asks has the secret."""
 
 _LARGEST = 2**24
-"""Bytes after which a batch, or the answer to it, ends; what is left comes with the next."""
+"""Bytes after which a bundle, or the answer to it, ends; what is left comes with the next."""
 
 _KINDS = (
     *(PushObjectRequest, PullObjectRequest, ConfirmMessageReceivedRequest),
@@ -49,27 +49,27 @@ def one_by_one(client: RuntimeHttpClient) -> Answers:
 
 
 def together(client: RuntimeHttpClient) -> Answers:
-    """Return how requests are answered by a SuperLink that takes batches."""
+    """Return how requests are answered by a SuperLink that takes bundles."""
 
     def answers(requests: Sequence[Any]) -> list[Any]:
         found: list[Any] = []
         while len(found) < len(requests):
-            batch = BytesValue(value=_framed(requests[len(found) :]))
-            answer = client._unary_unary(path=PATH, rpc_method=PATH, request=batch, response_type=BytesValue)  # noqa: SLF001 - its retries
+            bundle = BytesValue(value=_framed(requests[len(found) :]))
+            answer = client._unary_unary(path=PATH, rpc_method=PATH, request=bundle, response_type=BytesValue)  # noqa: SLF001 - its retries
             found += _unframed(answer.value)
         return found
 
     return answers
 
 
-class Batches:
-    """An ASGI app around a SuperLink's, which answers batches itself."""
+class Bundles:
+    """An ASGI app around a SuperLink's, which answers bundles itself."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a batch, or pass a request on."""
+        """Answer a bundle, or pass a request on."""
         if scope["type"] != "http" or scope["path"] != PATH:
             await self._app(scope, receive, send)
             return
@@ -103,14 +103,14 @@ class Batches:
 
 
 def _framed(messages: Iterable[Any]) -> bytes:
-    """Return the first of these messages, as many as a batch holds."""
-    batch = bytearray()
+    """Return the first of these messages, as many as a bundle holds."""
+    bundle = bytearray()
     for message in messages:
         content = message.SerializeToString()
-        batch += _FRAME.pack(_KINDS.index(type(message)), len(content)) + content
-        if len(batch) >= _LARGEST:
+        bundle += _FRAME.pack(_KINDS.index(type(message)), len(content)) + content
+        if len(bundle) >= _LARGEST:
             break
-    return bytes(batch)
+    return bytes(bundle)
 
 
 def _unframed(content: bytes) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Requests in batches: the same answers in the same order as one by one, whatever their size and however the answers come."""
+"""Requests in bundles: the same answers in the same order as one by one, whatever their size and however the answers come."""
 
 import asyncio
 from itertools import pairwise
@@ -20,14 +20,14 @@ from flwr.proto.message_pb2 import (
 )
 from flwr.supercore.error import ApiErrorCode, FlowerError
 
-from feddp_kmeans.network.flower import batches
-from feddp_kmeans.network.flower.batches import PATH, Batches, one_by_one, together
+from feddp_kmeans.network.flower import bundles
+from feddp_kmeans.network.flower.bundles import PATH, Bundles, one_by_one, together
 
 STATE = object()
 
 
 class Store:
-    """A SuperLink's handlers, and a client of it: over ASGI for a batch, called directly for one request."""
+    """A SuperLink's handlers, and a client of it: over ASGI for a bundle, called directly for one request."""
 
     def __init__(self):
         self.kept, self.asked = {}, 0
@@ -59,7 +59,7 @@ class Store:
 
     def _unary_unary(self, *, path, rpc_method, request, response_type):
         self.asked += 1
-        status, content = ask(Batches(self), path, request.SerializeToString())
+        status, content = ask(Bundles(self), path, request.SerializeToString())
         assert status == 200
         return response_type.FromString(content)
 
@@ -96,13 +96,13 @@ requests = st.lists(
 
 
 @given(asked=requests, largest=st.integers(1, 500))
-def test_a_batch_is_answered_as_its_requests_are_one_by_one(asked, largest):
-    alone, batch = Store(), Store()
+def test_a_bundle_is_answered_as_its_requests_are_one_by_one(asked, largest):
+    alone, bundle = Store(), Store()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "_LARGEST", largest)
-        assert together(batch)(asked) == one_by_one(alone)(asked)
-    assert batch.kept == alone.kept
-    assert batch.asked <= len(asked)
+        patch.setattr(bundles, "_LARGEST", largest)
+        assert together(bundle)(asked) == one_by_one(alone)(asked)
+    assert bundle.kept == alone.kept
+    assert bundle.asked <= len(asked)
 
 
 def test_many_small_requests_are_one():
@@ -118,5 +118,5 @@ def test_no_request_is_sent_for_nothing():
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/v1/fleet/pull-object", "http"), (f"{PATH}/", "http"), (PATH, "lifespan")])
-def test_what_is_no_batch_is_passed_on(path, kind):
-    assert ask(Batches(Store()), path, b"x", pieces=1, kind=kind) == (404, b"passed on")
+def test_what_is_no_bundle_is_passed_on(path, kind):
+    assert ask(Bundles(Store()), path, b"x", pieces=1, kind=kind) == (404, b"passed on")
