@@ -29,7 +29,7 @@ NEEDED = (
 )
 """Files that are not found by an import; each must be in a wheel."""
 
-EXTRAS = ("Crypto", "dask", "distributed", "flwr", "httpx", "numba", "python_calamine", "ray", "torch", "uvicorn")
+EXTRAS = ("Crypto", "dask", "distributed", "flwr", "httpx", "numba", "pyspark", "python_calamine", "ray", "torch", "uvicorn")
 """What only extras install. A module may fail to import if one of these is missing, or with a line that names the extra."""
 
 IMPORT_ALL = """

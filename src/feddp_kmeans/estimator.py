@@ -15,6 +15,7 @@ from feddp_kmeans.errors import FedDPWarning
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables import frames
+from feddp_kmeans.tables.engines import is_spark, spark_federation
 from feddp_kmeans.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -197,11 +198,12 @@ class FedDPKMeans(AssignsToCenters):
         Parameters
         ----------
         X : list of arrays of shape (n_points, n_features), one per client; or one table; or a Federation
-            Arrays, sparse matrices or data frames.
+            Arrays, sparse matrices or data frames. A Spark data frame is added up inside Spark.
         y : None
             Not used; scikit-learn passes it.
         groups : array of shape (n_points,), default=None
             The client of each row of one table; without it, all rows belong to one client. The number of distinct groups counts as public.
+            Of a Spark data frame, the name of the column that says it.
         server_data : array of shape (n_server_points, n_features), default=None
             Public points that look like the clients'. Without them, method "refined" makes its own proxies, privately.
         **others
@@ -226,6 +228,8 @@ class FedDPKMeans(AssignsToCenters):
         """
         fit_inputs.refuse(others)
         self.schema_ = schema = frames.schema_given(self.schema, self.ranges, X)
+        if is_spark(X):
+            X, groups = spark_federation(X, groups, schema), None
         points, server_data = frames.encoded(schema, X, check=True), frames.encoded(schema, server_data)
         settings = frames.bounded(
             Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__ if hasattr(self, name)}), schema

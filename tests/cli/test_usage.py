@@ -28,7 +28,7 @@ from tests.cli.command import feddp
             ),
         ),
         ("fit a.csv -k 3 --epsilon one", "Invalid value for '--epsilon': 'one' is not a valid float. Try: feddp fit --help"),
-        ("fit a.csv -k 3 --epsilom 1", "No such option: --epsilom Did you mean --epsilon? Try: feddp fit --help"),
+        ("fit a.csv -k 3 --epsilom 1", "No such option: --epsilom (Possible options: --epsilon, --silo). Try: feddp fit --help"),
         ("nonsense", "No such command 'nonsense'. Try: feddp --help"),
         ("report", "Missing argument 'RUN'. Try: feddp report --help"),
     ],

@@ -35,6 +35,7 @@ def choose_k(
     server: options.Server = None,
     client_column: options.ClientColumn = None,
     skip_broken: options.SkipBroken = False,
+    engine: options.InEngine = None,
     limit: options.LimitEpsilon = None,
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
@@ -65,7 +66,7 @@ def choose_k(
     check_no_client(clients, folder)
     if (folder / LOOK).exists() and read_record(folder / RELEASES):
         raise InputError(f"--out must not hold releases already, got {str(folder)!r}.")
-    inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading)
+    inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading, engine=engine)
     if rehearse:
         inputs = rehearsed(inputs, settings, folder, seed)
     prepared = inputs.prepared(settings)

@@ -37,6 +37,7 @@ def fit(
     server: options.Server = None,
     client_column: options.ClientColumn = None,
     skip_broken: options.SkipBroken = False,
+    engine: options.InEngine = None,
     resume: Annotated[
         Path | None, typer.Option(help="Folder of a stopped fit or of a choose-k to continue: its releases are not paid again.")
     ] = None,
@@ -75,7 +76,7 @@ def fit(
     show_log(quiet=quiet)
     most = options.limit_of(limit, limit_delta)
     folder = checked_folder(folder, resume, clients, force=force)
-    inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading)
+    inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading, engine=engine)
     if rehearse:
         inputs = rehearsed(inputs, settings, resume, seed)
     prepared, chosen = _prepared(inputs, settings, resume)

@@ -42,6 +42,9 @@ Ranges = Annotated[
 ]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="A client file that cannot be read is a client without data.")]
+InEngine = Annotated[
+    str | None, typer.Option("--silo", help="spark or dask: adds up the rows of Parquet files, all as one table. (default: this process)")
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible simulation: NOT private. To try options, --rehearse.")]
 Rehearse = Annotated[
     bool, typer.Option("--rehearse", help="Try these options on made-up points instead of the clients' rows: nothing is booked.")

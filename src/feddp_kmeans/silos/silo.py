@@ -9,7 +9,7 @@ from feddp_kmeans.statistics.query import Query
 
 
 class Silo(ABC):
-    """One place that may see all its points: arrays, one table, files, a Dask cluster or a GPU. It adds no noise."""
+    """One place that may see all its points: arrays, one table, files, a cluster of Dask or Spark, or a GPU. It adds no noise."""
 
     n_clients: int
     dimension: int

@@ -17,6 +17,7 @@ from feddp_kmeans.silos.silo import numbered_columns
 from feddp_kmeans.tables.advice import frame_advice, refused_columns
 from feddp_kmeans.tables.cells import decimal_of, listed
 from feddp_kmeans.tables.column import Column, Described
+from feddp_kmeans.tables.engines import is_spark
 from feddp_kmeans.tables.schema import Schema, as_arrow
 from feddp_kmeans.tables.schema_source import schema_of_names
 from feddp_kmeans.tables.short_schema import column_of_range, hint
@@ -47,6 +48,8 @@ def schema_given(schema: Any, ranges: Any, X: Any) -> Schema | None:
 
 def names_of(X: Any) -> list[str]:
     """Return the names of the columns of tables."""
+    if is_spark(X):
+        return list(X.columns)
     return list(_arrow(_tables(X)[0]).column_names)
 
 

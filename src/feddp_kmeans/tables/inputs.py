@@ -8,11 +8,13 @@ from pathlib import Path
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.prepare import Prepared, prepare
 from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.tables.advice import id_advice
 from feddp_kmeans.tables.client_files import Where, check_client_column, client_paths, open_clients, open_table, read_grouped
+from feddp_kmeans.tables.engines import engine_silo
 from feddp_kmeans.tables.frames import bounded
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
@@ -47,12 +49,13 @@ def open_inputs(
     client_column: str | None = None,
     skip_broken: bool = False,
     reading: Reading = AS_THE_HEADER_SAYS,
+    engine: str | None = None,
 ) -> Inputs:
     """Return the clients and the server data, encoded if there is a schema file or the server table is not all numbers.
 
     Every file is read once here: a broken file, or one of the wrong kind, is refused by name before anything is released. With
     ``skip_broken``, a file that cannot be read is a client without data. The log says how many rows and files are left out; it is for the
-    data holder only.
+    data holder only. With an ``engine``, only it reads the rows, and all files are one table.
     """
     hidden = (*stated.ignore, *([client_column] if client_column else []))
     names = known_names(clients, server, stated, reading)
@@ -64,6 +67,11 @@ def open_inputs(
     if public is not None:
         public.check()
     like = None if public is None else public.columns
+    if engine is not None:
+        if skip_broken:
+            raise InputError("--skip-broken must be given without --silo: all files are one table.")
+        silo = engine_silo(engine, clients, schema, client_column, ignore=stated.ignore, like=like)
+        return Inputs(LocalFederation(silo), silo.columns, None if public is None else public.read(), schema)
     federation, columns = open_federation(
         clients, schema, client_column, ignore=stated.ignore, like=like, skip_broken=skip_broken, reading=reading, server=server
     )

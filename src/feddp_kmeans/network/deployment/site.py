@@ -20,6 +20,7 @@ from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.silos.silo import Silo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.tables.client_files import open_clients
+from feddp_kmeans.tables.engines import engine_silo
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
 from feddp_kmeans.tables.schema_source import known_names, read_or_learn
@@ -49,6 +50,8 @@ class Site(StatedColumns):
     """Whether a file that cannot be read counts as one without rows."""
     reading: Reading = AS_THE_HEADER_SAYS
     """May be given as plain data."""
+    engine: str | None = None
+    """What adds up the rows of Parquet files: spark, dask, or this process."""
     allow_aggregator: bool = False
     allow_simulation: bool = False
     min_sites: int = 2
@@ -114,6 +117,8 @@ class Site(StatedColumns):
     def read(self) -> Silo:
         """Return the points. Every file is read once here: one that is broken or of the wrong kind is refused before any answer."""
         schema, known = self._encoding(), self.columns or None
+        if self.engine is not None:
+            return engine_silo(self.engine, self.data, schema, ignore=self.ignore, like=known)
         return SourceSilo(
             open_clients(self.data, schema, ignore=self.ignore, like=known, skip_broken=self.skip_broken, reading=self.reading)
         )

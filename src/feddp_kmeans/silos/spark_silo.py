@@ -1,0 +1,167 @@
+"""Points in a Spark data frame: every partition computes its own sum where it lies, and the sums are added in a tree. Points never travel.
+
+Needs the extra "spark" and Java here, and this package on the workers. Only data frames are used, so a session of Spark Connect will do.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import Any
+
+import pyarrow as pa
+
+from feddp_kmeans._typing import BoolArray, IntArray
+from feddp_kmeans.errors import InputError
+from feddp_kmeans.silos.memory import TableSilo
+from feddp_kmeans.silos.silo import Silo, numbered_columns
+from feddp_kmeans.silos.spark_job import (
+    CLIENT,
+    SUM,
+    NumberColumns,
+    Points,
+    SumOfClients,
+    SumOfOneClient,
+    SumOfPoints,
+    SumOfSums,
+    VectorColumn,
+    added,
+    codes,
+)
+from feddp_kmeans.statistics.query import Query
+
+_ADDERS = 16
+"""Tasks that add up the sums of all partitions, before this process adds up theirs."""
+_SMALL = 1 << 13
+"""Bytes of a sum that every partition sends here itself: adders would take longer."""
+
+_NUMBER = r"(tinyint|smallint|int|bigint|float|double|boolean|decimal\([0-9,]+\))"
+_NESTED = ("array", "map", "struct", "vector", "variant")
+_SAME_AGAIN = {"Project", "Filter", "Relation", "RelationV2", "LocalRelation"}
+_SAME_FUNCTIONS = {"isnotnull", "isnull", "cast", "coalesce"}
+
+
+class SparkSilo(Silo):
+    """The rows of a Spark data frame. ``client`` names the column that says whose a row is; without it all rows are one client's.
+
+    ``points`` makes points of the columns ``reads``, with the names ``columns``. Without it all columns but the client's must hold
+    numbers, or be one column of vectors. For a statistic of clients one worker holds all rows of a client, so they must fit there.
+
+    A frame whose rows could differ from one reading to the next, since rows are drawn, limited, joined or aggregated, is read once and
+    kept by the executors: then an executor that is lost can end a run, but not change it.
+    """
+
+    def __init__(
+        self, frame: Any, client: str | None = None, *, points: Points | None = None, reads: Sequence[str] = (), columns: Sequence[str] = ()
+    ) -> None:
+        frame = _settled(frame)
+        kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+        for name in (*reads, *([] if client is None else [client])):
+            if name not in kinds:
+                raise InputError(f"a data frame must have the column {name!r:.80}, got {', '.join(kinds):.500}.")
+        if client is not None and kinds[client].startswith(_NESTED):
+            raise InputError(f"the column of clients must hold words or numbers, got {kinds[client]:.80} in {client!r:.80}.")
+        if points is None:
+            frame, numbers = _numeric(frame, {name: kind for name, kind in kinds.items() if name != client})
+            points, reads, columns = numbers, numbers.reads, numbers.columns
+        # As bytes: what Spark takes to be equal is then exactly what we take to be equal.
+        key = [] if client is None else [f"cast(cast({_quoted(client)} as string) as binary) as {_quoted(CLIENT)}"]
+        self._frame = frame.selectExpr(*key, *map(_quoted, reads))
+        self._points: Points = points
+        self._columns = tuple(columns)
+        self.dimension = len(self._columns)
+        self.n_clients = 1 if client is None else _ended(self._clients().count)
+        if not self.n_clients:
+            raise InputError("clients must be at least one, got none.")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the coordinates."""
+        return self._columns
+
+    def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
+        """Return the sum of a statistic over the clients of the cohort (None: all), without noise: never for release."""
+        taken = None
+        if cohort is not None:
+            keys = [row[0] for row in _ended(self._clients().sort(CLIENT).collect)]
+            taken = pa.array([key for key, is_taken in zip(keys, cohort, strict=True) if is_taken], type=pa.binary())
+        if not query.statistic.whole_clients:
+            sums = self._frame.mapInArrow(SumOfPoints(query, self._points), f"{SUM} binary")
+        elif CLIENT in self._frame.columns:
+            together = self._frame.repartition(CLIENT).sortWithinPartitions(CLIENT)
+            sums = together.mapInArrow(SumOfClients(query, self._points, taken), f"{SUM} binary")
+        else:
+            sums = self._frame.coalesce(1).mapInArrow(SumOfOneClient(query, self._points), f"{SUM} binary")
+        if 8 * query.size > _SMALL:
+            sums = sums.repartition(_ADDERS).mapInArrow(SumOfSums(query), f"{SUM} binary")
+        return added(query, (row[0] for row in _ended(sums.collect)))
+
+    def as_one_client(self) -> "SparkSilo":
+        """Return the same points as those of one client."""
+        return SparkSilo(self._frame.drop(CLIENT), points=self._points, reads=self._reads, columns=self._columns)
+
+    def nonprivate_clients(self) -> Iterator[Any]:
+        """Yield each client's raw points, which are brought here for this."""
+        table = self._frame.toArrow()
+        points = self._points(table)
+        if CLIENT not in table.column_names:
+            return iter([points])
+        return TableSilo.from_groups(points, codes(table)).nonprivate_clients()
+
+    @property
+    def _reads(self) -> list[str]:
+        return [name for name in self._frame.columns if name != CLIENT]
+
+    def _clients(self) -> Any:
+        return self._frame.select(_quoted(CLIENT)).distinct()
+
+
+def _numeric(frame: Any, kinds: dict[str, str]) -> tuple[Any, NumberColumns | VectorColumn]:
+    """Return the frame, and how the columns of these kinds become points: numbers in all, or vectors in the only one."""
+    if not kinds:
+        raise InputError("a data frame must have at least one column of numbers, got none.")
+    first = next(iter(kinds))
+    if len(kinds) == 1 and kinds[first] == "vector":
+        from pyspark.ml.functions import vector_to_array
+
+        frame = frame.withColumn(first, vector_to_array(first))
+        kinds = {first: "array<double>"}
+    if len(kinds) == 1 and re.fullmatch(f"array<{_NUMBER}>", kinds[first]):
+        found = _ended(frame.selectExpr(f"size({_quoted(first)}) as n").where("n > 0").first)
+        if found is None:
+            raise InputError(f"the column {first!r:.80} of vectors must have one that is not empty, got none.")
+        return frame, VectorColumn(first, numbered_columns(found[0]))
+    words = [name for name, kind in kinds.items() if not re.fullmatch(_NUMBER, kind)]
+    if words:
+        raise InputError(
+            f"a data frame must hold numbers only, got {kinds[words[0]]:.80} in {words[0]!r:.80}: leave the column out, or say what it "
+            "holds by a schema (docs/encoding.md)."
+        )
+    return frame, NumberColumns(tuple(kinds))
+
+
+def _ended(job: Callable[[], Any]) -> Any:
+    """Return what a job returns. Spark's own message may quote cells, so it is left to Spark's log."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return job()
+    except PySparkException as error:
+        raise InputError(f"a Spark job must end without an error, got {type(error).__name__}; Spark's log says more.") from None
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _settled(frame: Any) -> Any:
+    """Return a frame that has the same rows whenever it is read: itself, if it is a table with some columns and rows left out."""
+    if not hasattr(frame, "mapInArrow"):
+        raise InputError(f"a Spark silo must be made of a Spark data frame, got {type(frame).__name__}.")
+    with redirect_stdout(StringIO()) as printed:  # Spark has no other way to show a plan, in a session of Spark Connect
+        frame.explain(extended=True)
+    optimized = printed.getvalue().partition("== Optimized Logical Plan ==")[2].partition("== Physical Plan ==")[0]
+    steps = re.findall(r"^[ :+-]*(\w+)", optimized, re.MULTILINE)
+    functions = {name.lower() for name in re.findall(r"(\w+)\(", optimized)}
+    is_same = bool(steps) and {*steps} <= _SAME_AGAIN and functions <= _SAME_FUNCTIONS
+    return frame if is_same else _ended(frame.localCheckpoint)
