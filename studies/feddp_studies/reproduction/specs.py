@@ -181,10 +181,20 @@ MINUTES = {
     "census-5": 20,
     "census-2": 35,
     "census-6": 33,
+    "mixture-1000": 42,
     "mixture-2000": 24,
+    "mixture-5000": 72,
     "stackoverflow": 19,
     "travel": 69,
+    "missing-1": 13,
+    "missing-2": 8,
+    "missing-5": 9,
+    "missing-ours": 37,
+    "elbow": 1,
     "assumptions": 1,
+    "cohorts": 14,
+    "no-server": 6,
+    "shapes": 10,
 }
 """How long the runs of each experiment took when its page was last printed; see ``Experiment.minutes``."""
 
