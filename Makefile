@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 # Build requirements are pinned too.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: help demo test lint unit docs thorough paper package spark federation mutants supply format clean
+.PHONY: help demo test lint unit docs thorough paper package spark newest federation mutants supply format clean
 # The documentation's builder advertises its successor; that is no warning of ours.
 export NO_MKDOCS_2_WARNING := 1
 
@@ -22,6 +22,7 @@ help:
 	@echo "make paper    the slow tests of the paper's statistical claims only (minutes)"
 	@echo "make package  build both distributions into dist/ and try them in an empty environment (two minutes)"
 	@echo "make spark    the tests of points in Spark, in an environment of their own; Java is installed where that is possible (five minutes)"
+	@echo "make newest   the tests with the newest versions of everything, as pip installs them without our pins (needs the network)"
 	@echo "make federation 50 sites as processes, and up to 1,000 simulated ones that lose messages (a quarter of an hour)"
 	@echo "make mutants  plant bugs in a copy of the source; a test must catch each (an hour)"
 	@echo "make supply   what is installed is what is pinned, and has no known weakness (needs the network)"
@@ -78,6 +79,12 @@ spark: $(VENV)-spark/.done
 	command -v java || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; }
 	$(VENV)-spark/bin/python -m pytest tests/silos/test_spark_silo.py
 
+# Users have no pins. What breaks here is mended before it is pinned; CI does not depend on what others release today.
+newest:
+	$(PYTHON) -m venv --clear $(VENV)-newest
+	PIP_CONSTRAINT= $(VENV)-newest/bin/pip install --quiet --disable-pip-version-check -e ".[dask,excel,fast]" hypothesis openpyxl pandas pycryptodome pytest pytest-xdist
+	$(VENV)-newest/bin/python -m pytest -n $(JOBS) -m "not slow" tests
+
 federation: $(VENV)/.dev
 	FEDDP_FEDERATION=1 $(BIN)/python -m pytest -m slow tests/end_to_end tests/deploy
 	$(BIN)/python studies/benchmarks/many_sites.py processes 50
@@ -98,4 +105,4 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(VENV)-spark $(VENV)-supply .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache out dist site
+	rm -rf $(VENV) $(VENV)-newest $(VENV)-spark $(VENV)-supply .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache out dist site
