@@ -275,8 +275,11 @@ def is_executor(folder, application):
     return b"ExecutorBackend" in words and application.encode() in words
 
 def kill(application):
-    time.sleep(4)
-    executors = [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if is_executor(folder, application)]
+    executors = []
+    while len(executors) < 2:
+        time.sleep(0.2)
+        executors = [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if is_executor(folder, application)]
+    time.sleep(3)
     os.kill(executors[0], 9)
     print("killed one of", len(executors))
 
@@ -284,7 +287,7 @@ settings = {"spark.ui.enabled": "false", "spark.executor.memory": "512m"}
 settings |= {"spark.driver.host": "127.0.0.1", "spark.sql.files.maxPartitionBytes": "4k"}
 spark = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=settings).getOrCreate()
 silo = SparkSilo(spark.read.parquet(sys.argv[1]), points=points, reads=list("abc"), columns=list("abc"))
-threading.Thread(target=kill, args=[spark.sparkContext.applicationId]).start()
+threading.Thread(target=kill, args=[spark.sparkContext.applicationId], daemon=True).start()
 np.save(sys.argv[2], silo.exact_sum(MOMENT))
 spark.stop()
 """
