@@ -79,11 +79,11 @@ spark: $(VENV)-spark/.done
 	command -v java || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; }
 	$(VENV)-spark/bin/python -m pytest tests/silos/test_spark_silo.py
 
-# Users have no pins. What breaks here is mended before it is pinned; CI does not depend on what others release today.
+# Users have no pins. CI does not depend on what others release today; Flower holds some packages back, so it is left out here.
 newest:
 	$(PYTHON) -m venv --clear $(VENV)-newest
-	PIP_CONSTRAINT= $(VENV)-newest/bin/pip install --quiet --disable-pip-version-check -e ".[dask,excel,fast]" hypothesis openpyxl pandas pycryptodome pytest pytest-xdist
-	$(VENV)-newest/bin/python -m pytest -n $(JOBS) -m "not slow" tests
+	PIP_CONSTRAINT= $(VENV)-newest/bin/pip install --quiet --disable-pip-version-check -e ".[dask,excel,fast]" -e studies hypothesis openpyxl pandas pycryptodome pytest pytest-xdist
+	$(VENV)-newest/bin/python -m pytest -n $(JOBS) -m "not slow" tests/algorithm tests/cli tests/report tests/silos tests/statistics tests/test_estimator.py
 
 federation: $(VENV)/.dev
 	FEDDP_FEDERATION=1 $(BIN)/python -m pytest -m slow tests/end_to_end tests/deploy
