@@ -1,7 +1,5 @@
 """Wrong usage: one line that says what to type instead."""
 
-import re
-
 import pytest
 
 from tests.cli.command import feddp
@@ -25,11 +23,11 @@ from tests.cli.command import feddp
         (
             "join --limit 1 --data a.csv b.csv c.csv",
             (
-                "Got unexpected extra argument... (c.csv): several files are given as a pattern in quotes, such as 'clients/*.csv', "
+                "Got unexpected extra argument (c.csv): several files are given as a pattern in quotes, such as 'clients/*.csv', "
                 "or as their folder. Try: feddp join --help"
             ),
         ),
-        ("fit a.csv -k 3 --epsilon one", "Invalid value for '--epsilon': ... Try: feddp fit --help"),
+        ("fit a.csv -k 3 --epsilon one", "Invalid value for '--epsilon': 'one' is not a valid float. Try: feddp fit --help"),
         ("fit a.csv -k 3 --epsilom 1", "No such option: --epsilom (Possible options: --epsilon, --silo). Try: feddp fit --help"),
         ("nonsense", "No such command 'nonsense'. Try: feddp --help"),
         ("report", "Missing argument 'RUN'. Try: feddp report --help"),
@@ -38,9 +36,7 @@ from tests.cli.command import feddp
 def test_wrong_usage_is_one_line(tmp_path, arguments, told):
     (tmp_path / "b.csv").write_text("x\n1\n")
     done = feddp(*arguments.split(), cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    # Three dots stand for words of typer's, which change with its version.
-    assert re.fullmatch(re.escape(f"feddp: {told}\n").replace(re.escape("..."), ".*"), done.stderr), done.stderr
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"feddp: {told}\n")
 
 
 def test_without_a_command_help_is_shown_once():

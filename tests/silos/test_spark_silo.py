@@ -103,6 +103,12 @@ def test_a_cohort_is_asked_and_nobody_else(frame):
     assert not silo.exact_sum(BOUNDED, np.zeros(len(CLIENTS), dtype=bool)).any()
 
 
+def test_a_frame_that_was_read_once_is_not_read_again_for_one_client(frame):
+    silo = SparkSilo(frame.limit(200), "who")
+    assert plan_of(silo.as_one_client()).count("Scan ExistingRDD") == plan_of(silo).count("Scan ExistingRDD") == 1
+    assert np.array_equal(silo.as_one_client().exact_sum(MOMENT), silo.exact_sum(MOMENT))
+
+
 def test_one_client_is_all_rows(frame):
     one, here = SparkSilo(frame, "who").as_one_client(), ArraySilo([np.concatenate(CLIENTS)])
     assert one.n_clients == 1

@@ -6,6 +6,7 @@ Needs the extra "spark" and Java here, and this package on the workers. Only dat
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
+from copy import copy
 from io import StringIO
 from typing import Any
 
@@ -98,7 +99,9 @@ class SparkSilo(Silo):
 
     def as_one_client(self) -> "SparkSilo":
         """Return the same points as those of one client."""
-        return SparkSilo(self._frame.drop(CLIENT), points=self._points, reads=self._reads, columns=self._columns)
+        one = copy(self)
+        one._frame, one.n_clients = self._frame.drop(CLIENT), 1  # noqa: SLF001 - our own
+        return one
 
     def nonprivate_clients(self) -> Iterator[Any]:
         """Yield each client's raw points, which are brought here for this."""
@@ -107,10 +110,6 @@ class SparkSilo(Silo):
         if CLIENT not in table.column_names:
             return iter([points])
         return TableSilo.from_groups(points, codes(table)).nonprivate_clients()
-
-    @property
-    def _reads(self) -> list[str]:
-        return [name for name in self._frame.columns if name != CLIENT]
 
     def _clients(self) -> Any:
         return self._frame.select(_quoted(CLIENT)).distinct()
