@@ -71,7 +71,8 @@ def provenance(method: str, measures: str, known: DataSet, tables: Path | None) 
     modules = [METHODS[method].source, known.make.__module__, data_sets.__name__]
     modules += [other_measures.__name__] if measures != COST else []
     facts = (known.arguments, known.k, known.unit, known.client_size, known.first_seed, known.in_box)
-    return {"code": code_hash(*modules, alone=(__name__,), facts=repr(facts)), "data": known.digest(tables)}
+    code = code_hash(*modules, alone=(__name__,), without=METHODS[method].without, facts=repr(facts))
+    return {"code": code, "data": known.digest(tables)}
 
 
 def _cluster(trial: Trial, problem: Problem, best: FloatArray) -> Clustering:

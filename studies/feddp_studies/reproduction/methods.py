@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.clustering import Clusterer, Clustering
+from feddp_kmeans.algorithm.methods import grid, refined, serverless
 from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
@@ -22,6 +23,9 @@ from feddp_studies.rivals import (
 )
 
 Shares = tuple[float, float, float, float]
+
+REFINED_ONLY = (refined.__name__, serverless.__name__, grid.__name__)
+"""Modules that only method "refined" runs, though every method imports them where one is chosen by its name."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class ComparedMethod:
     """The module that computes it, ``__name__`` where it is registered: rows that an older text of it made do not count."""
     noise: bool = True
     """Whether the result depends on epsilon."""
+    without: tuple[str, ...] = ()
+    """Modules that it imports and never runs: a new text of them leaves its rows as they are."""
     everywhere: Sequence[Config] = ()
     """Settings with which it is run in every figure of costs, besides those that a figure's spec names."""
 
@@ -93,4 +99,4 @@ for _name, _label, _cluster, _source, _noise in (
     (oracle_floor.NAME, "oracle floor: not private", oracle_floor.cluster, oracle_floor.__name__, True),
     (k_fed.NAME, "k-FED: not private", k_fed.cluster, k_fed.__name__, False),
 ):
-    register_method(ComparedMethod(_name, _label, _cluster, _source, _noise))
+    register_method(ComparedMethod(_name, _label, _cluster, _source, _noise, () if _name == "refined" else REFINED_ONLY))

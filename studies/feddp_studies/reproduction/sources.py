@@ -19,24 +19,27 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 
 @cache
-def code_hash(*modules: str, alone: tuple[str, ...] = (), facts: str = "") -> str:
-    """Return the hash of these modules with all that they import of this project, of those ``alone`` without, and of some facts."""
+def code_hash(*modules: str, alone: tuple[str, ...] = (), without: tuple[str, ...] = (), facts: str = "") -> str:
+    """Return the hash of these modules with all that they import of this project, of those ``alone`` without, and of some facts.
+
+    Modules ``without`` which they work, though they import them, do not count.
+    """
     found = hashlib.sha256(facts.encode())
-    for name in sorted(_closure(modules) | set(alone)):
+    for name in sorted(_closure(modules, without) | set(alone)):
         found.update(f"{name}\n{_text(name)}\n".encode())
     found.update(" ".join(f"{name} {version(name)}" for name in _LIBRARIES).encode())
     return found.hexdigest()[:16]
 
 
-def _closure(modules: Iterable[str]) -> set[str]:
-    known: set[str] = set()
+def _closure(modules: Iterable[str], without: Iterable[str] = ()) -> set[str]:
+    known = set(without)
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
         if name not in known:
             known.add(name)
             waiting += _imports(name)
-    return known
+    return known - set(without)
 
 
 @cache

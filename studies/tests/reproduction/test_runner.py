@@ -16,10 +16,10 @@ from feddp_studies.reproduction import execute as execution
 from feddp_studies.reproduction import problems, runner, sources
 from feddp_studies.reproduction.data_set import DataSet
 from feddp_studies.reproduction.figures import draw
-from feddp_studies.reproduction.methods import METHODS, ComparedMethod, Config
+from feddp_studies.reproduction.methods import METHODS, REFINED_ONLY, ComparedMethod, Config
 from feddp_studies.reproduction.peers import best_recorded
 from feddp_studies.reproduction.printed_pages import blocks, write_page
-from feddp_studies.reproduction.spec import ASSUMPTIONS, ELBOW, Experiment
+from feddp_studies.reproduction.spec import ASSUMPTIONS, COST, ELBOW, Experiment, Trial
 from feddp_studies.reproduction.specs import EXPERIMENTS
 
 TINY = Experiment(
@@ -142,6 +142,22 @@ def test_a_broken_baseline_is_noticed(tiny, whole, tmp_path, monkeypatch):
     left = {row["method"] for row in runner.read_journal(tmp_path / "tiny")}
     sources.code_hash.cache_clear()
     assert left == {row["method"] for row in whole[1]} - {"server-lloyds"}
+
+
+@pytest.mark.parametrize("measures", [COST, ELBOW, ASSUMPTIONS])
+def test_what_a_method_says_it_never_runs_it_never_runs(tiny, tmp_path, measures):
+    """Else its rows would outlive a change of that code."""
+    found, names = set(), [row.method for row in TINY.configs] + ["server-kmeans++", "sphere-packing", "dp-lloyd"]
+    for name in names if measures == COST else ["paper", "refined"]:
+        sys.setprofile(lambda frame, *_, name=name: found.add((name, frame.f_globals.get("__name__"))))
+        try:
+            execution.execute(Trial("tiny", 0, Config(name), 4.0, 2 if measures == ELBOW else 0, measures), None, tmp_path)
+        finally:
+            sys.setprofile(None)
+    run = {name: {module for method, module in found if method == name} for name in names}
+    assert not [(name, module) for name in names for module in METHODS[name].without if module in run[name]]
+    if measures == COST:
+        assert REFINED_ONLY[0] in run["refined"]  # the test does see what is run
 
 
 def test_rows_of_other_files_or_facts_do_not_count(tiny, whole, tmp_path, monkeypatch):

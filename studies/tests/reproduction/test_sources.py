@@ -36,6 +36,14 @@ def test_what_a_module_imports_counts(package):
     assert now("feddp_made_up.outer", facts="other") != now("feddp_made_up.outer")
 
 
+def test_what_is_never_run_does_not_count(package):
+    first = now("feddp_made_up.outer", without=("feddp_made_up.inner",))
+    (package / "inner.py").write_text("from feddp_made_up.alone import VALUE\n")
+    assert now("feddp_made_up.outer", without=("feddp_made_up.inner",)) == first
+    (package / "outer.py").write_text("VALUE = 6\n")
+    assert now("feddp_made_up.outer", without=("feddp_made_up.inner",)) != first
+
+
 def test_comments_and_docstrings_do_not_count(package):
     first = now("feddp_made_up.outer")
     (package / "inner.py").write_text('"""What it is."""\n\nVALUE = 1  # a number\n"""What it means."""\n')
