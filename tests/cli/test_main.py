@@ -1,6 +1,8 @@
 """The command as a person runs it: its output, its exit status, its files."""
 
 import json
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -197,3 +199,10 @@ def test_fit_without_server_data(folder):
     assert (refused.returncode, "--box must be two numbers LOW,HIGH" in refused.stderr) == (1, True)
     planned = json.loads(feddp("plan", "-k", 3, "--dimension", 5, "--epsilon", 1, "--json").stdout)
     assert [row["release"] for row in planned["releases"]][:3] == ["columns", "distances", "mean"]
+
+
+def test_a_command_ends_at_once():
+    """Without a last search for garbage: fifty sites that are told to end at once on two cores would take more than ten seconds."""
+    check = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 1000)); import feddp_kmeans.cli.main"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

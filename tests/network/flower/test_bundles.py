@@ -4,6 +4,7 @@ import asyncio
 from itertools import pairwise
 from types import SimpleNamespace
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,9 +20,10 @@ from flwr.proto.message_pb2 import (
     PushObjectResponse,
 )
 from flwr.supercore.error import ApiErrorCode, FlowerError
+from google.protobuf.wrappers_pb2 import BytesValue
 
 from feddp_kmeans.network.flower import bundles
-from feddp_kmeans.network.flower.bundles import PATH, Bundles, one_by_one, together
+from feddp_kmeans.network.flower.bundles import PATH, SITES, Bundles, if_known, one_by_one, together
 
 STATE = object()
 
@@ -80,7 +82,7 @@ def ask(app, path, content, pieces=3, kind="http"):
     async def send(event):
         sent.append(event)
 
-    asyncio.run(app({"type": kind, "path": path}, receive, send))
+    asyncio.run(app({"type": kind, "path": path, "headers": []}, receive, send))
     return sent[0]["status"], sent[1]["body"]
 
 
@@ -120,3 +122,53 @@ def test_no_request_is_sent_for_nothing():
 @pytest.mark.parametrize(("path", "kind"), [("/v1/fleet/pull-object", "http"), (f"{PATH}/", "http"), (PATH, "lifespan")])
 def test_what_is_no_bundle_is_passed_on(path, kind):
     assert ask(Bundles(Store()), path, b"x", pieces=1, kind=kind) == (404, b"passed on")
+
+
+class Stock(Store):
+    """A SuperLink that knows no bundles, or what stands before it lets none through."""
+
+    status = 404
+
+    def _unary_unary(self, *, path, **_):
+        self.asked += 1
+        request = httpx.Request("POST", f"https://127.0.0.1{path}")
+        raise httpx.HTTPStatusError("no", request=request, response=httpx.Response(self.status, request=request))
+
+
+@pytest.mark.parametrize("status", [403, 404, 405])
+def test_where_bundles_are_not_known_a_site_asks_one_by_one_from_then_on(status):
+    store = Stock()
+    store.status = status
+    answers = if_known(store)
+    for _ in range(3):
+        assert answers([PushObjectRequest(object_id="a", object_content=b"1")]) == [PushObjectResponse(stored=True)]
+    assert store.asked == 1
+
+
+@pytest.mark.parametrize("status", [401, 500, 502])
+def test_another_refusal_is_not_taken_for_ignorance(status):
+    store = Stock()
+    store.status = status
+    answers = if_known(store)
+    for _ in range(2):
+        with pytest.raises(httpx.HTTPStatusError):
+            answers([PullObjectRequest(object_id="a")])
+    assert store.asked == 2
+
+
+def test_of_a_site_that_has_not_signed_nothing_is_read():
+    async def receive():
+        raise AssertionError
+
+    sent = []
+
+    async def send(event):
+        sent.append(event)
+
+    asyncio.run(Bundles(Store())({"type": "http", "path": SITES, "headers": []}, receive, send))
+    assert [event.get("status") for event in sent] == [401, None]
+
+
+@pytest.mark.parametrize("content", [b"x", BytesValue(value=b"x").SerializeToString(), BytesValue(value=b"\xff" * 9).SerializeToString()])
+def test_what_is_no_bundle_is_refused(content):
+    assert ask(Bundles(Store()), PATH, content, pieces=1) == (400, b"")

@@ -2,11 +2,13 @@
 
 import httpx
 import pytest
+from flwr.proto.message_pb2 import PushObjectRequest, PushObjectResponse
 from flwr.supercore.error import ApiErrorCode
 
 from feddp_kmeans.network.deployment.children import free_port
 from feddp_kmeans.network.deployment.serve import superlink
 from feddp_kmeans.network.flower import fleet
+from feddp_kmeans.network.flower.bundles import SITES
 from feddp_kmeans.network.flower.fleet import Fleet, Refusal, refusal_of
 
 
@@ -73,6 +75,22 @@ def test_a_site_enters_looks_for_messages_and_leaves(monkeypatch):
     with pytest.raises(httpx.TransportError):
         late.enter()
     late.close()
+
+
+def test_a_bundle_of_another_site_or_of_nobody_is_refused():
+    port = free_port()
+    with superlink(port):
+        site, thief, nobody = (Fleet(f"127.0.0.1:{port}", None, None) for _ in range(3))
+        site.enter()
+        thief.enter()
+        asked = PushObjectRequest(node=site._node, run_id=1, object_id="a", object_content=b"1")
+        assert thief._answers([asked]) == [PushObjectResponse(stored=False)]
+        with pytest.raises(httpx.HTTPStatusError) as refused:
+            nobody._answers([asked])
+        assert refused.value.response.status_code == 401
+        assert httpx.post(f"http://127.0.0.1:{port}{SITES}", content=b"x" * 100, trust_env=False).status_code == 401
+        for one in (site, thief, nobody):
+            one.close()
 
 
 def test_a_request_is_made_again_while_there_is_patience(monkeypatch):

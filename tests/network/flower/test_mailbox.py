@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("flwr")
 
 from flwr.app import RecordDict
-from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
+from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest, PushObjectRequest, PushObjectResponse
 
 from feddp_kmeans.network.deployment.apps import APP_FOLDER
 from feddp_kmeans.network.deployment.children import free_port
@@ -51,9 +51,14 @@ class Site:
 
 def announces_only(site, monkeypatch):
     """Make a site lose its power between the announcement of a reply and its parts."""
-    push = fleet.push_objects
-    silent = site.thread
-    monkeypatch.setattr(fleet, "push_objects", lambda *args, **options: threading.current_thread() is silent or push(*args, **options))
+    answers = site.fleet._answers
+
+    def unheard(requests):
+        if any(isinstance(request, PushObjectRequest) for request in requests):
+            return [PushObjectResponse(stored=True) for _ in requests]
+        return answers(requests)
+
+    monkeypatch.setattr(site.fleet, "_answers", unheard)
 
 
 @pytest.fixture(params=[True, False], ids=["bundles", "one by one"])

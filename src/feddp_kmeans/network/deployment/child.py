@@ -26,10 +26,11 @@ FLEET = frozenset(
     ("POST", f"/v1/fleet/{name}")
     for name in (
         *("activate-node", "deactivate-node", "register-node", "unregister-node", "send-node-heartbeat", "get-run", "get-fab"),
-        *("pull-messages", "push-messages", "confirm-message-received", "pull-object", "push-object"),
+        *("pull-messages", "push-messages", "confirm-message-received", "pull-object", "push-object", "bundle"),
     )
 )
-"""Requests of sites that a SuperLink answers: flwr's Fleet API. Each is signed by the site's key. What flwr adds later is not open."""
+"""Requests of sites that a SuperLink answers: flwr's Fleet API and our bundles. Each is signed by the site's key. What flwr adds later is
+not open."""
 
 _SECRET_LENGTH = 64
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 import httpx
@@ -27,8 +28,8 @@ from flwr.proto.fleet_pb2 import (
     UnregisterNodeFleetRequest,
 )
 from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
+from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest, ObjectTree, PullObjectRequest, PushObjectRequest
 from flwr.proto.message_pb2 import Message as Announced
-from flwr.proto.message_pb2 import ObjectTree
 from flwr.proto.node_pb2 import Node
 from flwr.supercore.constant import (
     FLEET_HTTP_PUBLIC_KEY_HEADER,
@@ -41,18 +42,16 @@ from flwr.supercore.inflatable.inflatable_object import (
     InflatableObject,
     get_all_nested_objects,
     get_object_tree,
+    iterate_object_tree,
     no_object_id_recompute,
 )
-from flwr.supercore.inflatable.inflatable_protobuf_utils import (
-    make_confirm_message_received_fn_protobuf,
-    make_pull_object_fn_protobuf,
-    make_push_object_fn_protobuf,
-)
-from flwr.supercore.inflatable.inflatable_utils import pull_and_inflate_object_from_tree, push_objects
+from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectPushError, inflate_object_from_contents
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes, sign_message
 from flwr.supercore.protobuf.client import ProtobufCall, ProtobufClient, ProtobufClientInterceptor, ProtobufRequestContext
 from flwr.supercore.version import package_name, package_version
 from flwr.supernode.fleet_http_client import FleetHttpClient
+
+from feddp_kmeans.network.flower.bundles import if_known
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -64,6 +63,9 @@ AHEAD, BEHIND = SYSTEM_TIME_TOLERANCE, TIMESTAMP_TOLERANCE
 
 RETRY = 0.05
 """Seconds after which a part of a message that is still on its way is asked for again; flwr's first retry is after 1 s."""
+
+MOST_PARTS = 16
+"""Parts of a message that are asked for; ours have three: the message, its records, and the record with our bytes."""
 
 UNKNOWN_KEY = "unknown key"
 """What our SuperLink adds to its refusal of a key that is not registered (``compat.run_superlink``)."""
@@ -115,6 +117,7 @@ class Fleet:
             retry_invoker=self._retries,  # type: ignore[arg-type]
         )
         go_straight(self._client)
+        self._answers = if_known(self._client)
         self._closed = threading.Event()
         self._node = Node()
 
@@ -137,20 +140,13 @@ class Fleet:
         if not waiting.messages_list:
             return False
         tree, run = waiting.message_object_trees[0], waiting.messages_list[0].metadata.run_id
-        message = pull_and_inflate_object_from_tree(
-            tree,
-            make_pull_object_fn_protobuf(self._client.PullObject, self._node, run),
-            make_confirm_message_received_fn_protobuf(self._client.ConfirmMessageReceived, self._node, run),
-            return_type=Message,
-            initial_backoff=RETRY,
-        )
-        message.metadata.__dict__["_message_id"] = tree.object_id
+        message = self._pulled(tree, run)
         try:
             reply = answer(message)
         except Exception:
-            self._push(Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, _COULD_NOT), reply_to=message), run)
+            self._push(Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, _COULD_NOT), reply_to=message), tree.object_id, run)
             raise
-        self._push(reply, run)
+        self._push(reply, tree.object_id, run)
         return True
 
     def close(self) -> None:
@@ -167,16 +163,46 @@ class Fleet:
                 pass
         self._client.close()
 
-    def _push(self, message: Message, run: int) -> None:
-        """Send a message. How long it took to make is not said."""
+    def _pulled(self, tree: ObjectTree, run: int) -> Message:
+        """Return a message that waits for us, once all its parts are there."""
+        contents: dict[str, bytes] = {}
+        missing = list(dict.fromkeys(part.object_id for part in islice(iterate_object_tree(tree), MOST_PARTS)))
+        end = time.monotonic() + _PATIENCE
+        while True:
+            answers = self._answers([PullObjectRequest(node=self._node, run_id=run, object_id=part) for part in missing])
+            for part, answer in zip(missing, answers, strict=True):
+                if not answer.object_found or time.monotonic() > end:
+                    raise ObjectPullError(part, "it is not there")
+                if answer.object_available:
+                    contents[part] = answer.object_content
+            if not (missing := [part for part in missing if part not in contents]):
+                break
+            time.sleep(RETRY)
+        message = inflate_object_from_contents(tree.object_id, contents)
+        if not isinstance(message, Message):
+            raise TypeError(tree.object_id)
+        message.metadata.__dict__["_message_id"] = tree.object_id
+        return message
+
+    def _push(self, message: Message, answered: str, run: int) -> None:
+        """Send a message, and confirm the one that it answers. How long it took to make is not said."""
         with no_object_id_recompute():
             announced, trees, parts = packed([message])
             request = PushMessagesRequest(
                 node=self._node, messages_list=announced, message_object_trees=trees, clientapp_runtime_list=[0.0]
             )
             taken = self._client.PushMessages(request)
-            push = make_push_object_fn_protobuf(self._client.PushObject, self._node, run, taken.session_id)
-            push_objects(parts, push, object_ids_to_push=set(taken.objects_to_push))
+            contents = {number: parts[number].deflate() for number in taken.objects_to_push if number in parts}
+        session = taken.session_id
+        pushed = [
+            PushObjectRequest(node=self._node, run_id=run, object_id=number, object_content=content, session_id=session)
+            for number, content in contents.items()
+        ]
+        confirmed = ConfirmMessageReceivedRequest(node=self._node, run_id=run, message_object_id=answered)
+        _, *answers = self._answers([confirmed, *pushed])
+        for number, answer in zip(contents, answers, strict=True):
+            if not answer.stored:
+                raise ObjectPushError(number, run, session)
 
     def _beat(self) -> None:
         """Say from time to time that we are there. That the server does not know us any more is noticed by the next look for messages."""

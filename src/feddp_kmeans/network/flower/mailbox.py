@@ -19,13 +19,10 @@ from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_conte
 from flwr.superlink.grid import HttpGrid
 
 from feddp_kmeans.network.flower.bundles import one_by_one, together
-from feddp_kmeans.network.flower.fleet import packed
+from feddp_kmeans.network.flower.fleet import MOST_PARTS, packed
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
-
-_MOST_PARTS = 16
-"""Parts of a reply that are asked for; ours have three: the message, its records, and the record with our bytes."""
 
 
 class Mailbox:
@@ -83,7 +80,7 @@ class _Reply:
     def __init__(self, number: str, tree: ObjectTree) -> None:
         self.number = number
         self._contents: dict[str, bytes] = {}
-        self.missing = {part.object_id for part in islice(iterate_object_tree(tree), _MOST_PARTS)}
+        self.missing = {part.object_id for part in islice(iterate_object_tree(tree), MOST_PARTS)}
 
     def take(self, part: str, answer: PullObjectResponse) -> None:
         """Take the answer to the question for a part. A part that nobody knows will not come, and the others are of no use without it."""
