@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from feddp_kmeans._json import field_of
@@ -57,6 +58,12 @@ class Trust(StrEnum):
             raise InputError(f"trust must be 'aggregator' or 'secure-sum', got {value!r}.") from None
 
 
+@lru_cache(maxsize=64)
+def _spent(plan: Plan) -> float:
+    """Return the epsilon of a plan, which a site asks for at every message."""
+    return plan.epsilon_spent
+
+
 @dataclass(frozen=True)
 class Terms:
     """One run as the server proposes it."""
@@ -91,7 +98,7 @@ class Terms:
     @property
     def epsilon_spent(self) -> float:
         """Return the epsilon of the plan, including the samplers' error in every share of the noise."""
-        return self.plan.epsilon_spent + (self.shares - 1) * sum(r.sampler_epsilon for r in self.plan.releases)
+        return _spent(self.plan) + (self.shares - 1) * sum(r.sampler_epsilon for r in self.plan.releases)
 
     @property
     def summary(self) -> str:

@@ -18,7 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.network.deployment import child
 from feddp_kmeans.network.flower import OFF
 from feddp_kmeans.silos.threads import THREADS
 
@@ -27,6 +26,9 @@ _STOP = 5.0
 
 _READY = 300.0
 """Seconds that a child has to be ready. It takes ten on an idle machine, and ends by itself if something is wrong."""
+
+_CHILD = Path(__file__).with_name("child.py")
+"""Not imported: what it needs of Flower takes a second and 20 MB at every site."""
 
 _LOOK = 0.1
 _ANSWER = 10.0
@@ -44,7 +46,7 @@ class Child:
     def __init__(self, program: str, arguments: Sequence[str], home: str, secret: str) -> None:
         self.program = program
         self._log = Path(home) / f"{program}.log"
-        command = [sys.executable, "-P", child.__file__, str(os.getpid()), home, program, *arguments]
+        command = [sys.executable, "-P", str(_CHILD), str(os.getpid()), home, program, *arguments]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(  # noqa: S603 - our own module
                 command, env=_environment(home), stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True

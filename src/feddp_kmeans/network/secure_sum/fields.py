@@ -1,7 +1,7 @@
 """Conversion of dataclasses to plain data, and strict parsing of what came from the network."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
 from types import UnionType
@@ -47,42 +47,71 @@ class Plain:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON values."""
-    if isinstance(value, Plain):
-        kind: Any = type(value)
-        return {key: plain(getattr(value, name)) for key, (name, _) in _fields_of(kind).items()}
-    if isinstance(value, bytes):
+    kind: Any = type(value)
+    if kind is bytes:
         return value.hex()
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+    if kind in (list, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Plain):
+        return {key: plain(getattr(value, name)) for key, (name, _) in _fields_of(kind).items()}
+    return {key: plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def parsed(kind: Any, given: Any, what: str) -> Any:
     """Return the value of this type that plain data states; refuse anything else."""
+    return _parser(kind)(given, what)
+
+
+_Parser = Callable[[Any, str], Any]
+
+
+@cache
+def _parser(kind: Any) -> _Parser:
+    """Return what parses plain data as this type: a site's state has ten thousand values, and is read at every message."""
     inner, shape = get_args(kind), get_origin(kind) or kind
-    if kind is Any or (shape is UnionType and given is None):
-        return given
+    if kind is Any:
+        return lambda given, _: given
     if shape is UnionType:
-        return parsed(inner[0], given, what)
+        some = _parser(inner[0])
+        return lambda given, what: None if given is None else some(given, what)
     if issubclass(shape, Plain):
-        known = _fields_of(shape)
-        if type(given) is not dict or set(given) != set(known):
-            raise InputError(f"{what} must have the fields {', '.join(known)}, got {_short(given)}.")
-        return shape(**{name: parsed(hint, given[key], key) for key, (name, hint) in known.items()})
+        return _object_parser(shape)
     expected = {bytes: str, tuple: list}.get(shape, shape)
-    if type(given) is not expected or (shape is bytes and not _is_hex(given)):
-        raise InputError(f"{what} must be {_WORDS[shape]}, got {_short(given)}.")
-    return bytes.fromhex(given) if shape is bytes else _items(shape, inner, given, what) if inner else given
+    items: _Parser = _item_parser(shape, inner) if inner else lambda given, _: bytes.fromhex(given) if shape is bytes else given
+
+    def parse(given: Any, what: str) -> Any:
+        if type(given) is not expected or (shape is bytes and not _is_hex(given)):
+            raise InputError(f"{what} must be {_WORDS[shape]}, got {_short(given)}.")
+        return items(given, what)
+
+    return parse
 
 
-def _items(shape: type, inner: tuple[Any, ...], given: Any, what: str) -> Any:
-    """Return a mapping, a list or a tuple whose entries are of these types."""
+def _object_parser(shape: type) -> _Parser:
+    known = {key: (name, _parser(hint)) for key, (name, hint) in _fields_of(shape).items()}
+
+    def parse(given: Any, what: str) -> Any:
+        if type(given) is not dict or given.keys() != known.keys():
+            raise InputError(f"{what} must have the fields {', '.join(known)}, got {_short(given)}.")
+        return shape(**{name: parser(given[key], key) for key, (name, parser) in known.items()})
+
+    return parse
+
+
+def _item_parser(shape: type, inner: tuple[Any, ...]) -> _Parser:
+    """Return what parses a mapping, a list or a tuple whose entries are of these types."""
+    kinds = [_parser(kind) for kind in inner if kind is not Ellipsis]
     if shape is dict:
-        return {parsed(inner[0], key, what): parsed(inner[1], item, what) for key, item in given.items()}
-    kinds = inner if shape is tuple and inner[-1] is not Ellipsis else inner[:1] * len(given)
-    if len(kinds) != len(given):
-        raise InputError(f"{what} must be a list of {len(kinds)}, got {_short(given)}.")
-    return shape(parsed(kind, item, what) for kind, item in zip(kinds, given, strict=True))
+        return lambda given, what: {kinds[0](key, what): kinds[1](item, what) for key, item in given.items()}
+    if shape is list or inner[-1] is Ellipsis:
+        return lambda given, what: shape([kinds[0](item, what) for item in given])
+
+    def parse(given: Any, what: str) -> Any:
+        if len(kinds) != len(given):
+            raise InputError(f"{what} must be a list of {len(kinds)}, got {_short(given)}.")
+        return tuple(kind(item, what) for kind, item in zip(kinds, given, strict=True))
+
+    return parse
 
 
 _WORDS = {bytes: "hexadecimal digits", str: "text", int: "a whole number", bool: "true or false", dict: "a mapping"}
