@@ -32,6 +32,7 @@ from feddp_kmeans.silos.spark_silo import SparkSilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.paper_sums import CLIENT_OUTER_PRODUCT, OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Query
+from feddp_kmeans.tables.engines import engine_silo
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
@@ -195,9 +196,31 @@ def test_what_depends_on_the_order_of_rows_is_read_once_and_a_table_is_not(frame
     assert "RDD" not in plan_of(SparkSilo(frame.select("a", "b", "who").where("a > 0.5 and b is not null"), "who"))
 
 
+NAMES = ["a.b", "back`tick", "white space", "wer wohnt.wo?"]
+
+
+def test_columns_may_have_any_name(spark, tmp_path):
+    """Spark takes a dot for a step into a structure, and a backtick for the end of a name."""
+    *numbers, client = NAMES
+    table = table_of(CLIENTS, numbers).rename_columns(NAMES)
+    odd = frame_of(spark, tmp_path / "points", table)
+    files = engine_silo("spark", str(tmp_path / "points"), None, client)
+    for silo in (SparkSilo(odd, client), files):
+        assert silo.columns == tuple(numbers)
+        for query in (MOMENT, BOUNDED):
+            assert np.array_equal(silo.exact_sum(query), ArraySilo(CLIENTS).exact_sum(query))
+    vectors = odd.selectExpr("array(`a.b`, `back``tick`, `white space`) as `v.w`")
+    assert np.array_equal(SparkSilo(vectors).exact_sum(MOMENT), ArraySilo(CLIENTS).exact_sum(MOMENT))
+    schema = {"a.b": {"range": [-3, 3]}, "back`tick": {"range": [-3, 3]}}
+    options = {"n_clusters": 2, "epsilon": 4.0, "random_state": 0, "schema": schema}
+    here = FedDPKMeans(**options).fit(table.select(["a.b", "back`tick"]))
+    assert np.array_equal(FedDPKMeans(**options).fit(odd).cluster_centers_, here.cluster_centers_)
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
+        (lambda frame: SparkSilo(frame.selectExpr("a", "b as a")), "must have different names, got two of one name"),
         (
             SparkSilo,
             "must hold numbers only, got string in 'who': leave the column out, or say what it holds by a schema",

@@ -62,6 +62,20 @@ class VectorColumn:
 
 
 @dataclass(frozen=True)
+class Renamed:
+    """Points of columns that have names of their own in a frame, since Spark would read a dot in a name as a step into a structure."""
+
+    points: Points
+    names: tuple[str, ...]
+    """The columns' names in the user's table, in their order."""
+
+    def __call__(self, table: pa.Table) -> FloatArray:
+        """Return the points of rows."""
+        kept = [name for name in table.column_names if name != CLIENT]
+        return self.points(table.select(kept).rename_columns(list(self.names)))
+
+
+@dataclass(frozen=True)
 class SumOfPoints:
     """The sum over a partition's rows, whoever holds them."""
 

@@ -21,6 +21,7 @@ from feddp_kmeans.silos.spark_job import (
     SUM,
     NumberColumns,
     Points,
+    Renamed,
     SumOfClients,
     SumOfOneClient,
     SumOfPoints,
@@ -57,21 +58,25 @@ class SparkSilo(Silo):
     ) -> None:
         frame = _settled(frame)
         kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+        if len(kinds) < len(frame.columns):
+            raise InputError("columns of a data frame must have different names, got two of one name.")
+        own = {name: f"c{number}" for number, name in enumerate(kinds)}
+        frame = frame.toDF(*own.values())
         for name in (*reads, *([] if client is None else [client])):
             if name not in kinds:
                 raise InputError(f"a data frame must have the column {name!r:.80}, got {', '.join(kinds):.500}.")
         if client is not None and kinds[client].startswith(_NESTED):
             raise InputError(f"the column of clients must hold words or numbers, got {kinds[client]:.80} in {client!r:.80}.")
         if points is None:
-            frame, numbers = _numeric(frame, {name: kind for name, kind in kinds.items() if name != client})
+            frame, numbers = _numeric(frame, own, {name: kind for name, kind in kinds.items() if name != client})
             points, reads, columns = numbers, numbers.reads, numbers.columns
         # As bytes: what Spark takes to be equal is then exactly what we take to be equal.
-        key = [] if client is None else [f"cast(cast({_quoted(client)} as string) as binary) as {_quoted(CLIENT)}"]
-        self._frame = frame.selectExpr(*key, *map(_quoted, reads))
-        self._points: Points = points
+        key = [] if client is None else [f"cast(cast({own[client]} as string) as binary) as {quoted(CLIENT)}"]
+        self._frame = frame.selectExpr(*key, *(own[name] for name in reads))
+        self._points: Points = Renamed(points, tuple(reads))
         self._columns = tuple(columns)
         self.dimension = len(self._columns)
-        self.n_clients = 1 if client is None else _ended(self._clients().count)
+        self.n_clients = 1 if client is None else ended(self._clients().count)
         if not self.n_clients:
             raise InputError("clients must be at least one, got none.")
 
@@ -84,7 +89,7 @@ class SparkSilo(Silo):
         """Return the sum of a statistic over the clients of the cohort (None: all), without noise: never for release."""
         taken = None
         if cohort is not None:
-            keys = [row[0] for row in _ended(self._clients().sort(CLIENT).collect)]
+            keys = [row[0] for row in ended(self._clients().sort(CLIENT).collect)]
             taken = pa.array([key for key, is_taken in zip(keys, cohort, strict=True) if is_taken], type=pa.binary())
         if not query.statistic.whole_clients:
             sums = self._frame.mapInArrow(SumOfPoints(query, self._points), f"{SUM} binary")
@@ -95,7 +100,7 @@ class SparkSilo(Silo):
             sums = self._frame.coalesce(1).mapInArrow(SumOfOneClient(query, self._points), f"{SUM} binary")
         if 8 * query.size > _SMALL:
             sums = sums.repartition(_ADDERS).mapInArrow(SumOfSums(query), f"{SUM} binary")
-        return added(query, (row[0] for row in _ended(sums.collect)))
+        return added(query, (row[0] for row in ended(sums.collect)))
 
     def as_one_client(self) -> "SparkSilo":
         """Return the same points as those of one client."""
@@ -112,21 +117,24 @@ class SparkSilo(Silo):
         return TableSilo.from_groups(points, codes(table)).nonprivate_clients()
 
     def _clients(self) -> Any:
-        return self._frame.select(_quoted(CLIENT)).distinct()
+        return self._frame.select(quoted(CLIENT)).distinct()
 
 
-def _numeric(frame: Any, kinds: dict[str, str]) -> tuple[Any, NumberColumns | VectorColumn]:
-    """Return the frame, and how the columns of these kinds become points: numbers in all, or vectors in the only one."""
+def _numeric(frame: Any, own: dict[str, str], kinds: dict[str, str]) -> tuple[Any, NumberColumns | VectorColumn]:
+    """Return the frame, and how the columns of these kinds become points: numbers in all, or vectors in the only one.
+
+    In the frame they have names of our ``own``.
+    """
     if not kinds:
         raise InputError("a data frame must have at least one column of numbers, got none.")
     first = next(iter(kinds))
     if len(kinds) == 1 and kinds[first] == "vector":
         from pyspark.ml.functions import vector_to_array
 
-        frame = frame.withColumn(first, vector_to_array(first))
+        frame = frame.withColumn(own[first], vector_to_array(own[first]))
         kinds = {first: "array<double>"}
     if len(kinds) == 1 and re.fullmatch(f"array<{_NUMBER}>", kinds[first]):
-        found = _ended(frame.selectExpr(f"size({_quoted(first)}) as n").where("n > 0").first)
+        found = ended(frame.selectExpr(f"size({own[first]}) as n").where("n > 0").first)
         if found is None:
             raise InputError(f"the column {first!r:.80} of vectors must have one that is not empty, got none.")
         return frame, VectorColumn(first, numbered_columns(found[0]))
@@ -139,7 +147,7 @@ def _numeric(frame: Any, kinds: dict[str, str]) -> tuple[Any, NumberColumns | Ve
     return frame, NumberColumns(tuple(kinds))
 
 
-def _ended(job: Callable[[], Any]) -> Any:
+def ended(job: Callable[[], Any]) -> Any:
     """Return what a job returns. Spark's own message may quote cells, so it is left to Spark's log."""
     from pyspark.errors import PySparkException
 
@@ -149,7 +157,8 @@ def _ended(job: Callable[[], Any]) -> Any:
         raise InputError(f"a Spark job must end without an error, got {type(error).__name__}; Spark's log says more.") from None
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column's name as Spark reads it, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -158,9 +167,9 @@ def _settled(frame: Any) -> Any:
     if not hasattr(frame, "mapInArrow"):
         raise InputError(f"a Spark silo must be made of a Spark data frame, got {type(frame).__name__}.")
     with redirect_stdout(StringIO()) as printed:  # Spark has no other way to show a plan, in a session of Spark Connect
-        frame.explain(extended=True)
+        ended(lambda: frame.explain(extended=True))
     optimized = printed.getvalue().partition("== Optimized Logical Plan ==")[2].partition("== Physical Plan ==")[0]
     steps = re.findall(r"^[ :+-]*(\w+)", optimized, re.MULTILINE)
     functions = {name.lower() for name in re.findall(r"(\w+)\(", optimized)}
     is_same = bool(steps) and {*steps} <= _SAME_AGAIN and functions <= _SAME_FUNCTIONS
-    return frame if is_same else _ended(frame.localCheckpoint)
+    return frame if is_same else ended(frame.localCheckpoint)

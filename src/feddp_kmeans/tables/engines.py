@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 from feddp_kmeans.errors import InputError
@@ -50,8 +51,17 @@ def engine_silo(
     names = [name for name in like or read_schema(paths[0]).names if name not in {*ignore, client_column}]
     if engine == DASK:
         return _dask_silo([*map(str, paths)], client_column, schema, names)
-    frame = _session().read.parquet(*map(str, paths))
-    return _spark_silo(frame if schema else frame.select(*names, *([client_column] if client_column else [])), client_column, schema)
+    taken = None if schema else [*names, *([client_column] if client_column else [])]
+    return _spark_silo(_spark_frame(paths, taken), client_column, schema)
+
+
+def _spark_frame(paths: Sequence[Path], names: Sequence[str] | None) -> Any:
+    """Return the rows of Parquet files, with these columns or all."""
+    from feddp_kmeans.silos.spark_silo import ended, quoted
+
+    session = _session()
+    frame = ended(lambda: session.read.parquet(*map(str, paths)))
+    return frame if names is None else ended(lambda: frame.select(*map(quoted, names)))
 
 
 def _spark_silo(frame: Any, client: str | None, schema: Schema | None) -> Silo:
