@@ -1,0 +1,104 @@
+"""Looks at float32 points on a GPU without a copy of them in float64, in exact whole numbers. The kernels are in ``rows.cu``.
+
+Why no bit differs from the CPU's, with R = 2**16:
+
+- *Encoding* is the same three operations in float64: subtract, multiply, round to even. A row that is longer than R would be shortened; it
+  is left to the caller, and what the kernels say of it is not used.
+- *Labels and squares*: products and sums of whole numbers below 2**53, so exact in any order. A squared residual is the squared length less
+  the best score ``2 z c - |c|**2``; of equal scores the first is the best.
+- *A subspace*: products with a whole matrix below 2**53, over a power of two, rounded; the result is below 2**24, so float32 holds it.
+- *Sums*: a row adds a whole number of at most BOUNDED_STEPS = 2**30 to any of them; a block has at most 2**22 rows, so its sums are exact
+  in float64 until they are added to 64-bit integers.
+"""
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import torch
+
+from feddp_kmeans.errors import CudaError
+from feddp_kmeans.silos.gpu.cuda import Kernel
+from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
+
+_THREADS = 128
+_MOST_SHARED = 220 * 1024
+_MOST_ROWS = 1 << 22
+"""Rows of a block whose sums are exact."""
+
+_GROUP = 16
+
+
+def fits(points: Any) -> bool:
+    """Return whether these points can be looked at here: on a GPU, in float32, one row after the other."""
+    return bool(points.is_cuda and points.dtype == torch.float32 and points.is_contiguous() and len(points))
+
+
+class Rows:
+    """Points with the ball that they are encoded in; or coordinates in a subspace, which are whole numbers already."""
+
+    def __init__(self, points: Any, center: Any, radius: float) -> None:
+        self._points = points
+        scale = torch.tensor([RESOLUTION / radius, float(PROJECTION_STEPS)], dtype=torch.float64, device=points.device)
+        self._ball = torch.cat([center.to(torch.float64), scale])
+
+    def in_subspace(self, projection: Any) -> "tuple[Rows, Any] | None":
+        """Return the rows' coordinates in a subspace, and which rows would have been shortened; None where that is impossible."""
+        (n, d), q, device = self._points.shape, projection.shape[1], self._points.device
+        kernel = _kernel("turn", d, q, _tile(d, q), device)
+        if kernel is None:
+            return None
+        turned = torch.empty((n, q), dtype=torch.float32, device=device)
+        left = torch.empty(n, dtype=torch.bool, device=device)
+        whole = (projection * PROJECTION_STEPS).round().T.contiguous()
+        _launch(kernel, self._points, n, self._ball, whole, turned, left)
+        rows = Rows(turned, torch.zeros(q, dtype=torch.float64, device=device), float(RESOLUTION))
+        return rows, left
+
+    def labelled(self, targets: Any) -> tuple[Any, Any, Any] | None:
+        """Return each row's nearest target, its squared distance from it, and whether the row would have been shortened."""
+        (n, d), k, device = self._points.shape, len(targets), self._points.device
+        kernel = _kernel("label", d, k, _tile(d, k), device)
+        if kernel is None:
+            return None
+        labels = torch.empty(n, dtype=torch.int32, device=device)
+        squares = torch.empty(n, dtype=torch.float64, device=device)
+        left = torch.empty(n, dtype=torch.bool, device=device)
+        given = torch.cat([targets.ravel(), targets.square().sum(dim=1)])
+        _launch(kernel, self._points, n, self._ball, given, labels, squares, left)
+        return labels, squares, left
+
+    def weighted_sums(self, origins: Any, labels: Any, weights: Any) -> Any:
+        """Return for each label the sum of weights times residuals; None where that is impossible."""
+        (n, d), k, device = self._points.shape, len(origins), self._points.device
+        kernel = _kernel("weigh", d, k, 16 * k * d, device)
+        if kernel is None:
+            return None
+        totals = torch.zeros((k, d), dtype=torch.int64, device=device)
+        blocks = max(kernel.blocks, -(-n // _MOST_ROWS))
+        with torch.cuda.device(device):
+            kernel(blocks, self._points, n, self._ball, origins.contiguous(), labels, weights, totals)
+        return totals
+
+
+def _tile(d: int, k: int) -> int:
+    return 8 * (d + 1 + d * min(k, _GROUP)) + 4 * _THREADS * (d | 1)
+
+
+def _launch(kernel: Kernel, points: Any, n: int, *given: Any) -> None:
+    with torch.cuda.device(points.device):
+        kernel(min(-(-n // _THREADS), kernel.blocks), points, n, *given)
+
+
+@cache
+def _kernel(name: str, d: int, k: int, shared: int, device: Any) -> Kernel | None:
+    """Return a kernel for points of d coordinates and k centers; None where it cannot be compiled, or needs too much memory."""
+    if shared > _MOST_SHARED:
+        return None
+    source = (files("feddp_kmeans.silos.gpu") / "rows.cu").read_text()
+    try:
+        with torch.cuda.device(device):
+            return Kernel(source, name, {"D": d, "K": k, "THREADS": _THREADS}, shared, _THREADS)
+    except (OSError, CudaError):
+        return None
