@@ -16,7 +16,8 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.silos.gpu.chunks import LARGEST_ADDED
-from feddp_kmeans.silos.gpu.torch_silo import STATISTICS, TorchSilo, encode, total_of
+from feddp_kmeans.silos.gpu.torch_arithmetic import encode
+from feddp_kmeans.silos.gpu.torch_silo import STATISTICS, TorchSilo, total_of
 from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import Ball
