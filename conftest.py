@@ -10,7 +10,7 @@ settings.register_profile("default", deadline=None, max_examples=60, suppress_he
 settings.load_profile("default")
 
 _NEEDED = {
-    "studies/benchmarks/gpu_pass.py": "torch",
+    "studies/benchmarks/gpu_*.py": "torch",
     "src/feddp_kmeans/silos/gpu/*": "torch",
     "src/feddp_kmeans/network/deployment/own_ray.py": "ray",
 }

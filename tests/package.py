@@ -23,6 +23,7 @@ NEEDED = (
     "feddp_kmeans/report/roc.svg",
     "feddp_kmeans/report/style.css",
     "feddp_kmeans/silos/gpu/lloyd.cu",
+    "feddp_kmeans/silos/gpu/rows.cu",
     "feddp_kmeans/network/deployment/app/pyproject.toml",
     "feddp_kmeans/network/deployment/app/feddp_app/server.py",
     "feddp_studies/py.typed",

@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_a_benchmark_imports(path):
-    if path.stem == "gpu_pass":
+    if path.stem.startswith("gpu"):
         pytest.importorskip("torch", reason="points on a GPU need the extra 'torch'")
     assert callable(runpy.run_path(str(path), run_name="benchmark")["main"])
 
