@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feddp_kmeans.errors import FedDPError
+from feddp_kmeans.network.secure_sum.fields import parsed
 from feddp_kmeans.network.secure_sum.messages import Advert, UnmaskReply
 from feddp_kmeans.network.secure_sum.party import Party
 from tests.strategies import JUNK
@@ -74,3 +75,9 @@ def test_an_advert_of_wrong_lengths_or_types_is_refused(change):
 def test_a_reply_of_wrong_lengths_or_types_is_refused(change):
     with pytest.raises(FedDPError, match="must"):
         UnmaskReply.from_dict(REPLY.to_dict() | change)
+
+
+def test_half_a_character_is_no_text():
+    with pytest.raises(FedDPError, match="must be text, got str of 1"):
+        parsed(str, "\ud800", "host")
+    assert parsed(str, "Köln 東京", "host") == "Köln 東京"

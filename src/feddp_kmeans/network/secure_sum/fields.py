@@ -76,11 +76,11 @@ def _parser(kind: Any) -> _Parser:
         return lambda given, what: None if given is None else some(given, what)
     if issubclass(shape, Plain):
         return _object_parser(shape)
-    expected = {bytes: str, tuple: list}.get(shape, shape)
+    expected, is_right = {bytes: str, tuple: list}.get(shape, shape), _is_hex if shape is bytes else _is_text
     items: _Parser = _item_parser(shape, inner) if inner else lambda given, _: bytes.fromhex(given) if shape is bytes else given
 
     def parse(given: Any, what: str) -> Any:
-        if type(given) is not expected or (shape is bytes and not _is_hex(given)):
+        if type(given) is not expected or (expected is str and not is_right(given)):
             raise InputError(f"{what} must be {_WORDS[shape]}, got {_short(given)}.")
         return items(given, what)
 
@@ -131,6 +131,15 @@ def _is_hex(given: str) -> bool:
         return bytes.fromhex(given).hex() == given
     except ValueError:
         return False
+
+
+def _is_text(given: str) -> bool:
+    """Return whether text can be written as bytes: JSON can state halves of characters."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def name(given: Any, what: str) -> str:
