@@ -53,7 +53,7 @@ def parse_public(line: str, what: str = "a public key") -> PublicIdentity:
     """Return the key of an OpenSSH public line; a comment after it is ignored."""
     try:
         public = load_ssh_public_key(line.strip().encode())
-    except (AttributeError, ValueError, UnsupportedAlgorithm):
+    except (AttributeError, ValueError, UnsupportedAlgorithm, NotImplementedError):  # the last: of a compressed point
         public = None
     if not isinstance(public, ec.EllipticCurvePublicKey) or public.curve.name != "secp384r1":
         raise InputError(f"{what} must be an ECDSA P-384 key in OpenSSH format, got something else; ssh-keygen -t ecdsa -b 384 makes one.")
@@ -76,7 +76,7 @@ def load_identity(path: Path) -> Identity:
     content = private_bytes(path)
     try:
         identity = load_ssh_private_key(content, password=None)
-    except (TypeError, ValueError, UnsupportedAlgorithm):
+    except (TypeError, ValueError, UnsupportedAlgorithm, NotImplementedError):
         identity = None
     if not isinstance(identity, ec.EllipticCurvePrivateKey) or identity.curve.name != "secp384r1":
         raise InputError(f"{path.name} must hold an ECDSA P-384 private key without a passphrase, got something else.")
