@@ -36,8 +36,9 @@ _COPIES = 16
 
 
 def fits(points: Any) -> bool:
-    """Return whether these points can be looked at here: on a GPU, in float32, one row after the other."""
-    return bool(points.is_cuda and points.dtype == torch.float32 and points.is_contiguous() and len(points))
+    """Return whether these points can be looked at here: on a GPU, in float32, one row after the other, a tile of them in shared memory."""
+    there = bool(points.is_cuda and points.dtype == torch.float32 and points.is_contiguous() and len(points))
+    return there and _tile(points.shape[1], _GROUP) <= _MOST_SHARED
 
 
 class Rows:
