@@ -54,9 +54,14 @@ def digits() -> CentralData:
     return CentralData(points, 10, np.zeros(dimension), np.ones(dimension), "digits")
 
 
-def central_data(folder: Path | None = None, *, name: str, seed: int) -> FederatedData:  # noqa: ARG001 every seed has the same points
-    """Return a central data set as one client; the two corners of its public box stand in for server data."""
+def central_data(folder: Path | None = None, *, name: str, k: int, seed: int) -> FederatedData:  # noqa: ARG001 every seed has the same points
+    """Return a central data set as one client; the two corners of its public box stand in for server data.
+
+    Costs of other programs were recorded for the number of clusters that the file states, so another one is refused.
+    """
     found = digits() if folder is None else load_central(folder / "central" / f"{name}.npz")
+    if found.k != k:
+        raise InputError(f"k of {name} must be {found.k}, as its file says, got {k}.")
     return FederatedData([found.points], np.array([found.low, found.high]), name=name)
 
 

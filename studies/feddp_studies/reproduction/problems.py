@@ -65,9 +65,9 @@ for _name, _set in SETS.items():
     _how = {"site": _name, "topics": _set.topics}
     _files = (f"stackexchange_{_name}.parquet",)
     register_data_set(DataSet(_name, stack_exchange, _how, 10, PrivacyUnit.CLIENT, CLIENT_SIZES[_set.reading], _files, drawn=False))
-for _name, _k in (("gas", 3), ("letter", 26), ("s1", 15), ("digits", 10)):
+for _name, _k in (("gas", 10), ("letter", 10), ("s1", 15), ("digits", 10)):
     _tables = () if _name == "digits" else (f"central/{_name}.npz",)
-    register_data_set(DataSet(_name, central_data, {"name": _name}, _k, files=_tables, drawn=False, in_box=True))
+    register_data_set(DataSet(_name, central_data, {"name": _name, "k": _k}, _k, files=_tables, drawn=False, in_box=True))
 register_data_set(DataSet("mixture-box", mixture_in_box, first_seed=FIRST_MIXTURE, in_box=True))
 _many = {"n_clients": 2000, "client_size": 50}
 register_data_set(DataSet("clients-box", mixture_in_box, _many, 10, PrivacyUnit.CLIENT, first_seed=FIRST_MIXTURE, in_box=True))

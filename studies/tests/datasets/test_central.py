@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.errors import FedDPError
-from feddp_studies.datasets.central import digits, load_central
+from feddp_studies.datasets.central import central_data, digits, load_central
 
 
 def save(path, **changes):
@@ -51,6 +51,14 @@ def test_digits_lie_in_the_unit_cube():
     assert (data.points.min(), data.points.max(), data.k, data.name) == (0, 1, 10, "digits")
     assert (data.low == 0).all()
     assert (data.high == 1).all()
+
+
+def test_another_number_of_clusters_than_the_file_states_is_refused(tmp_path):
+    (tmp_path / "central").mkdir()
+    save(tmp_path / "central" / "made.npz")
+    assert len(central_data(tmp_path, name="made", k=2, seed=0).clients) == 1
+    with pytest.raises(FedDPError, match="k of made must be 2, as its file says, got 3"):
+        central_data(tmp_path, name="made", k=3, seed=0)
 
 
 @pytest.mark.parametrize(("name", "shape", "k"), [("gas", (36_733, 11), 10), ("letter", (20_000, 16), 10), ("s1", (5_000, 2), 15)])
