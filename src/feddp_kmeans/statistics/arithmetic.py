@@ -12,7 +12,7 @@ from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import compiled
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, Ball, row_norms
-from feddp_kmeans.statistics.nearest import kernel_arguments, nearest, uses_kernel
+from feddp_kmeans.statistics.nearest import nearest, ranked, uses_kernel
 
 if TYPE_CHECKING:
     from feddp_kmeans.statistics.sparse_points import SparsePoints
@@ -104,7 +104,7 @@ def nearest_sums(
         from feddp_kmeans.statistics import kernels
 
         points, *ball = Ball(center, float(radius)).kernel_arguments(batch.points)
-        return kernels.nearest_sums(points, tuple(ball), kernel_arguments(targets))
+        return kernels.nearest_sums(points, tuple(ball), ranked(targets))
     encoded, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
     return sums_by(encoded, labels, len(centers))
 

@@ -68,7 +68,9 @@ class Ball:
             return _encode(points, self.center, RESOLUTION / self.radius)
         from feddp_kmeans.statistics import kernels
 
-        return kernels.encode(*self.kernel_arguments(points))
+        encoded = np.empty(points.shape)
+        kernels.encode(*self.kernel_arguments(points), encoded)
+        return encoded
 
     def kernel_arguments(self, points: Array) -> tuple[Array, FloatArray, float, float, int, float]:
         """Return the arguments of the compiled form of ``encode``."""

@@ -12,14 +12,8 @@ import numpy as np
 from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics.engine import any_order, as_written
 
-CENTERS_AT_ONCE = 5
-"""Centers that ``nearest`` multiplies together: with two points that makes ten sums, which fit the processor's registers."""
-
-_TILE_POINTS = 32
-"""Points in a tile: few enough to stay in the fastest cache with their scores, enough for long loops."""
-
 _SWEEP_VALUES = 1 << 15
-"""Numbers of the encoded points that ``nearest_sums`` holds at once: 256 KiB."""
+"""Numbers of points, or scores of points, that are held at once: up to 256 KiB."""
 
 
 @any_order
@@ -49,9 +43,9 @@ def _shorten(row: Array, center: FloatArray, largest: float, bits: int, resoluti
 
 
 @as_written
-def encode(points: Array, center: FloatArray, scale: float, largest: float, bits: int, resolution: float) -> FloatArray:
-    """Return what ``Ball.encode`` does, to the last bit."""
-    encoded = np.empty(points.shape)
+def encode(points: Array, center: FloatArray, scale: float, largest: float, bits: int, resolution: float, encoded: Array) -> None:
+    """Write what ``Ball.encode`` returns, to the last bit; whole numbers up to 2**16 also fit float32."""
+    shortened = np.empty(points.shape[1])
     for i in range(len(points)):
         square = 0.0
         for j in range(points.shape[1]):
@@ -59,8 +53,9 @@ def encode(points: Array, center: FloatArray, scale: float, largest: float, bits
             encoded[i, j] = value
             square = _add_square(square, value)
         if square > resolution * resolution:
-            _shorten(points[i], center, largest, bits, resolution, encoded[i])
-    return encoded
+            _shorten(points[i], center, largest, bits, resolution, shortened)
+            for j in range(points.shape[1]):
+                encoded[i, j] = shortened[j]
 
 
 @any_order
@@ -73,19 +68,22 @@ def weighted_sums(encoded: FloatArray, weights: FloatArray, labels: IntArray, k:
 
 
 @any_order
-def _add(sums: FloatArray, label: int, encoded: FloatArray, i: int, weight: float) -> None:
+def _add(sums: FloatArray, label: int, encoded: Array, i: int, weight: float) -> None:
     for j in range(encoded.shape[1]):
         sums[label, j] += weight * encoded[i, j]
 
 
 @any_order
-def nearest_sums(points: Array, ball: tuple[Any, ...], targets: tuple[Any, ...]) -> FloatArray:
+def nearest_sums(points: Array, ball: tuple[Any, ...], ranked: tuple[Any, ...]) -> FloatArray:
     """Return the sum of the encoded points nearest to each target, in one sweep in which encoded points never leave the cache."""
-    sums = np.zeros(targets[0].shape)
-    step = max(1, _SWEEP_VALUES // points.shape[1])
+    sums = np.zeros(ranked[0].shape)
+    step = max(1, _SWEEP_VALUES // max(sums.shape))
+    tile, labels = np.empty((step, points.shape[1]), dtype=np.float32), np.empty(step, dtype=np.int64)
+    center, scale, largest, bits, resolution = ball
     for start in range(0, len(points), step):
-        encoded = encode(points[start : start + step], *ball)
-        labels = nearest(encoded, *targets)
+        encoded = tile[: min(step, len(points) - start)]
+        encode(points[start : start + step], center, scale, largest, bits, resolution, encoded)
+        _label(encoded, encoded, resolution, ranked, labels)
         for i in range(len(encoded)):
             _add(sums, labels[i], encoded, i, 1.0)
     return sums
@@ -101,7 +99,7 @@ def products_with(encoded: FloatArray, vectors: FloatArray, labels: IntArray) ->
 
 
 @any_order
-def _product(rows: FloatArray, i: int, others: FloatArray, r: int) -> float:
+def _product(rows: Array, i: int, others: FloatArray, r: int) -> float:
     product = 0.0
     for j in range(rows.shape[1]):
         product += rows[i, j] * others[r, j]
@@ -109,57 +107,34 @@ def _product(rows: FloatArray, i: int, others: FloatArray, r: int) -> float:
 
 
 @any_order
-def nearest(points: FloatArray, targets: FloatArray, offsets: FloatArray, coarse: Array, halves: Array, error: float) -> IntArray:
-    """Return the nearest target of each point.
-
-    ``coarse`` and ``halves`` are the targets and half their squares in float32, with unreachable targets up to a multiple of
-    CENTERS_AT_ONCE.
-    """
-    labels = np.zeros(len(points), dtype=np.int64)
-    tile = np.zeros((_TILE_POINTS, points.shape[1]), dtype=np.float32)
-    scores = np.empty((_TILE_POINTS, len(coarse)), dtype=np.float32)
-    slacks = np.empty(_TILE_POINTS)
-    longest = math.sqrt(offsets.max())
-    for start in range(0, len(points), _TILE_POINTS):
-        rows = min(_TILE_POINTS, len(points) - start)
-        for i in range(rows):
-            slacks[i] = error * longest * (math.sqrt(_copied(points[start + i], tile[i])) + longest / 2)
-        _products(tile, coarse, scores, rows)
-        for i in range(rows):
-            label, least = _leader(scores, i, halves, len(targets), slacks[i])
-            labels[start + i] = label if label >= 0 else _decided(points, start + i, targets, offsets, scores, i, least)
+def nearest(points: FloatArray, ranked: tuple[Any, ...]) -> IntArray:
+    """Return the nearest target of each point."""
+    labels = np.empty(len(points), dtype=np.int64)
+    step = max(1, _SWEEP_VALUES // max(ranked[0].shape))
+    for start in range(0, len(points), step):
+        some = points[start : start + step]
+        _label(some, some.astype(np.float32), math.sqrt(_largest_square(some)), ranked, labels[start : start + step])
     return labels
 
 
 @any_order
-def _copied(row: FloatArray, copy: Array) -> float:
-    square = 0.0
-    for j in range(len(row)):
-        copy[j] = row[j]
-        square += row[j] * row[j]
-    return square
+def _largest_square(points: FloatArray) -> float:
+    largest = 0.0
+    for i in range(len(points)):
+        largest = max(largest, _product(points, i, points, i))
+    return largest
 
 
 @any_order
-def _products(tile: Array, coarse: Array, scores: Array, rows: int) -> None:
-    for r in range(0, len(coarse), 5):
-        t0, t1, t2, t3, t4 = coarse[r], coarse[r + 1], coarse[r + 2], coarse[r + 3], coarse[r + 4]
-        for i in range(0, rows, 2):
-            p, q = tile[i], tile[i + 1]
-            p0 = p1 = p2 = p3 = p4 = q0 = q1 = q2 = q3 = q4 = np.float32(0)
-            for j in range(tile.shape[1]):
-                p0 += p[j] * t0[j]
-                p1 += p[j] * t1[j]
-                p2 += p[j] * t2[j]
-                p3 += p[j] * t3[j]
-                p4 += p[j] * t4[j]
-                q0 += q[j] * t0[j]
-                q1 += q[j] * t1[j]
-                q2 += q[j] * t2[j]
-                q3 += q[j] * t3[j]
-                q4 += q[j] * t4[j]
-            scores[i, r], scores[i, r + 1], scores[i, r + 2], scores[i, r + 3], scores[i, r + 4] = p0, p1, p2, p3, p4
-            scores[i + 1, r], scores[i + 1, r + 1], scores[i + 1, r + 2], scores[i + 1, r + 3], scores[i + 1, r + 4] = q0, q1, q2, q3, q4
+def _label(points: Array, coarse_points: Array, longest_point: float, ranked: tuple[Any, ...], labels: IntArray) -> None:
+    """Write the nearest target of each point. ``coarse`` and ``halves`` are the targets and half their squares in float32."""
+    targets, offsets, coarse, halves, error = ranked
+    scores = np.dot(coarse_points, coarse.T)
+    longest = math.sqrt(offsets.max())
+    slack = error * longest * (longest_point + longest / 2)
+    for i in range(len(points)):
+        label, least = _leader(scores, i, halves, len(targets), slack)
+        labels[i] = label if label >= 0 else _decided(points, i, targets, offsets, scores, least)
 
 
 @any_order
@@ -176,11 +151,11 @@ def _leader(scores: Array, i: int, halves: Array, k: int, slack: float) -> tuple
 
 
 @any_order
-def _decided(points: FloatArray, at: int, targets: FloatArray, offsets: FloatArray, scores: Array, i: int, least: float) -> int:
+def _decided(points: Array, i: int, targets: FloatArray, offsets: FloatArray, scores: Array, least: float) -> int:
     best, label = -np.inf, 0
     for r in range(len(targets)):
         if scores[i, r] >= least:
-            score = 2 * _product(points, at, targets, r) - offsets[r]
+            score = 2 * _product(points, i, targets, r) - offsets[r]
             if score > best:
                 best, label = score, r
     return label

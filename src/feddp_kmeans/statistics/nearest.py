@@ -23,16 +23,13 @@ _TO_SPARE = 1.01
 _FEW_COORDINATES, _MANY_CENTERS = 16, 48
 """With at most this many coordinates and at least this many centers, a matrix product by numpy is faster than the kernel."""
 
-_UNREACHABLE = 3e38
-"""Half the square of a center that no point is near: it fills up the last group of centers."""
-
 
 def nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     """Return ``argmin_r |z - c_r|**2`` for every point z, all whole numbers; the first of several that tie."""
     if uses_kernel(targets):
         from feddp_kmeans.statistics import kernels
 
-        return kernels.nearest(np.ascontiguousarray(points, dtype=np.float64), *kernel_arguments(targets))
+        return kernels.nearest(np.ascontiguousarray(points, dtype=np.float64), ranked(targets))
     labels = np.empty(len(points), dtype=np.int64)
     step = max(1, _SCORES // len(targets))
     for start in range(0, len(points), step):
@@ -45,18 +42,10 @@ def uses_kernel(targets: FloatArray) -> bool:
     return compiled() and not (targets.shape[1] <= _FEW_COORDINATES and len(targets) >= _MANY_CENTERS)
 
 
-def kernel_arguments(targets: FloatArray) -> tuple[FloatArray, FloatArray, Array, Array, float]:
-    """Return the arguments of the kernel that follow the points."""
-    from feddp_kmeans.statistics.kernels import CENTERS_AT_ONCE
-
-    k, dimension = targets.shape
-    filled = k + -k % CENTERS_AT_ONCE
-    offsets = np.square(targets).sum(axis=1)
-    coarse = np.zeros((filled, dimension), dtype=np.float32)
-    coarse[:k] = targets
-    halves = np.full(filled, _UNREACHABLE, dtype=np.float32)
-    halves[:k] = offsets / 2
-    return np.ascontiguousarray(targets), offsets, coarse, halves, _error(dimension)
+def ranked(targets: FloatArray) -> tuple[FloatArray, FloatArray, Array, Array, float]:
+    """Return what a kernel needs to know of the targets: themselves and their squares, both also in float32, and the error bound."""
+    exact, squares = np.ascontiguousarray(targets), np.square(targets).sum(axis=1)
+    return exact, squares, exact.astype(np.float32), (squares / 2).astype(np.float32), _error(targets.shape[1])
 
 
 def _error(dimension: int) -> float:

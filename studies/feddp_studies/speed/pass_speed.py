@@ -20,6 +20,7 @@ from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import Engine, available, using
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.nearest import nearest
+from feddp_kmeans.statistics.query import Query
 
 Work = Callable[[], Any]
 
@@ -90,11 +91,13 @@ def _lloyd(one: Pass) -> dict[str, Work]:
     weights, labels = np.ones(one.n, dtype=np.float32), np.zeros(one.n, dtype=np.int32)
     moved, counts, shifts = np.zeros_like(centers), np.zeros(one.k, dtype=np.float32), np.zeros(one.k, dtype=np.float32)
 
+    query = Query(REGISTRY["cluster-sums"], public, one.d)
+
     def ours() -> None:
         rows = batch_rows(one.d)
         for start in range(0, one.n, rows):
             piece = points[start : start + rows]
-            REGISTRY["cluster-sums"](ClientBatch(piece, np.array([0, len(piece)])), **public)
+            query(ClientBatch(piece, np.array([0, len(piece)])))
 
     jobs: dict[str, Work] = {
         f"{LIMIT}: one read of the points": points.sum,
