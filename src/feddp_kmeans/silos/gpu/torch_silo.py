@@ -139,7 +139,9 @@ def _point_second_moment(points: Any, *, center: Any, radius: float, bound: floa
     upper = torch.triu_indices(dimension, dimension, 1, device=encoded.device)
     single = scaled.square()
     traces = single.sum(dim=1, keepdim=True)
-    traceless = (math.sqrt(2) * (single - traces / dimension)).trunc().sum(dim=0)
+    # A tensor, as above: by a plain number a GPU divides as a product with its inverse.
+    columns = torch.tensor(float(dimension), dtype=torch.float64, device=encoded.device)
+    traceless = (math.sqrt(2) * (single - traces / columns)).trunc().sum(dim=0)
     trace = (math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT * traces).trunc().sum(dim=0)
     return torch.cat([2 * (scaled.T @ scaled)[upper[0], upper[1]], traceless, trace]).to(torch.int64)
 
