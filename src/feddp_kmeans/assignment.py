@@ -1,5 +1,6 @@
 """What the holder of points does with released centers: labels, distances and costs. They are exact, so they are not private."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.clustering import Clustering
+from feddp_kmeans.algorithm.column_units import ColumnUnits
 from feddp_kmeans.fit_inputs import pooled
 from feddp_kmeans.silos.batches import finite_rows
 from feddp_kmeans.silos.memory import refuse_words
+from feddp_kmeans.tables.engines import is_spark, spark_labels
 from feddp_kmeans.tables.frames import encoded
 from feddp_kmeans.tables.schema import Schema
 
@@ -36,11 +39,28 @@ def center_distances(points: Any, centers: FloatArray) -> FloatArray:
     return distances
 
 
+@dataclass(frozen=True)
+class Labels:
+    """Centers, and the units in which distances from them are taken."""
+
+    centers: FloatArray
+    units: ColumnUnits | None
+
+    def in_units(self, points: Any) -> tuple[Any, FloatArray]:
+        """Return points and centers in these units."""
+        return (points, self.centers) if self.units is None else (self.units.read(points), self.units.read(self.centers))
+
+    def __call__(self, points: Any) -> IntArray:
+        """Return the index of the nearest center for each row."""
+        return nearest_centers(*self.in_units(points))
+
+
 class AssignsToCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """The half of the estimator that works on ``cluster_centers_``, once ``fit`` has released them."""
 
     cluster_centers_: FloatArray
     clustering_: Clustering
+    n_features_in_: int
     schema_: Schema | None
 
     def fit_predict(self, X: Any, y: None = None, **fit_params: Any) -> IntArray:
@@ -72,10 +92,11 @@ class AssignsToCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         """
         return self.fit(X, y, **fit_params).transform(X)  # type: ignore[no-any-return]
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: Any) -> Any:
         """Return the index of the nearest center for each row, in the units of ``scale_``.
 
-        It is -1 for a row with a NaN or an infinity, unless ``fit`` found what to fill in for it.
+        It is -1 for a row with a NaN or an infinity, unless ``fit`` found what to fill in for it. Of a Spark data frame, return the
+        frame with the column "cluster", which Spark computes.
 
         Examples
         --------
@@ -87,6 +108,10 @@ class AssignsToCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         (2,)
 
         """
+        if is_spark(X):
+            check_is_fitted(self)
+            names, labels = getattr(self, "feature_names_in_", None), Labels(self.cluster_centers_, self.clustering_.units)
+            return spark_labels(X, getattr(self, "schema_", None), names, self.n_features_in_, labels)
         return nearest_centers(*self._read(X))
 
     def transform(self, X: Any) -> FloatArray:
@@ -133,10 +158,7 @@ class AssignsToCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         points = pooled(encoded(schema, X))
         if schema is None:  # otherwise it has checked the columns
             points = self._validated(points, dtype=np.float64, reset=False)
-        units = self.clustering_.units
-        if units is None:
-            return points, self.cluster_centers_
-        return units.read(points), units.read(self.cluster_centers_)
+        return Labels(self.cluster_centers_, self.clustering_.units).in_units(points)
 
     def _validated(self, X: Any, **how: Any) -> Any:
         refuse_words(X, "X")

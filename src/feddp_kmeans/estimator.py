@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feddp_kmeans import fit_inputs
@@ -228,8 +229,10 @@ class FedDPKMeans(AssignsToCenters):
         """
         fit_inputs.refuse(others)
         self.schema_ = schema = frames.schema_given(self.schema, self.ranges, X)
+        self.__dict__.pop("feature_names_in_", None)  # those of an earlier fit
+        names = None
         if is_spark(X):
-            X, groups = spark_federation(X, groups, schema), None
+            (X, names), groups = spark_federation(X, groups, schema), None
         points, server_data = frames.encoded(schema, X, check=True), frames.encoded(schema, server_data)
         settings = frames.bounded(
             Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__ if hasattr(self, name)}), schema
@@ -237,6 +240,8 @@ class FedDPKMeans(AssignsToCenters):
         seed = fit_inputs.seed_of(self.random_state)
         federation = fit_inputs.federation_of(points, groups, self._validated)
         self.n_features_in_ = federation.dimension
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         if schema is not None and not isinstance(X, Federation):  # scikit-learn's attributes are about the table, not about coordinates
             validate_data(self, X[0] if fit_inputs.is_list_of_tables(X) else X, skip_check_array=True)
         federation = fit_inputs.booked(federation, self.odometer, self.limit, self.limit_delta)

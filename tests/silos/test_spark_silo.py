@@ -1,5 +1,6 @@
 """Points in Spark give the bits of points in memory: every statistic, both units, killed workers, odd rows and odd frames."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -194,6 +195,41 @@ def test_what_depends_on_the_order_of_rows_is_read_once_and_a_table_is_not(frame
     assert "RDD" in plan_of(SparkSilo(frame.drop("who").sample(0.5, seed=3)))
     assert "RDD" in plan_of(SparkSilo(frame.groupBy("who").avg("a"), "who"))
     assert "RDD" not in plan_of(SparkSilo(frame.select("a", "b", "who").where("a > 0.5 and b is not null"), "who"))
+
+
+def test_a_run_brings_the_rows_of_clients_together_once(frame):
+    silo = SparkSilo(frame, "who").for_run()
+    kept = silo._together
+    assert kept.storageLevel.useMemory
+    assert kept.storageLevel.useDisk
+    for _ in range(2):
+        assert np.array_equal(silo.exact_sum(BOUNDED), ArraySilo(CLIENTS).exact_sum(BOUNDED))
+    assert np.array_equal(silo.exact_sum(MOMENT), ArraySilo(CLIENTS).exact_sum(MOMENT))
+    silo = None
+    gc.collect()
+    assert not kept.storageLevel.useMemory
+
+
+def test_labels_are_a_column_that_spark_computes(frame, spark, tmp_path):
+    options = {"n_clusters": 2, "epsilon": 4.0, "random_state": 0}
+    model = FedDPKMeans(**options).fit(frame.select("a", "b"))
+    labelled = model.predict(frame)
+    assert labelled.columns == [*frame.columns, "cluster"]
+    rows = labelled.toArrow()
+    points = np.column_stack([rows["a"], rows["b"]])
+    assert np.array_equal(rows["cluster"], FedDPKMeans(**options).fit(points).predict(points))
+    with pytest.raises(FedDPError, match="must have no column 'cluster'"):
+        model.predict(labelled)
+    with pytest.raises(FedDPError, match="must have the column 'b', got a"):
+        model.predict(frame.select("a"))
+    vectors = FedDPKMeans(**options).fit(frame.selectExpr("array(a, b) as v"))
+    assert np.array_equal(vectors.predict(frame.selectExpr("who", "array(a, b) as w")).toArrow()["cluster"], rows["cluster"])
+    with pytest.raises(FedDPError, match="must have one column of arrays of numbers, or the columns of the fit, got 0 of arrays"):
+        vectors.predict(frame)
+    schema = FedDPKMeans(**options, schema={"a": {"range": [-3, 3]}, "who": {"categories": ["1", "2"]}}).fit(frame)
+    gaps = frame_of(spark, tmp_path / "gaps", pa.table({"who": ["1", "2", "9"], "a": [1.0, None, 2.0]}), 1)
+    found = schema.predict(gaps).toArrow()
+    assert np.array_equal(found["cluster"], schema.predict(found.select(["who", "a"])))
 
 
 NAMES = ["a.b", "back`tick", "white space", "wer wohnt.wo?"]

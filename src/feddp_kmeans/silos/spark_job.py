@@ -20,8 +20,8 @@ from feddp_kmeans.statistics.query import Query
 Points = Callable[[pa.Table], FloatArray]
 """Makes points of rows, each by itself; NaN stands for what is missing."""
 
-CLIENT, SUM = "feddp client", "total"
-"""Columns with the client of a row, and with the sum of a partition."""
+CLIENT, SUM, LABEL = "feddp client", "total", "cluster"
+"""Columns with the client of a row, with the sum of a partition, and with the label of a row."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,21 @@ class SumOfOneClient:
         """Yield one row, the sum."""
         parts = [self.points(table) for table in _tables(batches, 1)]
         yield _as_row(ArraySilo([np.concatenate(parts or [np.empty((0, self.query.dimension))])]).exact_sum(self.query))
+
+
+@dataclass(frozen=True)
+class WithLabels:
+    """Rows as they are, with a label of their points."""
+
+    points: Points
+    reads: tuple[str, ...]
+    labels: Callable[[FloatArray], IntArray]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the same rows, with one column more."""
+        for batch in batches:
+            labels = self.labels(self.points(pa.Table.from_batches([batch]).select(self.reads)))
+            yield pa.RecordBatch.from_arrays([*batch.columns, pa.array(labels, type=pa.int64())], [*batch.schema.names, LABEL])
 
 
 @dataclass(frozen=True)

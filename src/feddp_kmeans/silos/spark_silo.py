@@ -5,19 +5,21 @@ Needs the extra "spark" and Java here, and this package on the workers. Only dat
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from copy import copy
 from io import StringIO
 from typing import Any
+from weakref import finalize
 
 import pyarrow as pa
 
-from feddp_kmeans._typing import BoolArray, IntArray
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.memory import TableSilo
 from feddp_kmeans.silos.silo import Silo, numbered_columns
 from feddp_kmeans.silos.spark_job import (
     CLIENT,
+    LABEL,
     SUM,
     NumberColumns,
     Points,
@@ -27,6 +29,7 @@ from feddp_kmeans.silos.spark_job import (
     SumOfPoints,
     SumOfSums,
     VectorColumn,
+    WithLabels,
     added,
     codes,
 )
@@ -74,6 +77,7 @@ class SparkSilo(Silo):
         key = [] if client is None else [f"cast(cast({own[client]} as string) as binary) as {quoted(CLIENT)}"]
         self._frame = frame.selectExpr(*key, *(own[name] for name in reads))
         self._points: Points = Renamed(points, tuple(reads))
+        self._together: Any = None
         self._columns = tuple(columns)
         self.dimension = len(self._columns)
         self.n_clients = 1 if client is None else ended(self._clients().count)
@@ -85,6 +89,17 @@ class SparkSilo(Silo):
         """Return the names of the coordinates."""
         return self._columns
 
+    def for_run(self) -> "SparkSilo":
+        """Return this silo for one run. The rows of a client are brought together once, by the first statistic of clients.
+
+        The executors keep them until the run ends; what is lost with an executor is made again.
+        """
+        made = copy(self)
+        if CLIENT in self._frame.columns:
+            made._together = self._rows_by_client().persist()  # noqa: SLF001 - our own
+            finalize(made, _let_go, made._together).atexit = False  # noqa: SLF001 - our own
+        return made
+
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
         """Return the sum of a statistic over the clients of the cohort (None: all), without noise: never for release."""
         taken = None
@@ -94,7 +109,7 @@ class SparkSilo(Silo):
         if not query.statistic.whole_clients:
             sums = self._frame.mapInArrow(SumOfPoints(query, self._points), f"{SUM} binary")
         elif CLIENT in self._frame.columns:
-            together = self._frame.repartition(CLIENT).sortWithinPartitions(CLIENT)
+            together = self._rows_by_client() if self._together is None else self._together
             sums = together.mapInArrow(SumOfClients(query, self._points, taken), f"{SUM} binary")
         else:
             sums = self._frame.coalesce(1).mapInArrow(SumOfOneClient(query, self._points), f"{SUM} binary")
@@ -105,7 +120,7 @@ class SparkSilo(Silo):
     def as_one_client(self) -> "SparkSilo":
         """Return the same points as those of one client."""
         one = copy(self)
-        one._frame, one.n_clients = self._frame.drop(CLIENT), 1  # noqa: SLF001 - our own
+        one._frame, one._together, one.n_clients = self._frame.drop(CLIENT), None, 1  # noqa: SLF001 - our own
         return one
 
     def nonprivate_clients(self) -> Iterator[Any]:
@@ -115,6 +130,9 @@ class SparkSilo(Silo):
         if CLIENT not in table.column_names:
             return iter([points])
         return TableSilo.from_groups(points, codes(table)).nonprivate_clients()
+
+    def _rows_by_client(self) -> Any:
+        return self._frame.repartition(CLIENT).sortWithinPartitions(CLIENT)
 
     def _clients(self) -> Any:
         return self._frame.select(quoted(CLIENT)).distinct()
@@ -147,6 +165,30 @@ def _numeric(frame: Any, own: dict[str, str], kinds: dict[str, str]) -> tuple[An
     return frame, NumberColumns(tuple(kinds))
 
 
+def with_labels(frame: Any, points: Points, reads: Sequence[str], labels: Callable[[FloatArray], IntArray]) -> Any:
+    """Return the frame with one column more, the label of each row, which Spark computes when the rows are asked for.
+
+    ``points`` makes points of the columns ``reads``.
+    """
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    if LABEL in kinds:
+        raise InputError(f"a data frame must have no column {LABEL!r}, which is that of the labels; got one.")
+    for name in reads:
+        if name not in kinds:
+            raise InputError(f"a data frame must have the column {name!r:.80}, got {', '.join(kinds):.500}.")
+    return frame.mapInArrow(WithLabels(points, tuple(reads), labels), StructType([*frame.schema.fields, StructField(LABEL, LongType())]))
+
+
+def vector_column(frame: Any, dimension: int) -> VectorColumn:
+    """Return the frame's only column of arrays, as points of this dimension."""
+    arrays = [field.name for field in frame.schema.fields if re.fullmatch(f"array<{_NUMBER}>", field.dataType.simpleString())]
+    if len(arrays) != 1:
+        raise InputError(f"a data frame must have one column of arrays of numbers, or the columns of the fit, got {len(arrays)} of arrays.")
+    return VectorColumn(arrays[0], numbered_columns(dimension))
+
+
 def ended(job: Callable[[], Any]) -> Any:
     """Return what a job returns. Spark's own message may quote cells, so it is left to Spark's log."""
     from pyspark.errors import PySparkException
@@ -155,6 +197,11 @@ def ended(job: Callable[[], Any]) -> Any:
         return job()
     except PySparkException as error:
         raise InputError(f"a Spark job must end without an error, got {type(error).__name__}; Spark's log says more.") from None
+
+
+def _let_go(kept: Any) -> None:
+    with suppress(Exception):  # the session may have ended, and what it kept with it
+        kept.unpersist()
 
 
 def quoted(name: str) -> str:

@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.silos.silo import Silo
@@ -22,11 +23,28 @@ def is_spark(X: Any) -> bool:
     return type(X).__module__.startswith("pyspark.sql.") and hasattr(X, "mapInArrow")
 
 
-def spark_federation(frame: Any, client: Any, schema: Schema | None) -> LocalFederation:
-    """Return the rows of a frame as a federation; ``client`` names the column of clients, None if all rows are one client's."""
+def spark_federation(frame: Any, client: Any, schema: Schema | None) -> tuple[LocalFederation, list[str] | None]:
+    """Return the rows of a frame as a federation, and the columns of numbers that it reads; None if points are made of others.
+
+    ``client`` names the column of clients, None if all rows are one client's.
+    """
     if not (client is None or isinstance(client, str)):
         raise InputError(f"groups of a Spark data frame must be the name of a column, got {type(client).__name__}.")
-    return LocalFederation(_spark_silo(frame, client, schema))
+    silo = _spark_silo(frame, client, schema)
+    return LocalFederation(silo), list(silo.columns) if schema is None and {*silo.columns} <= {*frame.columns} else None
+
+
+def spark_labels(
+    frame: Any, schema: Schema | None, names: Sequence[str] | None, dimension: int, labels: Callable[[FloatArray], IntArray]
+) -> Any:
+    """Return a frame with a column of labels. Points are made by the schema, of the columns of these names, or of the column of arrays."""
+    from feddp_kmeans.silos.spark_job import NumberColumns
+    from feddp_kmeans.silos.spark_silo import vector_column, with_labels
+
+    if schema is not None:
+        return with_labels(frame, schema.encode, schema.names, labels)
+    points = NumberColumns(tuple(names)) if names is not None else vector_column(frame, dimension)
+    return with_labels(frame, points, points.reads, labels)
 
 
 def engine_silo(
