@@ -25,6 +25,7 @@ from feddp_kmeans.cli.keys import keys
 from feddp_kmeans.cli.knots import knots
 from feddp_kmeans.cli.plan import plan
 from feddp_kmeans.cli.predict import predict
+from feddp_kmeans.cli.profile import profile
 from feddp_kmeans.cli.report import report
 from feddp_kmeans.cli.serve import serve
 from feddp_kmeans.cli.simulate import simulate
@@ -68,6 +69,7 @@ for _command in (
     encode,
     knots,
     predict,
+    profile,
     evaluate,
     budget,
     report,
