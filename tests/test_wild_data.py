@@ -117,6 +117,7 @@ PUBLIC = {
     "edges": lambda _: np.array([0.5, 1.0, 2.0]),
     "chosen": np.ones,
     "column_edges": lambda d: np.tile([0.5, 1.0, 2.0], (d, 1)),
+    "kinds": lambda d: np.array([0.0] * (d - 1) + [2.0]),
     "low": lambda d: -np.ones(d),
     "high": np.ones,
     "cells": lambda d: np.full(d, 2.0),
@@ -134,6 +135,8 @@ NEEDS = {
     "point-columns": ("chosen", "column_edges"),
     "client-columns": ("chosen", "column_edges"),
     "client-sizes": (),
+    "point-profile": ("center", "radius", "centers", "kinds"),
+    "client-profile": ("center", "radius", "centers", "kinds", "bound"),
 }
 
 
@@ -161,7 +164,7 @@ def public_of(name, dimension):
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_statistic_of_any_data_is_bounded_whole_numbers(name, data):
-    dimension = data.draw(st.sampled_from([1, 2, 4]))
+    dimension = data.draw(st.sampled_from([2, 4] if "profile" in name else [1, 2, 4]))  # a profile has columns besides the clusters'
     statistic, public = REGISTRY[name], public_of(name, dimension)
     points = data.draw(tables(dimension, rows=(0, 1, 2, 40))).astype(np.float64)
     nobody = statistic(ClientBatch(np.empty((0, dimension)), np.zeros(1, dtype=np.int64)), **public)

@@ -146,7 +146,7 @@ def profile_of(
     placed = np.zeros((len(centers), len(kinds)))
     placed[:, : centers.shape[1]] = (centers - middle) / ball.grid
     is_client = run.plan.unit is PrivacyUnit.CLIENT
-    public = {"center": ball.center, "radius": ball.radius, "centers": np.rint(placed), "kinds": kinds}
+    public: dict[str, Any] = {"center": ball.center, "radius": ball.radius, "centers": np.rint(placed), "kinds": kinds}
     public |= {"bound": float(bound)} if is_client else {}
     statistic = CLIENT_PROFILE if is_client else POINT_PROFILE
     values = run.noisy_sum(statistic, run.plan[PROFILE_RELEASE], **public).reshape(len(centers), -1)
