@@ -55,7 +55,7 @@ def test_noise_that_hides_every_cluster_has_an_exit_status_of_its_own(folder):
         (("--columns", "height", "--epsilon", 1), "column 'height' must have"),
         (("--columns", ",", "--epsilon", 1), "columns must be a list of names"),
         ((*STATED, "--epsilon", 0), "epsilon must be"),
-        ((*STATED, "--epsilon", 1, "--limit", 0.5), "limit"),
+        ((*STATED, "--epsilon", 1, "--limit", 0.5), "must stay within epsilon 0.5"),
     ],
 )
 def test_refusals_are_one_line_and_spend_nothing(folder, given, told):

@@ -37,6 +37,11 @@ def test_what_a_client_has_beyond_the_bound_counts_less():
     np.testing.assert_array_equal(profiled(CLIENT_PROFILE, rows, [0, 2, 4], bound=2.0), [[1, 1, 1.5], [0, 2, -2]])
 
 
+def test_without_coordinates_of_clusters_all_points_are_in_the_first():
+    found = TableSilo(ROWS[:4], np.array([0, 4])).exact_sum(Query(POINT_PROFILE, PUBLIC | {"kinds": np.array([VALUE, 2.0, VALUE])}, 3))
+    np.testing.assert_array_equal(found / SHARE_STEPS, [0, 1, 3, -0.5, 0, 0, 0, 0])
+
+
 cells = hnp.arrays(np.float64, (6, 3), elements=st.one_of(st.floats(-20, 20), st.sampled_from([np.nan, np.inf, 1e308, 0.0, 1.0])))
 
 
@@ -66,10 +71,9 @@ def test_a_unit_reaches_the_sensitivity(n):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kinds": np.zeros(3)}, "kinds must be 0 for the coordinates of clusters and not 0 for those of a profile"),
-        ({"kinds": np.ones(3)}, "kinds must be 0 for the coordinates of clusters"),
+        ({"kinds": np.zeros(3)}, "kinds must be other than 0 for at least one coordinate"),
         ({"kinds": np.array([0, 2.5, 1])}, "kinds must hold whole numbers"),
-        ({"kinds": np.array([0, -2, 1])}, "kinds must be from -1 to"),
+        ({"kinds": np.array([0.0, -2, 1])}, "kinds must be from -1 to"),
         ({"bound": 1.0}, "public arguments must be"),
     ],
 )

@@ -32,7 +32,9 @@ def _profile(
     batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, kinds: FloatArray, bound: float = 1.0
 ) -> IntArray:
     points, ours = batch.dense, kinds == CLUSTERED
-    labels = assign(Ball(center[ours], radius).encode(points[:, ours]), centers[:, ours])
+    labels = np.zeros(len(points), dtype=np.int64)
+    if ours.any():  # otherwise all points are as near to one center as to any other
+        labels = assign(Ball(center[ours], radius).encode(points[:, ours]), centers[:, ours])
     most = int(bound) * SHARE_STEPS
     weights = np.minimum(most // np.maximum(batch.sizes, 1), SHARE_STEPS)[batch.owners].astype(np.float64)
     blocks = [_sums(points[:, j], int(kinds[j]), labels, weights, len(centers)) for j in np.flatnonzero(~ours)]
@@ -58,8 +60,8 @@ def _values(*, kinds: FloatArray, k: int, **_: Any) -> int:
 
 
 def _check(*, kinds: FloatArray, **_: Any) -> None:
-    if (kinds == CLUSTERED).all() or (kinds != CLUSTERED).all():
-        raise InputError("kinds must be 0 for the coordinates of clusters and not 0 for those of a profile, got one of both only.")
+    if (kinds == CLUSTERED).all():
+        raise InputError("kinds must be other than 0 for at least one coordinate, which is that of a profile, got 0 for all.")
 
 
 POINT_PROFILE = Statistic("point-profile", _profile, PrivacyUnit.POINT, _sensitivity, _ARGUMENTS, _values, _check)

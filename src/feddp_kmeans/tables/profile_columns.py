@@ -73,11 +73,10 @@ class ProfileColumn(Column):
     @cached_property
     def edges(self) -> FloatArray:
         """Return the edges of the classes of a number, evenly spaced on the scale of its column."""
-        places = np.linspace(0, 1, N_BINS + 1)
-        if isinstance(self.of, NumberColumn):
-            return np.array([self.of.value_at(place) for place in places])
         low, high = self.range
-        return low + (high - low) * places
+        inner = np.arange(1, N_BINS) / N_BINS
+        edges = [self.of.value_at(place) for place in inner] if isinstance(self.of, NumberColumn) else low + (high - low) * inner
+        return np.array([low, *edges, high])
 
     def shown(self, value: float) -> str:
         """Return a value as text."""
