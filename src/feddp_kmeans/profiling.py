@@ -9,7 +9,6 @@ from feddp_kmeans.algorithm.cluster_profile import LEAST_SIZE, AskedColumn, Prof
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
-from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.tables import frames
 from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.columns import OpenColumn

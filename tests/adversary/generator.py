@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans.statistics import REGISTRY
-from feddp_kmeans.statistics.gate import Argument
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
-from feddp_kmeans.statistics.gate import LARGEST
+from feddp_kmeans.statistics.gate import LARGEST, Argument
 
 NAMES = sorted(REGISTRY)
 

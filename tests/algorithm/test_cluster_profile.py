@@ -10,7 +10,10 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 
 K, N = 3, 12_000
 CENTERS = np.array([[-4.0, 0.0], [0.0, 0.0], [4.0, 0.0]])
-ASKED = (AskedColumn("color", ("red", "blue", "(missing)")), AskedColumn("age", ("young", "old", "(missing)"), np.array([0.0, 50.0, 100.0])))
+ASKED = (
+    AskedColumn("color", ("red", "blue", "(missing)")),
+    AskedColumn("age", ("young", "old", "(missing)"), np.array([0.0, 50.0, 100.0])),
+)
 
 
 def drawn(seed):

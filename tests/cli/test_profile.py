@@ -17,8 +17,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 4000)
-    rows = [f"c{i // 4},{20 + 40 * g + rng.normal():.2f},{30 + 20 * g + rng.normal(0, 5):.0f},{'f' if rng.random() < 0.2 + 0.6 * g else 'm'}"
-            for i, g in enumerate(groups)]  # fmt: skip
+    sexes = np.where(rng.random(4000) < 0.2 + 0.6 * groups, "f", "m")
+    numbers = np.column_stack([20 + 40 * groups + rng.standard_normal(4000), 30 + 20 * groups + 5 * rng.standard_normal(4000)])
+    rows = [f"c{i // 4},{income:.1f},{age:.0f},{sex}" for i, ((income, age), sex) in enumerate(zip(numbers, sexes, strict=True))]
     (folder / "people.csv").write_text("who,income,age,sex\n" + "\n".join(rows) + "\n")
     more = ("--ignore", "who", "--ignore", "age", "--ignore", "sex", "--range", "income=0:100")
     done = feddp("fit", "people.csv", "-k", 2, "--epsilon", 4, *more, "--out", "run", "-q", cwd=folder)
@@ -29,7 +30,17 @@ def folder(tmp_path_factory):
 def test_a_profile_is_shown_written_and_booked(folder):
     done = feddp("profile", "run", "people.csv", *STATED, "--epsilon", 2, "--ignore", "who", cwd=folder)
     assert done.returncode == 0, done.stderr
-    for told in ("cluster 0", "cluster 1", "age", "mean", "(missing)", "What was released", "e^2", "2 runs on these data so far", "profile.json"):
+    for told in (
+        "cluster 0",
+        "cluster 1",
+        "age",
+        "mean",
+        "(missing)",
+        "What was released",
+        "e^2",
+        "2 runs on these data so far",
+        "profile.json",
+    ):
         assert told in done.stdout, told
     found = json.loads((folder / "run" / "profile.json").read_text())
     age = next(column for column in found["columns"] if column["column"] == "age")

@@ -136,21 +136,30 @@ def profile_of(
     """Return the profile of clusters around released centers. Clients' points have the coordinates of the centers, then those asked for."""
     extra = [kind for column in asked for kind in column.kinds]
     kinds = np.array([CLUSTERED] * centers.shape[1] + extra)
-    if units is not None:
-        run.units = np.concatenate([units.units, np.ones(len(extra))])
-        run.fill = None if units.fill is None else np.concatenate([units.fill, np.zeros(len(extra))])
-        centers = units.read(centers)
-    middle = centers.mean(axis=0)
-    reach = float(np.sqrt(np.square(centers - middle).sum(axis=1).max())) or 1.0
-    ball = Ball(np.concatenate([middle, np.zeros(len(extra))]), _ROOM * reach)
-    placed = np.zeros((len(centers), len(kinds)))
-    placed[:, : centers.shape[1]] = (centers - middle) / ball.grid
+    ball, placed = placed_centers(run, centers, units, len(extra))
     is_client = run.plan.unit is PrivacyUnit.CLIENT
-    public: dict[str, Any] = {"center": ball.center, "radius": ball.radius, "centers": np.rint(placed), "kinds": kinds}
+    public: dict[str, Any] = {"center": ball.center, "radius": ball.radius, "centers": placed, "kinds": kinds}
     public |= {"bound": float(bound)} if is_client else {}
     statistic = CLIENT_PROFILE if is_client else POINT_PROFILE
     values = run.noisy_sum(statistic, run.plan[PROFILE_RELEASE], **public).reshape(len(centers), -1)
     return _read(run, values, run.made[PROFILE_RELEASE].stddev, asked, least_size)
+
+
+def placed_centers(run: Run, centers: FloatArray, units: ColumnUnits | None, extra: int) -> tuple[Ball, FloatArray]:
+    """Return a ball around released centers, and the centers in its steps; points have so many coordinates more, which are zero here.
+
+    The run reads its rows in the units of the centers from now on.
+    """
+    if units is not None:
+        run.units = np.concatenate([units.units, np.ones(extra)])
+        run.fill = None if units.fill is None else np.concatenate([units.fill, np.zeros(extra)])
+        centers = np.asarray(units.read(centers))
+    middle = centers.mean(axis=0)
+    reach = float(np.sqrt(np.square(centers - middle).sum(axis=1).max())) or 1.0
+    ball = Ball(np.concatenate([middle, np.zeros(extra)]), _ROOM * reach)
+    placed = np.zeros((len(centers), len(ball.center)))
+    placed[:, : centers.shape[1]] = np.rint((centers - middle) / ball.grid)
+    return ball, placed
 
 
 def _read(run: Run, values: FloatArray, noise: float, asked: Sequence[AskedColumn], least_size: float) -> Profile:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,7 +56,7 @@ class ProfileColumn(Column):
         if isinstance(self.of, BooleanColumn):
             return (self.of.yes[0], self.of.no[0], MISSING_NAME)
         ends = [self.shown(edge) for edge in self.edges]
-        return (*(f"{low} to {high}" for low, high in zip(ends, ends[1:], strict=False)), MISSING_NAME)
+        return (*(f"{low} to {high}" for low, high in pairwise(ends)), MISSING_NAME)
 
     @property
     def is_number(self) -> bool:
