@@ -60,7 +60,12 @@ class ClusterWords:
         clusters = [
             {"name": name, "words": [word.to_dict() for word in cluster]} for name, cluster in zip(self.names, self.words, strict=True)
         ]
-        return {"clusters": clusters, "guarantee": self.privacy.sentence(), "ledger": list(self.privacy.ledger), "plan": self.plan.to_dict()}
+        return {
+            "clusters": clusters,
+            "guarantee": self.privacy.sentence(),
+            "ledger": list(self.privacy.ledger),
+            "plan": self.plan.to_dict(),
+        }
 
 
 def words_plan(unit: PrivacyUnit, epsilon: float, delta: float, *, n_clients: int, k: int, n_words: int, most: int) -> Plan:

@@ -1,7 +1,5 @@
 """``feddp profile``: what columns say about the clusters of a finished run."""
 
-import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,15 +8,10 @@ import typer
 from rich.markup import escape
 
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.budget import odometer_of, table_of
-from feddp_kmeans.cli.folders import RELEASES, check_new_file, kept_run
-from feddp_kmeans.cli.show import USELESS, new_table, show_ledger, spent_line
-from feddp_kmeans.cli.terminal import out, say, show_log
-from feddp_kmeans.federation.recorded import RecordedFederation
-from feddp_kmeans.privacy.accounting import check_budget
-from feddp_kmeans.privacy.booking import Books
+from feddp_kmeans.cli.after_run import AfterRun, clustered_columns
+from feddp_kmeans.cli.show import USELESS, new_table
+from feddp_kmeans.cli.terminal import out, say
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
-from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.tables.reading import Reading
 from feddp_kmeans.tables.stated_columns import StatedColumns
 
@@ -36,9 +29,7 @@ def profile(
     columns: Annotated[str, typer.Option("--columns", help="Names of the columns, with commas between them: age,sex,region.")],
     epsilon: options.Epsilon,
     delta: options.Delta = 1e-6,
-    client_size: Annotated[
-        int, typer.Option("--client-size", min=1, help="Where clients are protected: how many rows of a client count in full.")
-    ] = 1,
+    client_size: options.CountedSize = 1,
     least_size: Annotated[float, typer.Option("--least-size", min=1, help="Clusters of a smaller noisy size are not shown.")] = 50,
     client_column: options.ClientColumn = None,
     skip_broken: options.SkipBroken = False,
@@ -65,45 +56,24 @@ def profile(
     """
     from feddp_kmeans.algorithm.cluster_profile import profile_of, profile_plan
     from feddp_kmeans.profiling import asked_columns, profile_schema
-    from feddp_kmeans.report.finished_run import read_result, read_run
-    from feddp_kmeans.report.result import finite_json
-    from feddp_kmeans.report.spent import spent_so_far
-    from feddp_kmeans.tables.columns import OpenColumn
     from feddp_kmeans.tables.inputs import open_federation, stated_schema
 
-    show_log(quiet=quiet)
-    check_budget(epsilon, delta)
-    options.warn_of_weakness(epsilon, delta)
-    most = options.limit_of(limit, limit_delta)
-    run_made = read_run(made, reading)
-    unit = PrivacyUnit.parse(read_result(made)["privacy_unit"])
-    path = path or (made if made.is_dir() else made.parent) / "profile.json"
-    check_new_file(path, force=force)
+    after = AfterRun(made, clients, epsilon, delta, limit, limit_delta, odometer, seed, force, as_json, quiet, reading)
+    finished, unit = after.begin()
+    target = after.path(path, "profile.json")
     names = [name.strip() for name in columns.split(",") if name.strip()]
-    clustered = run_made.schema.fields if run_made.schema else tuple(map(OpenColumn, run_made.columns))
-    schema = profile_schema(clustered, names, stated_schema(clients, stated, client_column=client_column, reading=reading))
+    given = stated_schema(clients, stated, client_column=client_column, reading=reading)
+    schema = profile_schema(clustered_columns(finished), names, given)
     federation, _ = open_federation(clients, schema, client_column, skip_broken=skip_broken, reading=reading)
-    asked, k = asked_columns(schema), len(run_made.centers)
+    asked, k = asked_columns(schema), len(finished.centers)
     plan = profile_plan(unit, epsilon, delta, n_clients=federation.n_clients, k=k, asked=asked, bound=client_size)
-    folder = path.with_name(f"{path.name}.run")
-    if path.exists():  # with --force: the run that wrote it has ended
-        shutil.rmtree(folder, ignore_errors=True)
-    recorded = RecordedFederation(federation, folder / RELEASES)
-    recorded.books = books = Books(odometer_of(clients, odometer), most, options.command_line(), table_of(clients))
-    with kept_run(recorded, plan, seed, folder, f"--out {path}", quiet=quiet) as run:
-        found = profile_of(run, run_made.centers, run_made.units, asked, bound=client_size, least_size=least_size)
-        spent = spent_so_far(books.odometer, plan)
-        told = finite_json({"format": 1} | found.to_dict() | {"spent": spent, "command": options.command_line()})
-        text = json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False)
-        path.write_text(text + "\n", encoding="utf-8")
-    shutil.rmtree(folder)
-    if as_json:
-        typer.echo(text)
-    elif not quiet:
-        _show(found)
-        if spent:
-            say(spent_line(spent))
-        say(f"Written to {path}.")
+    found = after.carry_out(
+        federation,
+        plan,
+        target,
+        lambda run: profile_of(run, finished.centers, finished.units, asked, bound=client_size, least_size=least_size),
+        _show,
+    )
     if not found.shown.any():
         say("No cluster is large enough to be shown: a larger epsilon would help, or fewer columns.")
         raise typer.Exit(USELESS)
@@ -115,21 +85,18 @@ def _show(found: "Profile") -> None:
     sizes = new_table("Sizes", *heads)
     sizes.add_row(*(f"{found.sizes[r]:,.0f} ± {found.size_errors[r]:,.0f}" for r in shown))
     out.print(sizes)
+    rows = (*shown, len(found.sizes))
     for column in found.columns:
         table = new_table(escape(column.name), "", *heads, "all")
         for place, name in enumerate(column.classes):
-            table.add_row(escape(name), *(_share(column, int(r), place) for r in (*shown, len(found.sizes))))
-        if column.means is not None:
-            rows = (*shown, len(found.sizes))
-            assert column.mean_errors is not None
+            table.add_row(escape(name), *(_share(column, int(r), place) for r in rows))
+        if column.means is not None and column.mean_errors is not None:
             table.add_row("mean", *(f"{column.means[r]:.4g} ± {column.mean_errors[r]:.2g}" for r in rows))
         out.print(table)
     hidden = len(found.sizes) - len(shown)
     if hidden:
         say(f"{hidden} clusters are too small to be shown, or their noise is too large.")
     say("A star marks a share that differs from that of all by more than its noise; ? one that is too noisy to tell.")
-    show_ledger(list(found.privacy.ledger), "What was released")
-    out.print(found.privacy.sentence(), style="bold", highlight=False)
 
 
 def _share(column: "Counted", row: int, place: int) -> str:

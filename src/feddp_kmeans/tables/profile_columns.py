@@ -140,8 +140,8 @@ class ProfileSchema(Schema):
     """The columns of a finished run, then those of a profile, which may be the same."""
 
     def __post_init__(self) -> None:
-        if not self.profiled:
-            raise InputError("columns of a profile must be at least one, got none.")
+        if not self.fields:
+            raise InputError("columns must be at least one, got none.")
 
     @property
     def profiled(self) -> tuple[ProfileColumn, ...]:
