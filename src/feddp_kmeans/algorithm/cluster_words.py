@@ -57,15 +57,10 @@ class ClusterWords:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the words as plain data."""
-        clusters = [
-            {"name": name, "words": [word.to_dict() for word in cluster]} for name, cluster in zip(self.names, self.words, strict=True)
-        ]
-        return {
-            "clusters": clusters,
-            "guarantee": self.privacy.sentence(),
-            "ledger": list(self.privacy.ledger),
-            "plan": self.plan.to_dict(),
-        }
+        both = zip(self.names, self.words, strict=True)
+        made: dict[str, Any] = {"clusters": [{"name": name, "words": [word.to_dict() for word in words]} for name, words in both]}
+        made |= {"guarantee": self.privacy.sentence(), "ledger": list(self.privacy.ledger)}
+        return made | {"plan": self.plan.to_dict()}
 
 
 def words_plan(unit: PrivacyUnit, epsilon: float, delta: float, *, n_clients: int, k: int, n_words: int, most: int) -> Plan:
@@ -81,7 +76,7 @@ def words_of(
     """Return the words of clusters. Clients' points have the coordinates of the centers, then ``slots`` that hold numbers of words."""
     ball, placed = placed_centers(run, centers, units, slots)
     marks = np.array([0.0] * centers.shape[1] + [1.0] * slots)
-    public = {"center": ball.center, "radius": ball.radius, "centers": placed, "slots": marks}
+    public: dict[str, Any] = {"center": ball.center, "radius": ball.radius, "centers": placed, "slots": marks}
     statistic = CLIENT_WORDS if run.plan.unit is PrivacyUnit.CLIENT else POINT_WORDS
     values = run.noisy_sum(statistic, run.plan[WORDS_RELEASE], **public, n_words=float(len(listed)), most=float(most))
     counts = values.reshape(len(centers), len(listed))

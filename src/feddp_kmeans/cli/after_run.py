@@ -1,4 +1,4 @@
-"""What ``feddp profile`` and ``feddp words`` have in common: one small release about the clusters of a finished run, in a file of its own."""
+"""What ``feddp profile`` and ``feddp words`` have in common: one release about the clusters of a finished run, in a file of its own."""
 
 import json
 import shutil
