@@ -98,6 +98,9 @@ def honest(name, rng, where):
         "depth": float(rng.integers(0, max(1, 40 // d))),
         "bound": _bound(name, rng, ball),
         "chosen": np.ones(d),
+        "slots": np.append(rng.integers(0, 2, d - 1).astype(float), 1.0),
+        "n_words": float(rng.choice([1, 7, 1000])),
+        "most": float(rng.choice([1, 2, 2**20])),
         "kinds": np.append(rng.choice([-1.0, 0.0, 1.0, 5.0], d - 1), rng.choice([-1.0, 3.0])),
         "column_edges": np.sort(ball.center[:, None] + ball.radius * rng.uniform(-1, 1, (d, int(rng.integers(1, 9)))), axis=1),
     }

@@ -192,6 +192,21 @@ def _profile(points: FloatArray, public: Public) -> FloatArray:
     return np.asarray(sum(rows))
 
 
+def _words(points: FloatArray, public: Public) -> FloatArray:
+    """Each pair of a cluster and a word that a unit has counts once, and only the first pairs."""
+    ours, words = public["slots"] == 0, int(public["n_words"])
+    ball = {"center": public["center"][ours], "radius": public["radius"]}
+    said: list[tuple[int, int]] = []
+    for point in points:
+        (steps,) = _steps(point[None, ours], ball)
+        cluster = int(np.argmin([((steps - center) ** 2).sum() for center in np.rint(public["centers"][:, ours])]))
+        said += [(cluster, int(cell)) for cell in point[~ours] if 0 <= cell < words]
+    table = np.zeros((len(public["centers"]), words))
+    for pair in [*dict.fromkeys(said)][: int(public["most"])]:
+        table[pair] = 1
+    return table
+
+
 def _shares(points: FloatArray, public: Public) -> FloatArray:
     return np.asarray(sum(_class(math.hypot(*(row - public["center"])), public) for row in points)) * SHARE_STEPS / len(points)
 
@@ -247,6 +262,8 @@ CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "client-columns": _column_shares,
     "point-profile": _profile,
     "client-profile": _profile,
+    "point-words": _words,
+    "client-words": _words,
     "point-distances": _shares,
     "client-distances": _shares,
     "point-residual-norms": lambda points, public: _class(float(np.sqrt((_residuals(points, public) ** 2).sum())), public),

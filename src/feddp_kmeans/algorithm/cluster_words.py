@@ -20,6 +20,8 @@ from feddp_kmeans.statistics.word_counts import CLIENT_WORDS, POINT_WORDS
 WORDS_RELEASE = "words"
 _SURE = 3.0
 """A word is shown if its count is this many standard deviations of the noise."""
+_CREDIBLE = 2.0
+"""And if it is more frequent than in all by this many standard deviations."""
 _NAMED = 3
 """Words in the name of a cluster."""
 
@@ -98,10 +100,12 @@ def standing_out(counts: FloatArray, noise: float, listed: Sequence[str], shown:
     made = []
     for row, total, score in zip(counts, totals, scores, strict=True):
         best = [place for place in np.argsort(-score, kind="stable") if score[place] > 0 and row[place] > _SURE * noise]
-        found = []
-        for place in best[:shown]:
-            lift = row[place] / total / overall[place]
-            error = lift * math.hypot(noise / row[place], overall_error / overall[place])
-            found.append(FoundWord(listed[place], float(row[place]), noise, float(lift), float(error)))
-        made.append(tuple(found))
+        lifts = {place: row[place] / total / overall[place] for place in best}
+        errors = {place: lifts[place] * math.hypot(noise / row[place], overall_error / overall[place]) for place in best}
+        found = [
+            FoundWord(listed[place], float(row[place]), noise, float(lifts[place]), float(errors[place]))
+            for place in best
+            if lifts[place] - _CREDIBLE * errors[place] > 1
+        ]
+        made.append(tuple(found[:shown]))
     return tuple(made)
