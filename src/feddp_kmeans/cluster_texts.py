@@ -10,10 +10,10 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables import frames
-from feddp_kmeans.tables.cells import as_text
+from feddp_kmeans.tables.cells import as_text, check_present
 from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.columns import OpenColumn
-from feddp_kmeans.tables.formats import read_tables
+from feddp_kmeans.tables.formats import read_schema, read_tables
 from feddp_kmeans.tables.profile_columns import ProfileSchema
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.word_columns import WordColumn, vocabulary
@@ -114,6 +114,7 @@ def listed_words(
     if listed is not None:
         return tuple(dict.fromkeys(_lines(listed)))
     assert texts is not None
+    check_present((column,), read_schema(texts, reading).names, texts.name)
     parts = (as_text(table[column]).to_pylist() for table in read_tables(texts, (column,), _PIECE, reading=reading))
     return vocabulary((text or "" for part in parts for text in part), most=most, stop=left_out)
 
