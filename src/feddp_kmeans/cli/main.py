@@ -27,6 +27,7 @@ from feddp_kmeans.cli.plan import plan
 from feddp_kmeans.cli.predict import predict
 from feddp_kmeans.cli.profile import profile
 from feddp_kmeans.cli.report import report
+from feddp_kmeans.cli.sample import sample
 from feddp_kmeans.cli.serve import serve
 from feddp_kmeans.cli.simulate import simulate
 from feddp_kmeans.cli.terminal import complain, log_shown, out
@@ -72,6 +73,7 @@ for _command in (
     predict,
     profile,
     words,
+    sample,
     evaluate,
     budget,
     report,
