@@ -175,15 +175,29 @@ def _cohorts(figure: Any, rows: Sequence[Row]) -> None:
 def _peers(figure: Any, rows: Sequence[Row]) -> None:
     """Draw cost against epsilon on every central data set: ours and live rivals as lines, recorded ones without a band."""
     names = list(dict.fromkeys(row["dataset"] for row in rows))
-    programs = list(dict.fromkeys(program for costs in RECORDED.values() for program in costs))
+    others = list(
+        dict.fromkeys(
+            [
+                *(method for method in shown_methods(rows) if method != "refined"),
+                *(program for costs in RECORDED.values() for program in costs),
+            ]
+        )
+    )
+
+    def other_style(name: str, line: str) -> dict[str, Any]:
+        """Return a style that is not ours."""
+        place = others.index(name)
+        return style(1 + place % (len(_COLOURS) - 1)) | {"marker": _MARKERS[1 + place % (len(_MARKERS) - 1)], "linestyle": line}
+
     every = np.atleast_1d(figure.subplots(1, len(names)))
     for axes, name in zip(every, names, strict=True):
         own = [row for row in rows if row["dataset"] == name]
         for method in shown_methods(own):
-            label = "ours, no server data" if method == "refined" else f"{METHODS[method].label} (run here)"
-            _curve(axes, best_points(own, method), "mean", lambda p: p.costs, style(list(METHODS).index(method)), label)
+            is_ours = method == "refined"
+            label = "ours, no server data" if is_ours else f"{METHODS[method].label} (run here)"
+            _curve(axes, best_points(own, method), "mean", lambda p: p.costs, style(0) if is_ours else other_style(method, "-"), label)
         for program, costs in RECORDED.get(name, {}).items():
-            axes.plot(EPSILONS, costs, label=f"{program} (recorded)", **(style(len(METHODS) + programs.index(program)) | {"linewidth": 1}))
+            axes.plot(EPSILONS, costs, label=f"{program} (recorded)", **(other_style(program, "--") | {"linewidth": 1}))
         axes.axhline(own[0]["optimal_cost"], color="black", linewidth=1, label="optimal: not private")
         axes.set(title=name)
         _log_axis(axes)
