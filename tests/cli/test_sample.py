@@ -8,10 +8,9 @@ import pytest
 
 from tests.cli.command import feddp
 
-RESULT = {
-    "format": 1, "version": "0", "method": "refined", "n_clusters": 1, "centers": [[1.0, 2.0]], "noisy_counts": [9.0], "columns": ["a", "b"],
-    "spread": [0.5], "epsilon": 1, "delta": 1e-6, "privacy_unit": "point", "guarantee": "", "secure": True, "ledger": [], "plan": {},
-}  # fmt: skip
+PRIVACY = {"epsilon": 1, "delta": 1e-6, "privacy_unit": "point", "guarantee": "", "secure": True, "ledger": [], "plan": {}}
+RESULT = PRIVACY | {"format": 1, "version": "0", "method": "refined", "n_clusters": 1, "centers": [[1.0, 2.0]], "noisy_counts": [9.0]}
+RESULT |= {"columns": ["a", "b"], "spread": [0.5]}
 
 
 @pytest.fixture

@@ -47,7 +47,12 @@ def test_plain_numbers_are_drawn_in_the_units_of_their_columns():
 def test_columns_of_a_profile_are_drawn_by_cluster_and_like_all_where_one_is_not_shown():
     columns = [
         {"column": "sex", "classes": ["f", "m", "(missing)"], "shares": [[1.0, -0.01, 0.0], [None, None, None], [0.25, 0.25, 0.5]]},
-        {"column": "income", "classes": ["a", "b", "(missing)"], "edges": [0.0, 10.0, 20.0], "shares": [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]]},
+        {
+            "column": "income",
+            "classes": ["a", "b", "(missing)"],
+            "edges": [0.0, 10.0, 20.0],
+            "shares": [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]],
+        },
         {"column": "age", "classes": ["x"], "shares": [[1.0], [1.0], [1.0]]},
     ]
     rows = synthetic_rows(RUN, RESULT, 5000, profile={"columns": columns}, seed=2)
