@@ -11,7 +11,7 @@ from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans._text import finite
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.column_units import HIDDEN_UNIT, ColumnUnits
-from feddp_kmeans.assignment import nearest_centers
+from feddp_kmeans.assignment import Labels
 from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.tables.client_files import open_columns, open_table
 from feddp_kmeans.tables.point_files import PointFile
@@ -43,7 +43,7 @@ class FinishedRun:
 
     def labels(self, points: FloatArray) -> IntArray:
         """Return the nearest center of each point; -1 for a point with a NaN or an infinity."""
-        return nearest_centers(self.read(points), self.read(self.centers))
+        return Labels(self.centers, self.units)(points)
 
     def read(self, points: FloatArray) -> FloatArray:
         """Return points in the units in which distances are taken."""
