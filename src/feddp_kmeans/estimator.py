@@ -270,7 +270,7 @@ class FedDPKMeans(AssignsToCenters):
         >>> from feddp_kmeans import FedDPKMeans
         >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 5000, axis=0)
         >>> model = FedDPKMeans(2, ranges={"x0": (0, 10), "x1": (0, 10)}, random_state=0).fit(X)
-        >>> sorted(model.profile(X, ["x0"], epsilon=1.0, random_state=0)["x0"].means[:2].round())
+        >>> sorted(model.profile(X, ["x0"], epsilon=1.0, random_state=0)["x0"].means[:2].round().tolist())
         [0.0, 9.0]
 
         """

@@ -193,17 +193,18 @@ def _profile(points: FloatArray, public: Public) -> FloatArray:
 
 
 def _words(points: FloatArray, public: Public) -> FloatArray:
-    """Each pair of a cluster and a word that a unit has counts once, and only the first pairs."""
+    """Each pair of a cluster and a word that a unit has counts once; of many, those that its own set of pairs draws."""
     ours, words = public["slots"] == 0, int(public["n_words"])
     ball = {"center": public["center"][ours], "radius": public["radius"]}
-    said: list[tuple[int, int]] = []
+    said: set[int] = set()
     for point in points:
         (steps,) = _steps(point[None, ours], ball)
         cluster = int(np.argmin([((steps - center) ** 2).sum() for center in np.rint(public["centers"][:, ours])]))
-        said += [(cluster, int(cell)) for cell in point[~ours] if 0 <= cell < words]
+        said |= {cluster * words + int(cell) for cell in point[~ours] if 0 <= cell < words}
+    drawn = sorted(said, key=lambda pair: (pair ^ sum(said)) * 0x9E3779B97F4A7C15 % 2**64)
     table = np.zeros((len(public["centers"]), words))
-    for pair in [*dict.fromkeys(said)][: int(public["most"])]:
-        table[pair] = 1
+    for pair in drawn[: int(public["most"])]:
+        table[divmod(pair, words)] = 1
     return table
 
 

@@ -29,13 +29,27 @@ def counted(statistic, rows, starts, **more):
 
 def test_each_word_of_a_point_counts_once_in_its_cluster():
     assert counted(POINT_WORDS, ROWS, [0, 4]) == [[1, 0, 2], [1, 1, 0]]
-    assert counted(POINT_WORDS, ROWS, [0, 4], most=1.0) == [[1, 0, 1], [1, 1, 0]]
+    assert counted(POINT_WORDS, ROWS[1:], [0, 3], most=1.0) == [[0, 0, 1], [1, 1, 0]]
 
 
-def test_each_word_of_a_client_counts_once_in_a_cluster_and_only_the_first_ones():
+def test_each_word_of_a_client_counts_once_in_a_cluster_and_not_more_than_so_many():
     assert counted(CLIENT_WORDS, ROWS, [0, 4], most=9.0) == [[1, 0, 1], [1, 1, 0]]
-    assert counted(CLIENT_WORDS, ROWS, [0, 4], most=3.0) == [[1, 0, 1], [0, 1, 0]]
-    assert counted(CLIENT_WORDS, ROWS, [0, 1, 4], most=1.0) == [[1, 0, 1], [0, 0, 0]]
+    for most in (1, 2, 3):
+        found = counted(CLIENT_WORDS, ROWS, [0, 4], most=float(most))
+        assert np.sum(found) == most
+        assert np.all(np.array(found) <= [[1, 0, 1], [1, 1, 0]])
+
+
+def test_which_words_count_is_drawn_by_the_words_and_not_by_their_order():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([np.full(200, 5.0), *rng.integers(0, 40, (2, 200))]).astype(float)
+    starts, more = np.arange(0, 201, 10), {"n_words": 40.0, "most": 4.0}
+    query = Query(CLIENT_WORDS, PUBLIC | more, 3)
+    kept = TableSilo(rows, starts).exact_sum(query)
+    swapped = rows.reshape(20, 10, 3)[:, ::-1, [0, 2, 1]].reshape(200, 3)
+    assert (TableSilo(swapped, starts).exact_sum(query) == kept).all()
+    assert kept.sum() == 20 * 4
+    assert (kept > 0).sum() > 25  # no few words that win in every client
 
 
 cells = hnp.arrays(np.float64, (6, 3), elements=st.one_of(st.floats(-20, 20), st.sampled_from([np.nan, np.inf, 0.0, 1.0, 2.0])))

@@ -109,7 +109,7 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
         "depth": 2.0,
         "chosen": np.ones(d),
         "slots": np.array([0.0, 1.0, 1.0, *[0.0] * (d - 3)]),
-        "n_words": 4.0,
+        "n_words": 64.0,
         "most": 3.0,
         "kinds": np.array([VALUE, 3.0, *[CLUSTERED] * (d - 2)]),
         "column_edges": np.tile(_RADIUS * np.linspace(-1.5, 1.5, 7), (d, 1)),

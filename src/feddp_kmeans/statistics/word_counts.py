@@ -16,6 +16,7 @@ from feddp_kmeans.statistics.gate import BALL, FARTHEST, Argument
 from feddp_kmeans.statistics.query import Statistic
 
 MOST_WORDS = 1 << 20
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd; 2**64 divided by the golden ratio
 _ARGUMENTS = BALL | {
     "centers": Argument(("k", "d"), row_norm=FARTHEST),
     "slots": Argument(("d",), low=0.0, high=1.0, whole=True),
@@ -36,12 +37,13 @@ def _words(
     said = ((cells >= 0) & (cells < words)).ravel()
     rows = np.repeat(np.arange(len(points)), cells.shape[1])[said]
     pairs = labels[rows] * words + cells.ravel()[said].astype(np.int64)
-    owners = batch.owners[rows]
-    # The first time that a unit has a word in a cluster counts, and of these times the first ones, in the order of its rows.
-    firsts = np.sort(np.unique(owners * size + pairs, return_index=True)[1])
-    starts = np.searchsorted(owners[firsts], owners[firsts])
-    kept = firsts[np.arange(len(firsts)) - starts < most]
-    return np.bincount(pairs[kept], minlength=size).astype(np.int64)
+    owners, pairs = np.divmod(np.unique(batch.owners[rows] * size + pairs), size)
+    starts = np.searchsorted(owners, owners)
+    totals = np.zeros(batch.n_clients, dtype=np.int64)
+    np.add.at(totals, owners, pairs)
+    mixed = (pairs ^ totals[owners]).astype(np.uint64) * _MIX  # modulo 2**64: one to one, so no two pairs of an owner tie
+    drawn = np.lexsort((mixed, owners))
+    return np.bincount(pairs[drawn[np.arange(len(pairs)) - starts < most]], minlength=size).astype(np.int64)
 
 
 def _sensitivity(*, most: float, **_: Any) -> Sensitivity:
@@ -62,8 +64,9 @@ CLIENT_WORDS = Statistic("client-words", _words, PrivacyUnit.CLIENT, _sensitivit
 """How many units have each of ``n_words`` listed words in each cluster. A slot of a point holds the number of a word, or none.
 
 Sensitivity: a unit adds a one for each pair of a word and a cluster that it has, once, and for at most ``most`` pairs: at most so many
-ones, so sqrt(most) in L2 and most in L1 norm. Clusters and words of a unit are found by arithmetic on its own rows only, and which pairs
-count depends on the order of its own rows alone.
+ones, so sqrt(most) in L2 and most in L1 norm. Clusters and words of a unit are found by arithmetic on its own rows only. Where it has
+more pairs than ``most``, its own set of pairs decides which count, as a draw would and whatever the order of its rows: those whose
+numbers are smallest after all were mixed with the sum of the set.
 
-Exact: whole numbers; pairs of a batch are numbered below 2**24 * 2**28 < 2**63.
+Exact: whole numbers. Pairs of a batch are numbered below 2**24 * 2**28, and a unit's distinct pairs sum to less than 2**56: both < 2**63.
 """
