@@ -117,6 +117,10 @@ PUBLIC = {
     "edges": lambda _: np.array([0.5, 1.0, 2.0]),
     "chosen": np.ones,
     "column_edges": lambda d: np.tile([0.5, 1.0, 2.0], (d, 1)),
+    "kinds": lambda d: np.array([0.0] * (d - 1) + [2.0]),
+    "slots": lambda d: np.array([0.0] * (d - 1) + [1.0]),
+    "n_words": lambda _: 5.0,
+    "most": lambda _: 2.0,
     "low": lambda d: -np.ones(d),
     "high": np.ones,
     "cells": lambda d: np.full(d, 2.0),
@@ -134,6 +138,10 @@ NEEDS = {
     "point-columns": ("chosen", "column_edges"),
     "client-columns": ("chosen", "column_edges"),
     "client-sizes": (),
+    "point-profile": ("center", "radius", "centers", "kinds"),
+    "client-profile": ("center", "radius", "centers", "kinds", "bound"),
+    "point-words": ("center", "radius", "centers", "slots", "n_words", "most"),
+    "client-words": ("center", "radius", "centers", "slots", "n_words", "most"),
 }
 
 

@@ -1,7 +1,7 @@
 """FedDPKMeans, the scikit-learn class: its parameters, and fit, which makes a plan of them and runs it."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +20,7 @@ from feddp_kmeans.tables.engines import is_spark, spark_federation
 from feddp_kmeans.tables.schema import Schema
 
 if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.cluster_profile import Profile
     from feddp_kmeans.report.notebook import ReportPage
 
 
@@ -259,6 +260,24 @@ class FedDPKMeans(AssignsToCenters):
         for remark in found.all_remarks(fit_inputs.column_names(self)):
             warnings.warn(f"{remark}.", FedDPWarning, stacklevel=2)
         return self
+
+    def profile(self, X: Any, columns: Sequence[str], *, epsilon: float, **how: Any) -> "Profile":
+        """Return what columns say about each cluster: a small private run of its own (see ``profiling.profile_clusters``).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from feddp_kmeans import FedDPKMeans
+        >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 5000, axis=0)
+        >>> model = FedDPKMeans(2, ranges={"x0": (0, 10), "x1": (0, 10)}, random_state=0).fit(X)
+        >>> sorted(model.profile(X, ["x0"], epsilon=1.0, random_state=0)["x0"].means[:2].round().tolist())
+        [0.0, 9.0]
+
+        """
+        from feddp_kmeans.profiling import profile_clusters
+
+        check_is_fitted(self)
+        return profile_clusters(self, X, columns, epsilon=epsilon, **how)
 
     def report(self, path: str | Path | None = None) -> "ReportPage | Path":
         """Return the report as a page that a notebook shows; with a path, write it to that file and return the path.

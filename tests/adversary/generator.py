@@ -6,7 +6,7 @@ import numpy as np
 
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
-from feddp_kmeans.statistics.gate import LARGEST
+from feddp_kmeans.statistics.gate import LARGEST, Argument
 
 NAMES = sorted(REGISTRY)
 
@@ -98,12 +98,18 @@ def honest(name, rng, where):
         "depth": float(rng.integers(0, max(1, 40 // d))),
         "bound": _bound(name, rng, ball),
         "chosen": np.ones(d),
+        "slots": np.append(rng.integers(0, 2, d - 1).astype(float), 1.0),
+        "n_words": float(rng.choice([1, 7, 1000])),
+        "most": float(rng.choice([1, 2, 2**20])),
+        "kinds": np.append(rng.choice([-1.0, 0.0, 1.0, 5.0], d - 1), rng.choice([-1.0, 3.0])),
         "column_edges": np.sort(ball.center[:, None] + ball.radius * rng.uniform(-1, 1, (d, int(rng.integers(1, 9)))), axis=1),
     }
     if "sets" in statistic.arguments:
         about["sets"] = np.stack([_targets(rng, encoded, None, k) for _ in range(rng.choice([2, 3, 16]))])
     if name in {"point-distances", "client-distances"}:
         about["edges"] = np.nan_to_num(about["edges"] * ball.grid)
+    if statistic.arguments.get("bound", Argument()).whole:
+        about["bound"] = float(rng.choice([1, 2, 100, 2**24]))
     if name == "tree-counts":
         codes = np.prod(about["cells"]) * 2.0 ** (d * about["depth"])
         about["edges"] = np.sort(np.rint(rng.random(about["edges"].shape) * codes))

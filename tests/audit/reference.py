@@ -171,6 +171,43 @@ def _column_shares(points: FloatArray, public: Public) -> FloatArray:
     return shares
 
 
+def _profile(points: FloatArray, public: Public) -> FloatArray:
+    """Each point counts in the classes and values of its cluster, those of a client of many points less."""
+    kinds, weight = public["kinds"], SHARE_STEPS * min(1.0, public.get("bound", 1.0) / len(points))
+    ours = kinds == 0
+    ball = {"center": public["center"][ours], "radius": public["radius"]}
+    rows = []
+    for point in points:
+        (steps,) = _steps(point[None, ours], ball)
+        cluster = int(np.argmin([((steps - center) ** 2).sum() for center in np.rint(public["centers"][:, ours])]))
+        blocks = []
+        for kind, cell in zip(kinds[~ours], point[~ours], strict=True):
+            if kind < 0:
+                blocks.append([min(max(cell, -1.0), 1.0)])
+            else:
+                blocks.append([float(index == int(min(max(cell, 0.0), kind - 1))) for index in range(int(kind))])
+        row = np.zeros((len(public["centers"]), sum(map(len, blocks))))
+        row[cluster] = np.concatenate(blocks)
+        rows.append(weight * row)
+    return np.asarray(sum(rows))
+
+
+def _words(points: FloatArray, public: Public) -> FloatArray:
+    """Each pair of a cluster and a word that a unit has counts once; of many, those that its own set of pairs draws."""
+    ours, words = public["slots"] == 0, int(public["n_words"])
+    ball = {"center": public["center"][ours], "radius": public["radius"]}
+    said: set[int] = set()
+    for point in points:
+        (steps,) = _steps(point[None, ours], ball)
+        cluster = int(np.argmin([((steps - center) ** 2).sum() for center in np.rint(public["centers"][:, ours])]))
+        said |= {cluster * words + int(cell) for cell in point[~ours] if 0 <= cell < words}
+    drawn = sorted(said, key=lambda pair: (pair ^ sum(said)) * 0x9E3779B97F4A7C15 % 2**64)
+    table = np.zeros((len(public["centers"]), words))
+    for pair in drawn[: int(public["most"])]:
+        table[divmod(pair, words)] = 1
+    return table
+
+
 def _shares(points: FloatArray, public: Public) -> FloatArray:
     return np.asarray(sum(_class(math.hypot(*(row - public["center"])), public) for row in points)) * SHARE_STEPS / len(points)
 
@@ -224,6 +261,10 @@ CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "client-costs": _bounded_costs,
     "point-columns": _column_shares,
     "client-columns": _column_shares,
+    "point-profile": _profile,
+    "client-profile": _profile,
+    "point-words": _words,
+    "client-words": _words,
     "point-distances": _shares,
     "client-distances": _shares,
     "point-residual-norms": lambda points, public: _class(float(np.sqrt((_residuals(points, public) ** 2).sum())), public),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from feddp_kmeans.statistics import column_counts, costs, norms, residual_sums, spreads
+from feddp_kmeans.statistics import column_counts, costs, norms, profile_sums, residual_sums, spreads, word_counts
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.paper_sums import COUNT_STEPS, MEAN_STEPS
@@ -108,6 +108,14 @@ CLIENT_CASES += [
     (column_counts.CLIENT_COLUMNS, COLUMNS, 2, 2 * norms.SHARE_STEPS),
     (residual_sums.CLIENT_RESIDUALS, REFINED_FULL | ROWS, 2, residual_sums.BOUNDED_STEPS),
 ]
+PROFILE = IN_FULL | {"kinds": np.array([profile_sums.VALUE, profile_sums.CLUSTERED, profile_sums.CLUSTERED, 3.0])}
+PROFILE = {name: PROFILE[name] for name in ("center", "radius", "centers", "kinds")}
+POINT_CASES += [(profile_sums.POINT_PROFILE, PROFILE, 2, 2**0.5 * norms.SHARE_STEPS)]
+CLIENT_CASES += [(profile_sums.CLIENT_PROFILE, PROFILE | {"bound": 2.0}, 2, 2 * 2**0.5 * norms.SHARE_STEPS)]
+WORDS = {name: IN_FULL[name] for name in ("center", "radius", "centers")}
+WORDS |= {"slots": np.array([1.0, 0, 0, 1.0]), "n_words": 10.0, "most": 1.0}
+POINT_CASES += [(word_counts.POINT_WORDS, WORDS, 2, 1)]
+CLIENT_CASES += [(word_counts.CLIENT_WORDS, WORDS, 2, 1)]
 ALL_CASES = POINT_CASES + CLIENT_CASES
 
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.batches import finite_batch
-from feddp_kmeans.statistics import REGISTRY, arithmetic, column_counts, costs, norms, residual_sums, spreads
+from feddp_kmeans.statistics import REGISTRY, arithmetic, column_counts, costs, norms, profile_sums, residual_sums, spreads, word_counts
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.batch import ClientBatch
@@ -442,12 +442,12 @@ def test_client_sizes_are_told_in_powers_of_two():
 def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_else():
     made = {
         one.name: one
-        for module in (column_counts, costs, norms, statistics, residual_sums, spreads)
+        for module in (column_counts, costs, norms, statistics, profile_sums, residual_sums, spreads, word_counts)
         for one in vars(module).values()
         if isinstance(one, Statistic)
     }
     assert made == REGISTRY
-    assert len(REGISTRY) == 28
+    assert len(REGISTRY) == 32
 
 
 def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():

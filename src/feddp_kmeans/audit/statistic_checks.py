@@ -20,6 +20,7 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.batches import batch_rows
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, RESOLUTION, Ball
+from feddp_kmeans.statistics.profile_sums import CLUSTERED, VALUE
 from feddp_kmeans.statistics.query import Query, Statistic
 
 _SIZES = (7, 0, 1, 33, 4)
@@ -107,6 +108,10 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
         "cells": np.array([4.0, 3.0, *[1.0] * (d - 2)]),
         "depth": 2.0,
         "chosen": np.ones(d),
+        "slots": np.array([0.0, 1.0, 1.0, *[0.0] * (d - 3)]),
+        "n_words": 64.0,
+        "most": 3.0,
+        "kinds": np.array([VALUE, 3.0, *[CLUSTERED] * (d - 2)]),
         "column_edges": np.tile(_RADIUS * np.linspace(-1.5, 1.5, 7), (d, 1)),
     }
     if "projection" not in statistic.arguments:  # centers in full space, not in a subspace
@@ -118,6 +123,8 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
     bounds = {"outer": _RADIUS**2, "counts": 4.0, "sums": _RADIUS, "means": _RADIUS, "residuals": RESOLUTION, "moment": RESOLUTION**2}
     bounds |= {"spreads": 4.0, "costs": RESOLUTION**2}
     made["bound"] = shape.tight * next((float(bound) for part, bound in bounds.items() if part in statistic.name), 1.0)
+    if "bound" in statistic.arguments and statistic.arguments["bound"].whole:
+        made["bound"] = 4.0
     return {name: made[name] for name in statistic.arguments}
 
 

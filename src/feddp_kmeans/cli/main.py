@@ -25,11 +25,14 @@ from feddp_kmeans.cli.keys import keys
 from feddp_kmeans.cli.knots import knots
 from feddp_kmeans.cli.plan import plan
 from feddp_kmeans.cli.predict import predict
+from feddp_kmeans.cli.profile import profile
 from feddp_kmeans.cli.report import report
+from feddp_kmeans.cli.sample import sample
 from feddp_kmeans.cli.serve import serve
 from feddp_kmeans.cli.simulate import simulate
 from feddp_kmeans.cli.terminal import complain, log_shown, out
 from feddp_kmeans.cli.usage import ERRORS, usage_line
+from feddp_kmeans.cli.words import words
 from feddp_kmeans.errors import FedDPError, InputError, without_text
 
 UNFORESEEN = 70
@@ -68,6 +71,9 @@ for _command in (
     encode,
     knots,
     predict,
+    profile,
+    words,
+    sample,
     evaluate,
     budget,
     report,

@@ -54,6 +54,9 @@ LimitDelta = Annotated[float, typer.Option("--limit-delta", help="The delta at w
 OdometerFile = Annotated[
     Path | None, typer.Option("--odometer", help="File that records all runs. (default: .feddp-budget.jsonl next to the data)")
 ]
+CountedSize = Annotated[
+    int, typer.Option("--client-size", min=1, help="Where clients are protected: how many rows of a client count in full.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print only the result on stdout, as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no tables, only errors.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Show the log as JSON lines: time, level, event and its facts.")]

@@ -6,7 +6,7 @@ client adds. Points are assigned to centers by exact arithmetic on those integer
 ties go to the first center. Empty rows and clients add zero. ``gate`` states the range of every public argument and refuses all others.
 """
 
-from feddp_kmeans.statistics import column_counts, costs, norms, paper_sums, residual_sums, spreads
+from feddp_kmeans.statistics import column_counts, costs, norms, paper_sums, profile_sums, residual_sums, spreads, word_counts
 from feddp_kmeans.statistics.query import Statistic
 
 _PRODUCTION: tuple[Statistic, ...] = (
@@ -38,6 +38,10 @@ _PRODUCTION: tuple[Statistic, ...] = (
     norms.POINT_COUNT,
     column_counts.POINT_COLUMNS,
     column_counts.CLIENT_COLUMNS,
+    profile_sums.POINT_PROFILE,
+    profile_sums.CLIENT_PROFILE,
+    word_counts.POINT_WORDS,
+    word_counts.CLIENT_WORDS,
 )
 
 REGISTRY = {statistic.name: statistic for statistic in _PRODUCTION}

@@ -127,6 +127,10 @@ class NumberColumn(Column):
             return self.weight * scaled[:, None]
         return self.weight * np.column_stack([scaled, ONE_HOT * absent])
 
+    def value_at(self, place: float) -> float:
+        """Return the value at a place between 0 and 1 of the scale."""
+        return self._scale.value(place)
+
     def describe(self, center: FloatArray, stddev: FloatArray) -> list[Described]:
         """Return the mean of the values that are not missing, in the unit of the column and within the public range.
 

@@ -1,0 +1,80 @@
+"""``feddp words``: which words set the clusters of a finished run apart."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.after_run import AfterRun, clustered_columns
+from feddp_kmeans.cli.show import USELESS, new_table
+from feddp_kmeans.cli.terminal import out, say
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+from feddp_kmeans.tables.reading import Reading
+
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.cluster_words import ClusterWords
+
+
+@options.takes_reading
+def words(
+    reading: Reading,
+    made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    clients: Annotated[str, typer.Argument(help="A folder or pattern with one file per client, or one table.")],
+    column: Annotated[str, typer.Option("--column", help="The column of text.")],
+    epsilon: options.Epsilon,
+    listed: Annotated[Path | None, typer.Option("--list", help="Public list of words, one per line.")] = None,
+    texts: Annotated[Path | None, typer.Option("--server", help="Public table with that column: its words are the list.")] = None,
+    stop: Annotated[Path | None, typer.Option("--stop", help="Public words that are left out of the list, one per line.")] = None,
+    most_listed: Annotated[int, typer.Option("--vocabulary", min=1, help="Words of the server's table that are listed.")] = 1500,
+    most: Annotated[int, typer.Option("--most", min=1, help="Distinct words of a person, or of a row, that count.")] = 8,
+    delta: options.Delta = 1e-6,
+    client_column: options.ClientColumn = None,
+    skip_broken: options.SkipBroken = False,
+    limit: options.LimitEpsilon = None,
+    limit_delta: options.LimitDelta = LIMIT_DELTA,
+    odometer: options.OdometerFile = None,
+    seed: options.Seed = None,
+    path: Annotated[Path | None, typer.Option("--out", help="File of the words. (default: words.json in the run's folder)")] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Tell which words set the clusters of a finished run apart, and name the clusters by them.
+
+    Only words of a public list can ever appear: a file of words, or those of a public table. It is a small run of its own, booked like a
+    fit, and protects what the fit protected. If interrupted, run the same command again: it continues where it stopped.
+
+    Exit status: 0 done, 1 refused, 3 written, but no word stands out from noise.
+
+    Examples:
+      feddp words run/ questions.csv --column title --server public.csv --epsilon 2
+
+    """
+    from feddp_kmeans.algorithm.cluster_words import words_of, words_plan
+    from feddp_kmeans.cluster_texts import listed_words, word_schema
+    from feddp_kmeans.tables.inputs import open_federation
+
+    after = AfterRun(made, clients, epsilon, delta, limit, limit_delta, odometer, seed, force, as_json, quiet, reading)
+    finished, unit = after.begin()
+    target = after.path(path, "words.json")
+    known = listed_words(listed, texts, column, stop=stop, most=most_listed, reading=reading)
+    schema = word_schema(clustered_columns(finished), column, known, most)
+    federation, _ = open_federation(clients, schema, client_column, skip_broken=skip_broken, reading=reading)
+    k = len(finished.centers)
+    plan = words_plan(unit, epsilon, delta, n_clients=federation.n_clients, k=k, n_words=len(known), most=most)
+    found = after.carry_out(
+        federation, plan, target, lambda run: words_of(run, finished.centers, finished.units, known, most, most=most), _show
+    )
+    if not any(found.words):
+        say("No word stands out from noise: a larger epsilon would help, or a shorter list.")
+        raise typer.Exit(USELESS)
+
+
+def _show(found: "ClusterWords") -> None:
+    table = new_table("Words that set clusters apart", "cluster", "name", "words (count, times as frequent as in all)")
+    for number, (name, cluster) in enumerate(zip(found.names, found.words, strict=True)):
+        told = ", ".join(f"{word.word} ({word.count:,.0f}, {word.lift:.1f})" for word in cluster)
+        table.add_row(str(number), escape(name), escape(told))
+    out.print(table)

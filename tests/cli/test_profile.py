@@ -1,0 +1,78 @@
+"""``feddp profile`` as a person runs it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from feddp_kmeans.cli.show import USELESS
+from feddp_kmeans.privacy.odometer import Odometer
+from tests.cli.command import feddp
+
+STATED = ("--columns", "age,sex", "--range", "age=0:110", "--categories", "sex=f,m")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("people")
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 4000)
+    sexes = np.where(rng.random(4000) < 0.2 + 0.6 * groups, "f", "m")
+    numbers = np.column_stack([20 + 40 * groups + rng.standard_normal(4000), 30 + 20 * groups + 5 * rng.standard_normal(4000)])
+    rows = [f"c{i // 4},{income:.1f},{age:.0f},{sex}" for i, ((income, age), sex) in enumerate(zip(numbers, sexes, strict=True))]
+    (folder / "people.csv").write_text("who,income,age,sex\n" + "\n".join(rows) + "\n")
+    more = ("--ignore", "who", "--ignore", "age", "--ignore", "sex", "--range", "income=0:100")
+    done = feddp("fit", "people.csv", "-k", 2, "--epsilon", 4, *more, "--out", "run", "-q", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_profile_is_shown_written_and_booked(folder):
+    done = feddp("profile", "run", "people.csv", *STATED, "--epsilon", 2, "--ignore", "who", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    for told in (
+        "cluster 0",
+        "cluster 1",
+        "age",
+        "mean",
+        "(missing)",
+        "What was released",
+        "e^2",
+        "2 runs on these data so far",
+        "profile.json",
+    ):
+        assert told in done.stdout, told
+    found = json.loads((folder / "run" / "profile.json").read_text())
+    age = next(column for column in found["columns"] if column["column"] == "age")
+    assert sorted(round(mean, -1) for mean in age["means"][:2]) == [30, 50]
+    assert not (folder / "run" / "profile.json.run").exists()
+    assert [entry.plan.epsilon for entry in Odometer(folder / ".feddp-budget.jsonl").entries()] == [4.0, 2.0]
+    again = feddp("profile", "run", "people.csv", *STATED, "--epsilon", 2, "--ignore", "who", cwd=folder)
+    assert (again.returncode, "use --force" in again.stderr) == (1, True)
+
+
+def test_noise_that_hides_every_cluster_has_an_exit_status_of_its_own(folder):
+    more = ("--epsilon", 0.001, "--ignore", "who", "--out", "hidden.json", "--json")
+    done = feddp("profile", "run", "people.csv", *STATED, *more, cwd=folder)
+    assert done.returncode in {0, USELESS}
+    made = json.loads(done.stdout[: done.stdout.rindex("}") + 1])
+    assert any(made["shown"]) == (done.returncode == 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--columns", "age", "--epsilon", 1), "column 'age' must have"),
+        (("--columns", "height", "--epsilon", 1), "column 'height' must have"),
+        (("--columns", ",", "--epsilon", 1), "columns must be a list of names"),
+        ((*STATED, "--epsilon", 0), "epsilon must be"),
+        ((*STATED, "--epsilon", 1, "--limit", 0.5), "must stay within epsilon 0.5"),
+    ],
+)
+def test_refusals_are_one_line_and_spend_nothing(folder, given, told):
+    before = len(Odometer(folder / ".feddp-budget.jsonl").entries())
+    done = feddp("profile", "run", "people.csv", *given, "--ignore", "who", "--out", "refused.json", cwd=folder)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert len(Odometer(folder / ".feddp-budget.jsonl").entries()) == before
