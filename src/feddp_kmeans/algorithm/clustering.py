@@ -15,7 +15,8 @@ from feddp_kmeans.algorithm.column_looks import COLUMNS_RELEASE, UNSEEN
 from feddp_kmeans.algorithm.column_units import ColumnUnits
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Steps, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
-from feddp_kmeans.algorithm.prepare import Prepared, prepare
+from feddp_kmeans.algorithm.last_run import LastRun
+from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_after
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.algorithm.usefulness import column_remarks, doubts, stddevs, why_useless
 from feddp_kmeans.errors import InputError
@@ -108,11 +109,19 @@ def cluster(
     settings: Settings,
     server_points: FloatArray | None,
     *,
+    last: LastRun | None = None,
     seed: int | None = None,
     on_release: OnRelease | None = None,
 ) -> Clustering:
-    """Return the clustering of the federation's points: a plan, then its run. Without server points, proxies are made privately."""
-    prepared = prepare(settings, server_points, federation.n_clients, federation.dimension)
+    """Return the clustering of the federation's points: a plan, then its run.
+
+    Without server points, proxies are made privately; after an earlier run, its clusters are the start.
+    """
+    n_clients, dimension = federation.n_clients, federation.dimension
+    if last is None:
+        prepared = prepare(settings, server_points, n_clients, dimension)
+    else:
+        prepared = prepare_after(settings, last, n_clients, dimension)
     return run(federation, prepared, seed=seed, on_release=on_release)
 
 
