@@ -209,8 +209,7 @@ class FedDPKMeans(AssignsToCenters):
         server_data : array of shape (n_server_points, n_features), default=None
             Public points that look like the clients'. Without them, method "refined" makes its own proxies, privately.
         last : FedDPKMeans or path of a run folder, default=None
-            Earlier run to go on from, such as last month's: its clusters are the start and keep their numbers (docs/next_month.md). Both
-            runs add up, unless nobody is in both: use the same ``odometer``.
+            Earlier run to go on from: its clusters are the start and keep their numbers. Use its ``odometer`` for the same people.
         **others
             Refused: there is no ``sample_weight``, since noise would grow with the largest weight (docs/encoding.md).
 
@@ -270,9 +269,8 @@ class FedDPKMeans(AssignsToCenters):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from feddp_kmeans import FedDPKMeans
-        >>> X = np.repeat([[0.0], [9.0]], 5000, axis=0)
+        >>> X = [[0.0]] * 5000 + [[9.0]] * 5000
         >>> model = FedDPKMeans(2, ranges={"x0": (0, 10)}, random_state=0).fit(X)
         >>> sorted(model.profile(X, ["x0"], epsilon=1.0, random_state=0)["x0"].means[:2].round().tolist())
         [0.0, 9.0]

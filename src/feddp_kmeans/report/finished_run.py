@@ -89,8 +89,8 @@ def read_last(where: Path) -> tuple[LastRun, dict[str, Any]]:
     run, data = read_run(where), read_result(where)
     k, d = run.centers.shape
     if data.get("useless"):
-        told = f"--from must be a run that says something about the clusters, got a useless one: {data['useless']:.200}"
-        raise InputError(f"{told}. Go on from the run before it.")
+        why = f"--from must be a run that says something about the clusters, got a useless one: {data['useless']:.200}"
+        raise InputError(f"{why}. Go on from the run before it.")
     numbers = {"count_stddev": (), "inertia": (), "inertia_stddev": (), "reach": ()}
     rows = {"noisy_counts": (k,), "axis_stddev": (k, d), "spread": (k,), "spread_stddev": (k,)}
     found = {name: _array(data, name, shape) for name, shape in (numbers | rows).items()}
