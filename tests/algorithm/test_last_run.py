@@ -39,7 +39,7 @@ def test_a_run_that_leaves_nothing_is_refused(found):
     with pytest.raises(InputError, match="must be of method 'refined'"):
         LastRun.of(replace(found, closing=None))
     with pytest.raises(InputError, match="must state an error for each of its 3 x 4 coordinates"):
-        replace(LastRun.of(found), axis_stddev=np.zeros((2, 4)))
+        replace(LastRun.of(found), place_stddev=np.zeros((2, 4)))
 
 
 def test_a_run_without_noise_can_be_gone_on_from():

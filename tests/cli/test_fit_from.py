@@ -35,7 +35,7 @@ def test_a_month_goes_on_from_the_last_and_says_what_changed(folder):
     done = feddp("fit", "march", "--from", "run2", "--epsilon", 0.5, "--odometer", "people.jsonl", "--out", "run3", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "What changed since the run of" in done.stdout
-    assert " moved: c 0." in done.stdout
+    assert " moved: c from 0." in done.stdout
     assert "3 runs on these data so far" in done.stdout
     states = [
         [cluster["state"] for cluster in json.loads((folder / run / "result.json").read_text())["changes"]["clusters"]]

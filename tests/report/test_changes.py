@@ -59,7 +59,7 @@ def test_lines_name_columns_and_shares():
     moved[0] += 0.1
     before, after = results([month(0), month(1, centers=moved, shares=(0.3, 0.3, 0.4))])
     lines = "\n".join(change_lines(after | {"changes": changes_since(before, after)}))
-    for part in ("moved: a 0.", "-> 0.", "shrank from 49.", "cluster 1", "cluster 2", "grew from 20."):
+    for part in ("moved: a from 0.", " to 0.", "shrank from 49.", "cluster 1", "cluster 2", "grew from 20."):
         assert part in lines
     assert change_lines(after) == []
 

@@ -25,7 +25,7 @@ def folder(found, tmp_path):
 
 def test_a_result_leaves_what_its_run_leaves(folder, found):
     start, last = Start.read(folder, "hospital"), LastRun.of(found[0])
-    for name in ("centers", "axis_stddev", "counts", "within", "weights"):
+    for name in ("centers", "place_stddev", "counts", "within", "weights"):
         assert getattr(start.last, name).tolist() == getattr(last, name).tolist()
     assert start.like.columns == COLUMNS
     assert start.like.left_out == ("name",)
@@ -56,7 +56,7 @@ def test_names_are_kept_from_run_to_run(folder, found, tmp_path):
     [
         ({"useless": "all is noise"}, "must be a run that says something about the clusters, got a useless one: all is noise"),
         ({"rehearsal": True}, "must be a run on the clients' data, got a rehearsal"),
-        ({"axis_stddev": None}, "must be a run of method 'refined', which states axis_stddev"),
+        ({"axis_stddev": None, "place_stddev": None}, "must be a run of method 'refined', which states axis_stddev"),
         ({"spread": [1.0, 2.0]}, "which states spread of its clusters, got another spread"),
         ({"reach": "far"}, "which states reach"),
         ({"count_stddev": -1.0}, "which states count_stddev"),

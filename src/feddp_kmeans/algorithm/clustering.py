@@ -61,6 +61,8 @@ class Clustering:
     """What the closing look says about the centers; its counts are those above. None if the method makes no closing look."""
     axis_stddev: FloatArray | None = None
     """Standard deviation of each coordinate of each center (k, d); None if only ``center_stddev`` is known."""
+    place_stddev: FloatArray | None = None
+    """Standard deviation of each coordinate as a filter takes it, from which a later run goes on; None if there is none."""
     units: ColumnUnits | None = None
     """The unit of each coordinate: distances, spreads and inertia are in these units, centers and their errors in the data's own. None if
     rows were taken as they are."""
@@ -192,9 +194,9 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
     unsure += filter(None, [weakness(prepared.plan.epsilon, prepared.plan.delta)])
     privacy = run.report()
     units = None if run.units is None else ColumnUnits(run.units, run.fill)
-    axis, spread = found.axis_stddev, found.center_stddev
+    axis, spread, place = found.axis_stddev, found.center_stddev, found.place_stddev
     if units is not None:
-        axis = units.own_errors(_by_axis(found))
+        axis, place = units.own_errors(_by_axis(found)), None if place is None else units.own_errors(place)
         spread = np.sqrt(np.nanmean(np.square(axis), axis=1))
     spared = ", ".join(f"{name} x {times}" for name, times in privacy.not_made.items())
     return Clustering(
@@ -212,6 +214,7 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
         count_stddev=told.count_stddev,
         closing=closing,
         axis_stddev=axis,
+        place_stddev=place,
         units=units,
     )
 

@@ -25,7 +25,8 @@ class LastRun:
 
     centers: FloatArray
     """In the data's own units, as are the errors."""
-    axis_stddev: FloatArray
+    place_stddev: FloatArray
+    """Error of each coordinate, as a filter goes on from it; as it was stated if there was no filter."""
     counts: FloatArray
     count_stddev: float
     closing: Closing
@@ -35,7 +36,7 @@ class LastRun:
 
     def __post_init__(self) -> None:
         shape = self.centers.shape
-        if self.axis_stddev.shape != shape or len(self.counts) != shape[0] or len(self.closing.spread) != shape[0]:
+        if self.place_stddev.shape != shape or len(self.counts) != shape[0] or len(self.closing.spread) != shape[0]:
             raise InputError(f"the earlier run must state an error for each of its {shape[0]} x {shape[1]} coordinates, got other shapes.")
 
     @classmethod
@@ -47,7 +48,8 @@ class LastRun:
             )
         if found.closing is None or found.axis_stddev is None or found.count_stddev is None:
             raise InputError("the earlier run must be of method 'refined', which states sizes and errors, got one of another method.")
-        return cls(found.centers, found.axis_stddev, found.counts, found.count_stddev, found.closing, found.plan.unit, found.units)
+        place = found.axis_stddev if found.place_stddev is None else found.place_stddev
+        return cls(found.centers, place, found.counts, found.count_stddev, found.closing, found.plan.unit, found.units)
 
     @property
     def k(self) -> int:

@@ -58,7 +58,7 @@ def _line(row: int, cluster: dict[str, Any]) -> str:
     if cluster["state"] == "new":
         parts.append("is new: the earlier cluster of this number is gone")
     elif cluster["moved"]:
-        listed = [f"{_named(one)} {one['before']} -> {one['now']}" for one in cluster["moved"]]
+        listed = [f"{_named(one)} from {one['before']} to {one['now']}" for one in cluster["moved"]]
         parts.append(f"moved: {', '.join(listed[:_LISTED])}{' and more' * (len(listed) > _LISTED)}")
     if cluster["size"] != "same":
         parts.append(f"{cluster['size']} from {cluster['share_before']:.1%} to {cluster['share']:.1%} of all")

@@ -92,7 +92,8 @@ def read_last(where: Path) -> tuple[LastRun, dict[str, Any]]:
         why = f"--from must be a run that says something about the clusters, got a useless one: {data['useless']:.200}"
         raise InputError(f"{why}. Go on from the run before it.")
     numbers = {"count_stddev": (), "inertia": (), "inertia_stddev": (), "reach": ()}
-    rows = {"noisy_counts": (k,), "axis_stddev": (k, d), "spread": (k,), "spread_stddev": (k,)}
+    place = "axis_stddev" if data.get("place_stddev") is None else "place_stddev"
+    rows = {"noisy_counts": (k,), place: (k, d), "spread": (k,), "spread_stddev": (k,)}
     found = {name: _array(data, name, shape) for name, shape in (numbers | rows).items()}
     if not all(np.isfinite(found[name]).all() for name in (*numbers, "noisy_counts")):
         raise InputError("--from must be a run with finite sizes and distances, got others.")
@@ -107,7 +108,7 @@ def read_last(where: Path) -> tuple[LastRun, dict[str, Any]]:
         told["reach"],
     )
     unit = PrivacyUnit.parse(data["privacy_unit"])
-    return LastRun(run.centers, found["axis_stddev"], closing.counts, closing.count_stddev, closing, unit, run.units), data
+    return LastRun(run.centers, found[place], closing.counts, closing.count_stddev, closing, unit, run.units), data
 
 
 def _array(data: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:

@@ -8,13 +8,11 @@ from typing import Any
 from feddp_kmeans._json import parse_json
 from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.report.about import WORDS
 from feddp_kmeans.report.changes import changes_since
 from feddp_kmeans.report.finished_run import read_last
 from feddp_kmeans.tables.inputs import LikeBefore
 from feddp_kmeans.tables.schema import Schema
-
-WORDS = "words.json"
-"""Name of what feddp words writes into the folder of a run."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class FollowingTuning:
     lloyd_steps: int = 5  # looks after the first
     growth: float = 1.25
     room: float = 2.0  # radius of the ball, if no region is public, relative to what lay within reach of the earlier centers
+    length: float = 2**0.25
+    """The length that classes of residuals end at, in typical ones: in many dimensions nearly all are typical, and no edge may part them."""
     forgotten: float = 1 / 12  # part by which the variance of an earlier error grows from one run to the next
 
 
@@ -99,8 +101,8 @@ class FollowingMethod:
         same source differ by what so few of them explain.
         """
         last = self.last
-        stated = np.nan_to_num(last.axis_stddev if last.units is None else last.axis_stddev / last.units.units)
-        sampling = 2 * last.within / stated.shape[1] / np.maximum(last.weights * last.n_points, 1.0)
+        stated = np.nan_to_num(last.place_stddev if last.units is None else last.place_stddev / last.units.units)
+        sampling = last.within / stated.shape[1] / np.maximum(last.weights * last.n_points, 1.0)
         variances: FloatArray = np.square(stated) * (1 + FOLLOWING.forgotten) + sampling[:, None]
         return variances
 
@@ -149,24 +151,26 @@ class FollowingRun:
         clip = (method.region or ball).clip
         tracker = Tracker(self._looks, ball, bounds, basis, shape.along, last.k, self._rng, clip, FOLLOWING.growth)
         mean_variance = float((np.square(last.weights) @ variances).mean())
-        length = float(np.sqrt(last.weights @ within))
-        return self._numbered(tracker.step(Track(last.k, cells, mean_variance, method.pool, 1 + method.lloyd_steps, length, 1)))
+        return self._numbered(tracker.step(Track(last.k, cells, mean_variance, method.pool, 1 + method.lloyd_steps, self._length, 1)))
 
     def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
-        return self._numbered(latest.tracker.step(latest.track))
+        return self._numbered(latest.tracker.step(replace(latest.track, length=self._length)))
 
     def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""
         return latest.tracker.closing(latest.centers)
 
+    @property
+    def _length(self) -> float:
+        """Return the length around which residuals are looked for."""
+        return FOLLOWING.length * float(np.sqrt(self._method.last.weights @ self._method.last.within)) / self._method.ball.grid
+
     def _numbered(self, found: TrackedCenters) -> TrackedCenters:
         """Return the centers in the order of the earlier ones: as near to them in all as can be. Splitting and joining mixes them up."""
         _, order = linear_sum_assignment(cdist(self._method.centers, found.centers, "sqeuclidean"))
-        axis = None if found.axis_stddev is None else found.axis_stddev[order]
-        return replace(
-            found, centers=found.centers[order], counts=found.counts[order], center_stddev=found.center_stddev[order], axis_stddev=axis
-        )
+        rows = ("centers", "counts", "center_stddev", "axis_stddev", "place_stddev")
+        return replace(found, **{name: getattr(found, name)[order] for name in rows})
 
     @property
     def _shape(self) -> Shape:
