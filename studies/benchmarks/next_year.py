@@ -10,9 +10,11 @@ Lloyd's algorithm from any of the compared centers, on the rows of that month: a
 import argparse
 import subprocess
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
@@ -43,6 +45,7 @@ def excesses(job):
     """Return the excess of each way in each month."""
     name, epsilon, seed, folder = job
     found = load(name, 1000 + seed, folder)
+    found = replace(found, clients=[client.toarray() if issparse(client) else client for client in found.clients])
     shares = {"new": runs_of_total(epsilon, DELTA, MONTHS)} | {first: runs_of_total(epsilon, DELTA, MONTHS, first) for first in FIRSTS}
     last, rows = {}, []
     with threadpool_limits(1):

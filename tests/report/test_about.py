@@ -35,15 +35,24 @@ def result():
 def test_profiles_and_words_are_on_the_page(result, tmp_path):
     (tmp_path / "profile.json").write_text(json.dumps(PROFILE))
     (tmp_path / "words.json").write_text(json.dumps(WORDS | {"guarantee": "Another.", "spent": {"epsilon": 2.25}}))
-    page = render_page(result, read_about(tmp_path))
-    for told in ("More about the clusters", "sex &lt;b&gt;", "too small to be shown", "A guarantee of the profile.", "× 3.2", "no word stands out"):
+    page = render_page(result | {"secure": True, "guarantee": "A guarantee of the run."}, read_about(tmp_path))
+    for told in (
+        "More about the clusters",
+        "sex &lt;b&gt;",
+        "too small to be shown",
+        "A guarantee of the profile.",
+        "\N{MULTIPLICATION SIGN} 3.2",
+        "no word stands out",
+    ):
         assert told in page
     assert "together cost epsilon <b>2.25</b>" in page
     assert "what later runs released" in page
     assert page.count('aria-label="f ') == 3
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"columns": 3, "shown": [true], "guarantee": ""}', '{"clusters": [{}], "guarantee": ""}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"columns": 3, "shown": [true], "guarantee": ""}', '{"clusters": [{}], "guarantee": ""}']
+)
 def test_damaged_files_are_left_out(result, tmp_path, content):
     for name in ("profile.json", "words.json"):
         (tmp_path / name).write_text(content)

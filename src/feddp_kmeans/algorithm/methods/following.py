@@ -49,7 +49,7 @@ class FollowingTuning:
     growth: float = 1.25
     room: float = 2.0  # radius of the ball, if no region is public, relative to what lay within reach of the earlier centers
     length: float = 2**0.25
-    """The length that classes of residuals end at, in typical ones: in many dimensions nearly all are typical, and no edge may part them."""
+    """Where classes of residuals end, in typical ones: in many dimensions nearly all are typical, and no edge may part them."""
     forgotten: float = 1 / 12  # part by which the variance of an earlier error grows from one run to the next
 
 
