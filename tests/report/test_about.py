@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from feddp_kmeans.report.about import read_about
+from feddp_kmeans.report.about import centers_digest, read_about
 from feddp_kmeans.report.page import render_page
 from feddp_kmeans.report.result import result_dict
 from tests.algorithm.months import COLUMNS, month, year
@@ -33,9 +33,11 @@ def result():
 
 
 def test_profiles_and_words_are_on_the_page(result, tmp_path):
-    (tmp_path / "profile.json").write_text(json.dumps(PROFILE))
-    (tmp_path / "words.json").write_text(json.dumps(WORDS | {"guarantee": "Another.", "spent": {"epsilon": 2.25}}))
-    page = render_page(result | {"secure": True, "guarantee": "A guarantee of the run."}, read_about(tmp_path))
+    (tmp_path / "profile.json").write_text(json.dumps(PROFILE | {"centers": centers_digest(result)}))
+    (tmp_path / "words.json").write_text(
+        json.dumps(WORDS | {"centers": centers_digest(result), "guarantee": "Another.", "spent": {"epsilon": 2.25}})
+    )
+    page = render_page(result | {"secure": True, "guarantee": "A guarantee of the run."}, read_about(tmp_path, result))
     for told in (
         "More about the clusters",
         "sex &lt;b&gt;",
@@ -56,5 +58,11 @@ def test_profiles_and_words_are_on_the_page(result, tmp_path):
 def test_damaged_files_are_left_out(result, tmp_path, content):
     for name in ("profile.json", "words.json"):
         (tmp_path / name).write_text(content)
-    assert read_about(tmp_path) == {}
-    assert "More about the clusters" not in render_page(result, read_about(tmp_path))
+    assert read_about(tmp_path, result) == {}
+    assert "More about the clusters" not in render_page(result, read_about(tmp_path, result))
+
+
+def test_what_was_asked_about_another_result_is_not_shown(result, tmp_path):
+    (tmp_path / "profile.json").write_text(json.dumps(PROFILE | {"centers": centers_digest(result)}))
+    assert set(read_about(tmp_path, result)) == {"profile"}
+    assert read_about(tmp_path, result | {"centers": [[0.0] * 4] * 3}) == {}

@@ -6,6 +6,7 @@ import pytest
 
 from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.report.about import centers_digest
 from feddp_kmeans.report.going_on import Start
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.tables.stated_columns import StatedColumns
@@ -36,7 +37,7 @@ def test_a_result_leaves_what_its_run_leaves(folder, found):
 def test_names_are_kept_from_run_to_run(folder, found, tmp_path):
     after = result_dict(found[1], columns=COLUMNS, seed=0)
     assert Start.read(folder).told(after)["names"] is None
-    words = {"clusters": [{"name": name} for name in ("visa", "flight", None)]}
+    words = {"centers": centers_digest(Start.read(folder).result), "clusters": [{"name": name} for name in ("visa", "flight", None)]}
     (folder / "words.json").write_text(json.dumps(words))
     told = Start.read(folder).told(after)
     assert told["names"] == ["visa", "flight", None]

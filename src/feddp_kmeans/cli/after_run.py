@@ -80,7 +80,8 @@ class AfterRun:
         self, federation: "Federation", plan: "Plan", path: Path, ask: Callable[["Run"], Found], show: Callable[[Found], None]
     ) -> Found:
         """Make the release, or take it up where it stopped; write and show what it tells."""
-        from feddp_kmeans.report.about import PROFILE, WORDS
+        from feddp_kmeans.report.about import PROFILE, WORDS, centers_digest
+        from feddp_kmeans.report.finished_run import read_result
         from feddp_kmeans.report.result import finite_json
         from feddp_kmeans.report.spent import spent_so_far
 
@@ -93,7 +94,8 @@ class AfterRun:
         with kept_run(recorded, plan, self.seed, folder, f"--out {path}", quiet=self.quiet) as run:
             found = ask(run)
             spent = spent_so_far(books.odometer, plan)
-            told = finite_json({"format": 1} | found.to_dict() | {"spent": spent, "command": options.command_line()})
+            of = {"format": 1, "centers": centers_digest(read_result(self.made, ("centers",)))}
+            told = finite_json(of | found.to_dict() | {"spent": spent, "command": options.command_line()})
             text = json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False)
             path.write_text(text + "\n", encoding="utf-8")
         shutil.rmtree(folder)

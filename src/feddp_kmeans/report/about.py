@@ -1,5 +1,7 @@
 """What was released about the clusters of a run afterwards, as parts of its page: profiles of columns, and words."""
 
+import hashlib
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,19 @@ _SHOWN = 8
 """Words of a cluster."""
 
 
-def read_about(folder: Path) -> dict[str, Any]:
-    """Return what the page shows of these files; nothing of a file that is not there or is damaged."""
+def centers_digest(result: dict[str, Any]) -> str:
+    """Return a digest of the centers of a result: what was asked about other centers says nothing about these."""
+    return hashlib.sha256(json.dumps(result["centers"]).encode()).hexdigest()
+
+
+def read_about(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page of a result shows of these files; nothing of one that is not there, is damaged, or is about another result."""
     found: dict[str, Any] = {}
     for name, told in ((PROFILE, _columns), (WORDS, _words)):
         with suppress(OSError, FedDPError, KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
             data = parse_json((folder / name).read_bytes())
+            if data["centers"] != centers_digest(result):
+                continue
             found[name.removesuffix(".json")] = {"rows": told(data), "guarantee": str(data["guarantee"]), "spent": data.get("spent") or {}}
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 from feddp_kmeans._json import parse_json
 from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.errors import FedDPError, InputError
-from feddp_kmeans.report.about import WORDS
+from feddp_kmeans.report.about import WORDS, centers_digest
 from feddp_kmeans.report.changes import changes_since
 from feddp_kmeans.report.finished_run import read_last
 from feddp_kmeans.tables.inputs import LikeBefore
@@ -51,6 +51,8 @@ class Start:
         """Return the names of the clusters: those that feddp words found for the earlier run, or those that it had itself."""
         kept = self.result.get("names")
         with suppress(OSError, FedDPError, KeyError, TypeError):
-            kept = [cluster["name"] for cluster in parse_json((self.folder / WORDS).read_bytes())["clusters"]]
+            data = parse_json((self.folder / WORDS).read_bytes())
+            if data["centers"] == centers_digest(self.result):
+                kept = [cluster["name"] for cluster in data["clusters"]]
         names = [name if isinstance(name, str) else None for name in kept] if isinstance(kept, list) else []
         return names if len(names) == self.last.k else [None] * self.last.k
