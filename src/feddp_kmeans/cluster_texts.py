@@ -110,13 +110,22 @@ def listed_words(
     """Return the public list of words: those of a file, or the most frequent ones of a public table's column."""
     if (listed is None) == (texts is None):
         raise InputError("words must be given by --list, a file of public words, or by --server, a public table; got both or neither.")
-    left_out = [COMMON, *(_lines(stop) if stop else [])]
     if listed is not None:
         return tuple(dict.fromkeys(_lines(listed)))
     assert texts is not None
-    check_present((column,), read_schema(texts, reading).names, texts.name)
-    parts = (as_text(table[column]).to_pylist() for table in read_tables(texts, (column,), _PIECE, reading=reading))
-    return vocabulary((text or "" for part in parts for text in part), most=most, stop=left_out)
+    return vocabulary(column_texts(texts, column, reading), most=most, stop=[COMMON, *stop_words(stop)])
+
+
+def column_texts(path: Path, column: str, reading: Reading = AS_THE_HEADER_SAYS) -> list[str]:
+    """Return the texts of a public table's column; a missing one is empty."""
+    check_present((column,), read_schema(path, reading).names, path.name)
+    parts = (as_text(table[column]).to_pylist() for table in read_tables(path, (column,), _PIECE, reading=reading))
+    return [text or "" for part in parts for text in part]
+
+
+def stop_words(path: Path | None) -> list[str]:
+    """Return the words of a file that are left out; none without one."""
+    return _lines(path) if path else []
 
 
 def _lines(path: Path) -> list[str]:

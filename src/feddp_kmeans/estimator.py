@@ -194,7 +194,7 @@ class FedDPKMeans(AssignsToCenters):
         self.schema = schema
         self.ranges = ranges
 
-    def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None, **others: Any) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: None = None, *, groups: Any = None, server_data: Any = None, last: Any = None, **others: Any) -> Self:  # noqa: ARG002
         """Cluster the clients' points. Rows with a NaN or an infinity are dropped on the client.
 
         Parameters
@@ -208,6 +208,8 @@ class FedDPKMeans(AssignsToCenters):
             Of a Spark data frame, the name of the column that says it.
         server_data : array of shape (n_server_points, n_features), default=None
             Public points that look like the clients'. Without them, method "refined" makes its own proxies, privately.
+        last : FedDPKMeans or path of a run folder, default=None
+            Earlier run to go on from: its clusters are the start and keep their numbers. Use its ``odometer`` for the same people.
         **others
             Refused: there is no ``sample_weight``, since noise would grow with the largest weight (docs/encoding.md).
 
@@ -246,7 +248,8 @@ class FedDPKMeans(AssignsToCenters):
         if schema is not None and not isinstance(X, Federation):  # scikit-learn's attributes are about the table, not about coordinates
             validate_data(self, X[0] if fit_inputs.is_list_of_tables(X) else X, skip_check_array=True)
         federation = fit_inputs.booked(federation, self.odometer, self.limit, self.limit_delta)
-        found = fit_inputs.clusterer(settings.init, server_data)(federation, settings, fit_inputs.server_points(server_data), seed=seed)
+        make = fit_inputs.clusterer(settings.init, server_data, fit_inputs.last_run(last))
+        found = make(federation, settings, fit_inputs.server_points(server_data), seed=seed)
         self.clustering_, self.plan_, self.privacy_ = found, found.plan, found.privacy
         self.cluster_centers_, self.center_stddev_ = found.centers, found.center_stddev
         self.profiles_ = frames.profiles(schema, found)
@@ -266,10 +269,9 @@ class FedDPKMeans(AssignsToCenters):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from feddp_kmeans import FedDPKMeans
-        >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 5000, axis=0)
-        >>> model = FedDPKMeans(2, ranges={"x0": (0, 10), "x1": (0, 10)}, random_state=0).fit(X)
+        >>> X = [[0.0]] * 5000 + [[9.0]] * 5000
+        >>> model = FedDPKMeans(2, ranges={"x0": (0, 10)}, random_state=0).fit(X)
         >>> sorted(model.profile(X, ["x0"], epsilon=1.0, random_state=0)["x0"].means[:2].round().tolist())
         [0.0, 9.0]
 

@@ -1,6 +1,7 @@
 """What ``fit`` is given becomes a federation, server points, a seed and books, or is refused in one line."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from feddp_kmeans import plugins
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
+from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.algorithm.settings import FEDDP
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
@@ -51,8 +53,24 @@ def server_points(server_data: Any) -> FloatArray | None:
     return np.asarray(dense, dtype=np.float64)
 
 
-def clusterer(init: str, server_data: Any) -> Callable[..., clustering.Clustering]:
-    """Return what makes the run: the algorithm, or an installed start, which needs server data."""
+def last_run(last: Any) -> LastRun | None:
+    """Return what a fitted model, or the run in a folder, leaves for the next one."""
+    if last is None or isinstance(last, str | Path):
+        from feddp_kmeans.report.finished_run import read_last  # a fit that starts anew needs no reader of results
+
+        return None if last is None else read_last(Path(last))[0]
+    found = getattr(last, "clustering_", None)
+    if found is None:
+        raise InputError(f"last must be a fitted FedDPKMeans or the folder of a run, got {type(last).__name__}.")
+    return LastRun.of(found)
+
+
+def clusterer(init: str, server_data: Any, last: LastRun | None = None) -> Callable[..., clustering.Clustering]:
+    """Return what makes the run: the algorithm, from an earlier run if there is one, or an installed start, which needs server data."""
+    if last is not None:
+        if init != FEDDP or server_data is not None:
+            raise InputError("last must be given without server_data and without another init: its clusters are the start.")
+        return partial(clustering.cluster, last=last)
     if init == FEDDP:
         return clustering.cluster
     if server_data is None:

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from feddp_kmeans.report.charts import bar, map_chart, strip
+from feddp_kmeans.report.charts import bar, map_chart, mini_bars, strip
 from tests.report.examples import HARD, HOSTILE, made_result, section
 
 
@@ -78,3 +78,12 @@ def test_maps_stay_inside_their_frame(key):
 
 def test_a_map_of_nothing_is_an_empty_frame():
     assert "<circle" not in map_chart({"points": [], "centers": []})
+
+
+def test_small_bars_stay_in_their_frame_whatever_the_noise():
+    drawn = mini_bars([0.5, -0.2, None, 2.0], [0.1, 5.0, None, 0.0], [0.25, 0.25, 0.25, 0.25], 9, 'f "50" %')
+    heights = [float(value) for value in re.findall(r' (?:y|y1|y2|height)="([-0-9.]+)"', drawn)]
+    assert all(0 <= value <= 40 for value in heights)
+    assert 'class="bar k1"' in drawn
+    assert "f &#34;50&#34; %" in drawn
+    assert "frame" not in mini_bars([1.0], [0.1], None, 0, "all")

@@ -15,7 +15,8 @@ from feddp_kmeans.algorithm.column_looks import COLUMNS_RELEASE, UNSEEN
 from feddp_kmeans.algorithm.column_units import ColumnUnits
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Steps, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
-from feddp_kmeans.algorithm.prepare import Prepared, prepare
+from feddp_kmeans.algorithm.last_run import LastRun
+from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_after
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.algorithm.usefulness import column_remarks, doubts, stddevs, why_useless
 from feddp_kmeans.errors import InputError
@@ -60,6 +61,8 @@ class Clustering:
     """What the closing look says about the centers; its counts are those above. None if the method makes no closing look."""
     axis_stddev: FloatArray | None = None
     """Standard deviation of each coordinate of each center (k, d); None if only ``center_stddev`` is known."""
+    place_stddev: FloatArray | None = None
+    """Standard deviation of each coordinate as a filter takes it, from which a later run goes on; None if there is none."""
     units: ColumnUnits | None = None
     """The unit of each coordinate: distances, spreads and inertia are in these units, centers and their errors in the data's own. None if
     rows were taken as they are."""
@@ -108,11 +111,19 @@ def cluster(
     settings: Settings,
     server_points: FloatArray | None,
     *,
+    last: LastRun | None = None,
     seed: int | None = None,
     on_release: OnRelease | None = None,
 ) -> Clustering:
-    """Return the clustering of the federation's points: a plan, then its run. Without server points, proxies are made privately."""
-    prepared = prepare(settings, server_points, federation.n_clients, federation.dimension)
+    """Return the clustering of the federation's points: a plan, then its run.
+
+    Without server points, proxies are made privately; after an earlier run, its clusters are the start.
+    """
+    n_clients, dimension = federation.n_clients, federation.dimension
+    if last is None:
+        prepared = prepare(settings, server_points, n_clients, dimension)
+    else:
+        prepared = prepare_after(settings, last, n_clients, dimension)
     return run(federation, prepared, seed=seed, on_release=on_release)
 
 
@@ -183,9 +194,9 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
     unsure += filter(None, [weakness(prepared.plan.epsilon, prepared.plan.delta)])
     privacy = run.report()
     units = None if run.units is None else ColumnUnits(run.units, run.fill)
-    axis, spread = found.axis_stddev, found.center_stddev
+    axis, spread, place = found.axis_stddev, found.center_stddev, found.place_stddev
     if units is not None:
-        axis = units.own_errors(_by_axis(found))
+        axis, place = units.own_errors(_by_axis(found)), None if place is None else units.own_errors(place)
         spread = np.sqrt(np.nanmean(np.square(axis), axis=1))
     spared = ", ".join(f"{name} x {times}" for name, times in privacy.not_made.items())
     return Clustering(
@@ -203,6 +214,7 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
         count_stddev=told.count_stddev,
         closing=closing,
         axis_stddev=axis,
+        place_stddev=place,
         units=units,
     )
 

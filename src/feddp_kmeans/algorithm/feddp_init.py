@@ -63,6 +63,8 @@ class NoisyCenters:
     """Standard deviation of the noise in each count."""
     axis_stddev: FloatArray | None = field(default=None, kw_only=True)
     """The same for each coordinate of each center (k, d); None if it is not known."""
+    place_stddev: FloatArray | None = field(default=None, kw_only=True)
+    """What a filter takes the error of each coordinate to be (k, d), from which a later run goes on; None if there is no filter."""
     remarks: tuple[str, ...]
     """What a reader of the result must know; made of public facts and released numbers only."""
     useless: str | None = field(default=None, kw_only=True)

@@ -10,7 +10,9 @@ from feddp_kmeans.algorithm.client_bounds import DEFAULT_CLIENT_SIZE, simulated_
 from feddp_kmeans.algorithm.column_looks import REASON
 from feddp_kmeans.algorithm.column_units import COLUMNS, beside_ranges, units_of
 from feddp_kmeans.algorithm.feddp_init import Steps
-from feddp_kmeans.algorithm.methods import grid, refined, serverless
+from feddp_kmeans.algorithm.last_run import LastRun
+from feddp_kmeans.algorithm.methods import following, grid, refined, serverless
+from feddp_kmeans.algorithm.methods.following import FOLLOWING, FollowingMethod
 from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.paper import PaperMethod
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
@@ -105,6 +107,26 @@ def prepare_lloyds(settings: Settings, server_points: FloatArray, n_clients: int
     """Return the plan of the paper's FedDP-Lloyds only: the start named here touches no client data, so they have the whole budget."""
     steps = default_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     return _prepare_paper(replace(settings, lloyd_steps=steps), _checked(settings, server_points), n_clients, start)
+
+
+@one_thread()
+def prepare_after(settings: Settings, last: LastRun, n_clients: int, dimension: int) -> Prepared:
+    """Return the plan of a run that goes on from an earlier one."""
+    k, before = last.centers.shape
+    if dimension != before:
+        raise InputError(f"tables must have the {before} coordinates of the earlier run, got {dimension}.")
+    if settings.method is not MethodName.REFINED:
+        raise InputError(f"method must be 'refined' for a run that goes on from an earlier one, got '{settings.method}'.")
+    if settings.n_clusters != k:
+        raise InputError(f"n_clusters must be the {k} of the earlier run, got {settings.n_clusters}.")
+    if settings.unit is not last.unit:
+        raise InputError(f"privacy_unit must be the '{last.unit.value}' of the earlier run, got '{settings.unit.value}'.")
+    units = None if last.units is None else last.units.units
+    region = (settings if units is None else _in_units(settings, units)).region(dimension)
+    steps = FOLLOWING.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    method = FollowingMethod(settings.unit, last, steps, region)
+    facts = _facts(settings, dimension, 0, n_clients, method.ball.radius) | {"lloyd_steps": steps}
+    return Prepared(settings, None, _plan(settings, method.requests(), facts, following.REASONS), method, steps, units)
 
 
 def _checked(settings: Settings, server_points: FloatArray, dimension: int | None = None) -> FloatArray:

@@ -132,6 +132,7 @@ class Tracker:
             counts=counts / sums.kept,
             center_stddev=np.sqrt(variances.mean(axis=1))[rows] * ball.grid,
             axis_stddev=np.sqrt(variances)[rows] * ball.grid,
+            place_stddev=np.sqrt(cells.known @ np.square(self.basis).T)[rows] * ball.grid,
             count_stddev=float(count_noise / sums.kept),
             remarks=(hidden,) if weak else (),
             useless=_HIDDEN if weak and len(cells) == 1 else None,

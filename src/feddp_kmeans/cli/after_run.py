@@ -12,6 +12,7 @@ import typer
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of, table_of
 from feddp_kmeans.cli.folders import RELEASES, check_new_file, kept_run
+from feddp_kmeans.cli.report import write_report
 from feddp_kmeans.cli.show import show_ledger, spent_line
 from feddp_kmeans.cli.terminal import out, say, show_log
 from feddp_kmeans.federation.recorded import RecordedFederation
@@ -79,6 +80,8 @@ class AfterRun:
         self, federation: "Federation", plan: "Plan", path: Path, ask: Callable[["Run"], Found], show: Callable[[Found], None]
     ) -> Found:
         """Make the release, or take it up where it stopped; write and show what it tells."""
+        from feddp_kmeans.report.about import PROFILE, WORDS, centers_digest
+        from feddp_kmeans.report.finished_run import read_result
         from feddp_kmeans.report.result import finite_json
         from feddp_kmeans.report.spent import spent_so_far
 
@@ -91,10 +94,14 @@ class AfterRun:
         with kept_run(recorded, plan, self.seed, folder, f"--out {path}", quiet=self.quiet) as run:
             found = ask(run)
             spent = spent_so_far(books.odometer, plan)
-            told = finite_json({"format": 1} | found.to_dict() | {"spent": spent, "command": options.command_line()})
+            of = {"format": 1, "centers": centers_digest(read_result(self.made, ("centers",)))}
+            told = finite_json(of | found.to_dict() | {"spent": spent, "command": options.command_line()})
             text = json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False)
             path.write_text(text + "\n", encoding="utf-8")
         shutil.rmtree(folder)
+        is_shown = path.name in {PROFILE, WORDS} and (path.parent / "report.html").exists()
+        if is_shown:
+            write_report(path.parent, None)
         if self.as_json:
             typer.echo(text)
         elif not self.quiet:
@@ -103,7 +110,7 @@ class AfterRun:
             out.print(found.privacy.sentence(), style="bold", highlight=False)
             if spent:
                 say(spent_line(spent))
-            say(f"Written to {path}.")
+            say(f"Written to {path}{' and report.html' if is_shown else ''}.")
         return found
 
 

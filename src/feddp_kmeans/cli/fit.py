@@ -10,10 +10,11 @@ import typer
 
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.budget import odometer_of, table_of
+from feddp_kmeans.cli.budget import odometer_of, run_entries, table_of
 from feddp_kmeans.cli.folders import RELEASES, checked_folder, kept_run, new_folder
 from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
+from feddp_kmeans.errors import BudgetError
 from feddp_kmeans.federation.recorded import RecordedFederation, plan_digest, read_record
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
@@ -22,6 +23,7 @@ from feddp_kmeans.tables.stated_columns import StatedColumns
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.prepare import Prepared
+    from feddp_kmeans.privacy.odometer import Odometer
     from feddp_kmeans.tables.inputs import Inputs
 
 
@@ -38,6 +40,8 @@ def fit(
     client_column: options.ClientColumn = None,
     skip_broken: options.SkipBroken = False,
     engine: options.InEngine = None,
+    last: options.From = None,
+    new_people: options.NewPeople = False,
     resume: Annotated[
         Path | None, typer.Option(help="Folder of a stopped fit or of a choose-k to continue: its releases are not paid again.")
     ] = None,
@@ -65,10 +69,12 @@ def fit(
       feddp fit table.parquet --client-column hospital -k auto --epsilon 2 --box 0,1
       feddp fit clients/ --server public.csv -k 10 --epsilon 1 --rehearse
       feddp fit "phones/*.csv" --unit client --client-size 50 -k 5 --epsilon 2 --limit 4
+      feddp fit february/ --from january-run/ --epsilon 0.3 --odometer people.jsonl --out february-run/
 
     """
     from feddp_kmeans.algorithm import clustering
     from feddp_kmeans.cli.rehearsal import marked, rehearsed
+    from feddp_kmeans.report.going_on import Start
     from feddp_kmeans.report.result import result_dict, write_result
     from feddp_kmeans.report.spent import spent_so_far
     from feddp_kmeans.tables.inputs import open_inputs
@@ -76,13 +82,25 @@ def fit(
     show_log(quiet=quiet)
     most = options.limit_of(limit, limit_delta)
     folder = checked_folder(folder, resume, clients, force=force)
-    inputs = open_inputs(clients, server, stated, client_column=client_column, skip_broken=skip_broken, reading=reading, engine=engine)
+    start = Start.read(last, client_column, new_people=new_people)
+    inputs = open_inputs(
+        clients,
+        server,
+        stated,
+        client_column=client_column,
+        skip_broken=skip_broken,
+        reading=reading,
+        engine=engine,
+        like=None if start is None else start.like,
+    )
     if rehearse:
         inputs = rehearsed(inputs, settings, resume, seed)
-    prepared, chosen = _prepared(inputs, settings, resume)
+    prepared, chosen = _prepared(inputs, settings, resume) if start is None else (inputs.prepared(settings, start.last), None)
     clustering.check(prepared, inputs.federation.dimension, chosen)
     command = options.command_line()
     books = Books(odometer_of(clients, odometer), most, command, table_of(clients))
+    if last is not None and not new_people:
+        _check_same_books(last, books.odometer)
     if resume is None and not rehearse:  # before earlier releases are replaced
         books.check(prepared.plan, secure=seed is None)
     folder = folder or new_folder()
@@ -103,10 +121,21 @@ def fit(
             spent=spent_so_far(books.odometer, prepared.plan),
         )
         result = marked(result) if rehearse else result
+        result = result if start is None else start.told(result)
         write_result(folder, result)
     if as_json:
         typer.echo(json.dumps(result, indent=2, allow_nan=False))
     finish(folder, quiet=quiet or as_json)
+
+
+def _check_same_books(last: Path, odometer: "Odometer") -> None:
+    """Refuse an odometer without the run that this one goes on from: the people are the same, so both must add up."""
+    booked = odometer.entries()
+    if not all(any(entry.same_plan(other) for other in booked) for entry in run_entries([last])):
+        raise BudgetError(
+            f"the odometer must be that of the run of --from, on which both add up, got {str(odometer.path)!r} without it. "
+            "Give its file as --odometer; or state that nobody is in both: --new-people."
+        )
 
 
 def _prepared(inputs: "Inputs", settings: Settings, resume: Path | None) -> tuple["Prepared", int | None]:

@@ -31,6 +31,7 @@ from feddp_kmeans.cli.sample import sample
 from feddp_kmeans.cli.serve import serve
 from feddp_kmeans.cli.simulate import simulate
 from feddp_kmeans.cli.terminal import complain, log_shown, out
+from feddp_kmeans.cli.topics import topics
 from feddp_kmeans.cli.usage import ERRORS, usage_line
 from feddp_kmeans.cli.words import words
 from feddp_kmeans.errors import FedDPError, InputError, without_text
@@ -73,6 +74,7 @@ for _command in (
     predict,
     profile,
     words,
+    topics,
     sample,
     evaluate,
     budget,

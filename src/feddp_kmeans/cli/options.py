@@ -54,6 +54,30 @@ LimitDelta = Annotated[float, typer.Option("--limit-delta", help="The delta at w
 OdometerFile = Annotated[
     Path | None, typer.Option("--odometer", help="File that records all runs. (default: .feddp-budget.jsonl next to the data)")
 ]
+
+
+def _like_before(context: typer.Context, run: Path | None) -> Path | None:
+    """Make the number of clusters and the unit of a run the defaults of a command that goes on from it."""
+    if run is not None and not context.resilient_parsing:
+        from feddp_kmeans.report.finished_run import read_result  # here, so that commands start fast
+
+        result = read_result(run, ("n_clusters", "privacy_unit"))
+        context.default_map = {"clusters": str(result["n_clusters"]), "unit": str(result["privacy_unit"])}
+    return run
+
+
+From = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        is_eager=True,
+        callback=_like_before,
+        help="Finished run to go on from, such as last month's: its clusters are the start and keep their numbers. Then -k is known.",
+    ),
+]
+NewPeople = Annotated[
+    bool, typer.Option("--new-people", help="You state that nobody in these tables was in those of --from: their budgets do not add up.")
+]
 CountedSize = Annotated[
     int, typer.Option("--client-size", min=1, help="Where clients are protected: how many rows of a client count in full.")
 ]

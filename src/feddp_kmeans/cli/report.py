@@ -20,6 +20,7 @@ def report(
 
 def write_report(run: Path, out: Path | None) -> Path:
     """Return the path of the page written for ``run``, which is a folder with a result.json or that file."""
+    from feddp_kmeans.report.about import read_about
     from feddp_kmeans.report.finished_run import read_result
     from feddp_kmeans.report.page import render_page
 
@@ -28,7 +29,7 @@ def write_report(run: Path, out: Path | None) -> Path:
         raise InputError(f"--out must be a file in a folder that exists, got {str(target)!r}.")
     result = read_result(run)
     try:
-        page = render_page(result)
+        page = render_page(result, read_about(run if run.is_dir() else run.parent, result))
     except FedDPError as error:
         raise InputError(f"{str(run)!r} must hold a result as feddp fit writes it: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:

@@ -34,6 +34,7 @@ def serve(
     *,
     folder: options.RunFolder,
     server: options.Server = None,
+    last: options.From = None,
     min_sites: options.MinSites = None,
     trust: options.TrustOption = "secure-sum",
     threshold: options.Threshold = None,
@@ -57,6 +58,7 @@ def serve(
 
     Examples:
       feddp serve federation/ --server public.csv -k 10 --epsilon 1 --out run/
+      feddp serve federation/ --from last-month/ --epsilon 0.5 --out this-month/
       feddp serve --insecure -k 10 --epsilon 1 --box 0,1 --min-sites 3 --out run/
 
     """
@@ -73,6 +75,7 @@ def serve(
     sums = {"min_sites": min_sites, "trust": trust, "threshold": threshold, "colluders": colluders, "confirmed": confirmed}
     kit = None if opened is None else str(opened.kit.folder.resolve())
     more = {"reading": reading, "round_timeout": round_timeout, "wait": wait, "kit": kit, "expected_points": expected_points}
+    more |= {"last": None if last is None else str(last.resolve())}
     request = new_request(settings, folder, server, stated, **sums, **more)
     if insecure:
         log.warning(options.TRIAL)

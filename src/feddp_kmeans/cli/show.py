@@ -45,6 +45,8 @@ def show_run(folder: Path) -> None:
     if result.get("elbow"):
         show_elbow(result["elbow"])
     _show_clusters(result)
+    if result.get("changes"):
+        show_changes(result)
     if result.get("inertia") is not None:
         say(quality_line(result))
     if not result.get("useless"):
@@ -58,6 +60,15 @@ def show_run(folder: Path) -> None:
     if result.get("spent"):
         say(spent_line(result["spent"]))
     say(f"Written to {folder}: result.json, centers.parquet, report.html.")
+
+
+def show_changes(result: dict[str, Any]) -> None:
+    """Print what changed since the run that this one went on from."""
+    from feddp_kmeans.report.changes import change_lines
+
+    out.print(f"What changed since the run of {result['changes'].get('since')}:", style="bold", highlight=False)
+    for line in change_lines(result) or ["nothing beyond the noise of both runs"]:
+        say(f"  {line}")
 
 
 def show_ledger(rows: list[dict[str, Any]], title: str) -> None:
@@ -90,7 +101,8 @@ def _show_clusters(result: dict[str, Any]) -> None:
     from feddp_kmeans.report.profiles import cluster_traits, size_weights
     from feddp_kmeans.report.wording import in_one_line
 
-    table = new_table("Clusters", "cluster", "noisy size", "share", "spread")
+    names = result.get("names")
+    table = new_table("Clusters", "cluster", *(["name"] if names else []), "noisy size", "share", "spread")
     table.add_column("what sets it apart", justify="left")
     counts, error = result["noisy_counts"], text.finite(result.get("count_stddev"))
     spreads = result.get("spread") or [None] * len(counts)
@@ -99,7 +111,7 @@ def _show_clusters(result: dict[str, Any]) -> None:
         spread_said = "-" if spread is None else f"{spread:.4g}"
         line = in_one_line(traits) if len(counts) > 1 else "all points"
         shown = text.size(text.finite(count), error), text.percent(weights[index] / sum(weights)), spread_said
-        table.add_row(str(index), *shown, escape(line))
+        table.add_row(str(index), *([escape(names[index] or "-")] if names else []), *shown, escape(line))
     out.print(table)
 
 

@@ -71,6 +71,22 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return float(mu) * (1 - 1e-9)
 
 
+def runs_of_total(epsilon: float, delta: float, runs: int, first: float = 1.0) -> list[float]:
+    """Return the epsilon of each of some runs with Gaussian noise only that together have this one, all at the same delta.
+
+    The costs mu**2 of Gaussian runs add up; the first run has ``first`` times that of each later one.
+
+    Examples
+    --------
+    >>> [round(epsilon, 2) for epsilon in runs_of_total(2.0, 1e-6, 12, first=3.0)][:3]
+    [0.87, 0.48, 0.48]
+
+    """
+    shares = [first, *[1.0] * (runs - 1)]
+    mu = gaussian_mu(epsilon, delta)
+    return [gaussian_epsilon(mu * math.sqrt(share / sum(shares)), delta) for share in shares]
+
+
 def composed_epsilon(releases: Sequence[Release], delta: float, sampling_rate: float = 1.0, coarseness: float = 1.0) -> float:
     """Return the epsilon of all the releases together, each ``times`` times.
 

@@ -62,6 +62,37 @@ def strip(marks: Sequence[tuple[int, float, float | None]], overall: float, low:
     return f'<svg role="img" aria-label="{escape(said)}" width="100%" height="{_STRIP_HEIGHT}">{axis}{mean}{lines}{dots}</svg>'
 
 
+_MINI_WIDTH, _MINI_HEIGHT = 150, 40
+
+
+def mini_bars(
+    shares: Sequence[float | None], errors: Sequence[float | None], overall: Sequence[float] | None, index: int, words: str
+) -> str:
+    """Return upright bars of shares from 0 up to the largest, with thin lines of noise; those of all as outlines."""
+    known = [max(share or 0.0, 0.0) for share in shares]
+    top = max(*known, *(overall or [0.0]), 1e-9) * 1.1
+    step = _MINI_WIDTH / len(known)
+
+    def high(share: float) -> float:
+        return _MINI_HEIGHT * min(max(share, 0.0) / top, 1.0)
+
+    drawn = ""
+    for place, (share, error) in enumerate(zip(known, errors, strict=True)):
+        left, middle = step * place + 1, step * (place + 0.5)
+        kind = "bar faint" if overall is None else f"bar k{index % COLOURS}"
+        drawn += (
+            f'<rect class="{kind}" x="{left:.1f}" y="{_MINI_HEIGHT - high(share):.1f}" width="{step - 2:.1f}" height="{high(share):.1f}"/>'
+        )
+        if overall is not None:
+            whole = high(overall[place])
+            drawn += f'<rect class="frame" x="{left:.1f}" y="{_MINI_HEIGHT - whole:.1f}" width="{step - 2:.1f}" height="{whole:.1f}"/>'
+        if error:
+            ends = (_MINI_HEIGHT - high(share + 2 * error), _MINI_HEIGHT - high(share - 2 * error))
+            drawn += f'<line class="error thin" x1="{middle:.1f}" x2="{middle:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>'
+    size = f'width="{_MINI_WIDTH}" height="{_MINI_HEIGHT}" viewBox="0 0 {_MINI_WIDTH} {_MINI_HEIGHT}"'
+    return f'<svg role="img" aria-label="{escape(words)}" {size}>{drawn}</svg>'
+
+
 def elbow_chart(elbow: dict[str, Any], *, alone: bool = False) -> str:
     """Return the curve of costs against the number of clusters, the number picked marked; ``alone`` as a file of its own."""
     numbers, costs, picked = elbow["numbers"], elbow["costs"], elbow["picked"]

@@ -10,9 +10,12 @@ import numpy as np
 from feddp_kmeans._json import RESULT_FORMAT, check_format, parse_json
 from feddp_kmeans._text import finite
 from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.column_units import HIDDEN_UNIT, ColumnUnits
+from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.assignment import Labels
 from feddp_kmeans.errors import FedDPError, InputError
+from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.tables.client_files import open_columns, open_table
 from feddp_kmeans.tables.point_files import PointFile
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
@@ -79,6 +82,44 @@ def read_run(where: Path, reading: Reading = AS_THE_HEADER_SAYS) -> FinishedRun:
     if schema is not None and schema.columns != tuple(columns):
         raise InputError(f"columns of {name} must be those of its schema, got {columns!r:.80}.")
     return FinishedRun(np.array(centers, dtype=np.float64), tuple(columns), schema, _units(data, len(columns)), reading)
+
+
+def read_last(where: Path) -> tuple[LastRun, dict[str, Any]]:
+    """Return what a finished run leaves for the next one, and its result."""
+    run, data = read_run(where), read_result(where)
+    k, d = run.centers.shape
+    if data.get("useless"):
+        why = f"--from must be a run that says something about the clusters, got a useless one: {data['useless']:.200}"
+        raise InputError(f"{why}. Go on from the run before it.")
+    numbers = {"count_stddev": (), "inertia": (), "inertia_stddev": (), "reach": ()}
+    place = "axis_stddev" if data.get("place_stddev") is None else "place_stddev"
+    rows = {"noisy_counts": (k,), place: (k, d), "spread": (k,), "spread_stddev": (k,)}
+    found = {name: _array(data, name, shape) for name, shape in (numbers | rows).items()}
+    if not all(np.isfinite(found[name]).all() for name in (*numbers, "noisy_counts")):
+        raise InputError("--from must be a run with finite sizes and distances, got others.")
+    told = {name: float(found[name]) for name in numbers}
+    closing = Closing(
+        found["noisy_counts"],
+        told["count_stddev"],
+        told["inertia"],
+        told["inertia_stddev"],
+        found["spread"],
+        found["spread_stddev"],
+        told["reach"],
+    )
+    unit = PrivacyUnit.parse(data["privacy_unit"])
+    return LastRun(run.centers, found[place], closing.counts, closing.count_stddev, closing, unit, run.units), data
+
+
+def _array(data: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
+    """Return numbers of a result, NaN for null; refuse other shapes."""
+    try:
+        found = np.array(data.get(name), dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if data.get(name) is None or found.shape != shape or np.isinf(found).any() or (found < 0).any() & (name != "noisy_counts"):
+        raise InputError(f"--from must be a run of method 'refined', which states {name} of its clusters, got another {name}.")
+    return found
 
 
 def _units(data: dict[str, Any], dimension: int) -> ColumnUnits | None:

@@ -11,6 +11,7 @@ from feddp_kmeans import _text as text
 from feddp_kmeans._text import finite
 from feddp_kmeans.privacy import meaning
 from feddp_kmeans.report import charts
+from feddp_kmeans.report.changes import change_lines
 from feddp_kmeans.report.column_facts import column_facts
 from feddp_kmeans.report.profiles import SHOWN, cluster_traits, size_weights, telling
 from feddp_kmeans.report.taking_part import taking_part
@@ -26,8 +27,8 @@ _MOST_FACTS = 200
 """Columns listed one by one."""
 
 
-def render_page(result: dict[str, Any]) -> str:
-    """Return the page for a result; older results may lack fields."""
+def render_page(result: dict[str, Any], about: dict[str, Any] | None = None) -> str:
+    """Return the page for a result; older results may lack fields. ``about`` is what was released afterwards (``about.read_about``)."""
     traits = cluster_traits(result)
     shown = [telling(row)[:SHOWN] for row in traits]
     limits: dict[str, float] = {}
@@ -39,6 +40,8 @@ def render_page(result: dict[str, Any]) -> str:
     return rendered(
         "page.html",
         result=result | {"remarks": [remark for remark in result.get("remarks") or [] if not str(remark).startswith(_SPARED)]},
+        change_lines=change_lines(result),
+        about=about or {},
         notes=[note for note in result.get("notes") or [] if not str(note).startswith(_SPARED)],
         not_made=", ".join(f"{name} x {times}" for name, times in (result.get("not_made") or {}).items()),
         private=is_private(result),

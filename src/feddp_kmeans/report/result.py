@@ -61,6 +61,7 @@ def result_dict(
             "noisy_counts": clustering.counts.tolist(),
             "center_stddev": clustering.center_stddev.tolist(),
             "axis_stddev": None if clustering.axis_stddev is None else clustering.axis_stddev.tolist(),
+            "place_stddev": None if clustering.place_stddev is None else clustering.place_stddev.tolist(),
             "count_stddev": clustering.count_stddev,
             **_units(clustering.units),
             **_closing(clustering.closing),

@@ -63,7 +63,8 @@ def _spreads(result: Mapping[str, Any], k: int) -> FloatArray:
 def _own_spreads(run: FinishedRun, fields: tuple[Column, ...], spreads: FloatArray) -> FloatArray:
     """Return the standard deviation of a coordinate of a number in each cluster: what words do not explain, shared out evenly."""
     if not fields:
-        return spreads / np.sqrt(len(run.columns))
+        even: FloatArray = spreads / np.sqrt(len(run.columns))
+        return even
     left, numbers, start = np.square(spreads), 0, 0
     for field in fields:
         end = start + len(field.coordinates)

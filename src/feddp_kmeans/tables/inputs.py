@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.prepare import Prepared, prepare
+from feddp_kmeans.algorithm.last_run import LastRun
+from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_after
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.files import FileFederation
@@ -36,9 +37,23 @@ class Inputs:
     schema: Schema | None
     """The public encoding; None for plain numbers."""
 
-    def prepared(self, settings: Settings) -> Prepared:
-        """Return the plan of a run on these inputs."""
-        return prepared_for(settings, self.server_points, self.schema, self.federation.dimension, self.federation.n_clients)
+    def prepared(self, settings: Settings, last: LastRun | None = None) -> Prepared:
+        """Return the plan of a run on these inputs, which may go on from an earlier one."""
+        return prepared_for(settings, self.server_points, self.schema, self.federation.dimension, self.federation.n_clients, last)
+
+
+@dataclass(frozen=True)
+class LikeBefore:
+    """How an earlier run read its tables."""
+
+    columns: tuple[str, ...]
+    schema: Schema | None
+    left_out: tuple[str, ...] = ()
+
+    def check_alone(self, stated: StatedColumns, server: Path | str | None) -> None:
+        """Refuse anything else that is stated about columns."""
+        if server is not None or stated.schema is not None or stated.ranges or stated.categories or stated.ignore:
+            raise InputError("columns must be those of the run of --from, got --server, --schema, --range, --categories or --ignore too.")
 
 
 def open_inputs(
@@ -50,30 +65,35 @@ def open_inputs(
     skip_broken: bool = False,
     reading: Reading = AS_THE_HEADER_SAYS,
     engine: str | None = None,
+    like: LikeBefore | None = None,
 ) -> Inputs:
     """Return the clients and the server data, encoded if there is a schema file or the server table is not all numbers.
 
     Every file is read once here: a broken file, or one of the wrong kind, is refused by name before anything is released. With
     ``skip_broken``, a file that cannot be read is a client without data. The log says how many rows and files are left out; it is for the
-    data holder only. With an ``engine``, only it reads the rows, and all files are one table.
+    data holder only. With an ``engine``, only it reads the rows, and all files are one table. ``like`` says that tables are read as in an
+    earlier run: then nothing else may be stated about columns.
     """
+    if like is not None:
+        like.check_alone(stated, server)
+        stated = StatedColumns(ignore=like.left_out)
     hidden = (*stated.ignore, *([client_column] if client_column else []))
     names = known_names(clients, server, stated, reading)
-    if not {*stated.ignore} <= {*names}:  # other tables may have more columns than the first
+    if like is None and not {*stated.ignore} <= {*names}:  # other tables may have more columns than the first
         paths = client_paths(clients, server)
         check_known("--ignore", stated.ignore, [*names, *(name for header in headers(paths, reading) for name in header)])
-    schema = read_or_learn(server, stated, hidden, reading, names)
+    schema = like.schema if like else read_or_learn(server, stated, hidden, reading, names)
     public = None if server is None else open_table(server, schema, ignore=hidden, reading=reading)
     if public is not None:
         public.check()
-    like = None if public is None else public.columns
+    columns = like.columns if like else None if public is None else public.columns
     if engine is not None:
         if skip_broken:
             raise InputError("--skip-broken must be given without --silo: all files are one table.")
-        silo = engine_silo(engine, clients, schema, client_column, ignore=stated.ignore, like=like)
+        silo = engine_silo(engine, clients, schema, client_column, ignore=stated.ignore, like=columns)
         return Inputs(LocalFederation(silo), silo.columns, None if public is None else public.read(), schema)
     federation, columns = open_federation(
-        clients, schema, client_column, ignore=stated.ignore, like=like, skip_broken=skip_broken, reading=reading, server=server
+        clients, schema, client_column, ignore=stated.ignore, like=columns, skip_broken=skip_broken, reading=reading, server=server
     )
     if schema is None and (advice := id_advice(columns)):
         log.warning(advice)
@@ -113,6 +133,17 @@ def stated_schema(
     return made or schema_of_names([name for name in names if name not in hidden], ())
 
 
-def prepared_for(settings: Settings, server_points: FloatArray | None, schema: Schema | None, dimension: int, n_clients: int) -> Prepared:
-    """Return the plan for these public facts; the radius of a schema is one of them."""
-    return prepare(bounded(settings, schema), server_points, n_clients, dimension)
+def prepared_for(
+    settings: Settings,
+    server_points: FloatArray | None,
+    schema: Schema | None,
+    dimension: int,
+    n_clients: int,
+    last: LastRun | None = None,
+) -> Prepared:
+    """Return the plan for these public facts; the radius of a schema is one of them, and so is an earlier run."""
+    if last is None:
+        return prepare(bounded(settings, schema), server_points, n_clients, dimension)
+    if server_points is not None:
+        raise InputError("server data must not be given with an earlier run to go on from: its clusters are the start.")
+    return prepare_after(bounded(settings, schema), last, n_clients, dimension)

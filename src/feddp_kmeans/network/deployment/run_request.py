@@ -31,6 +31,7 @@ from feddp_kmeans.network.transport import Transport
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.report.going_on import Start
 from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.report.spent import spent_so_far
 from feddp_kmeans.tables.client_files import open_table
@@ -88,6 +89,8 @@ class RunRequest(StatedColumns):
     limit_delta: float = LIMIT_DELTA
     expected_points: int | None = None
     """The number of points that the sites agreed on in public; sizes that add up to something else get a remark."""
+    last: str | None = None
+    """Folder of a finished run to go on from."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", Trust.parse(self.trust))
@@ -138,6 +141,7 @@ def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | No
     transport = WatchedTransport(transport, facts)
     out = Path(request.out)
     columns, points, schema = _public_inputs(request)
+    start = _start(request)
     kit = None if request.kit is None else read_kit(Path(request.kit))
     facts.expected = request.min_sites or (_FEWEST if kit is None else len(kit.sites()))
     _wait_for_sites(transport, facts.expected, request.wait)
@@ -163,7 +167,7 @@ def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | No
     settings = request.settings
     if request.trust is Trust.SECURE_SUM:  # clients can only add Gaussian noise in shares
         settings = replace(settings, noise=NoiseName.GAUSSIAN)
-    prepared = prepared_for(settings, points, schema, remote.dimension, remote.n_clients)
+    prepared = prepared_for(settings, points, schema, remote.dimension, remote.n_clients, None if start is None else start.last)
     federation = RecordedFederation(remote, out / RELEASES, run=request.run)
     if request.odometer is not None:
         limit = None if request.limit is None else Limit(request.limit, request.limit_delta)
@@ -185,7 +189,7 @@ def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | No
         spent=spent,
         attendance=None if attendance is None else attendance.to_dict(),
     )
-    write_result(out, result)
+    write_result(out, result if start is None else start.told(result))
     logger.info("the result is written", extra=about("finished", run=request.run, useless=found.useless))
     facts.state = State.FINISHED
 
@@ -206,12 +210,20 @@ def _remarks(found: Clustering, request: RunRequest, attendance: Attendance | No
 
 def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatArray | None, Schema | None]:
     """Return what the server knows of the coordinates: their names, public points in them, and their encoding."""
+    if (start := _start(request)) is not None:
+        start.like.check_alone(request, request.server)
+        return start.like.columns, None, start.like.schema
     server = None if request.server is None else Path(request.server)
     schema = read_or_learn(server, request, request.ignore, request.reading)
     if server is None:
         return None if schema is None else schema.columns, None, schema
     table = open_table(server, schema, ignore=request.ignore, reading=request.reading)
     return table.columns, table.read(), schema
+
+
+def _start(request: RunRequest) -> Start | None:
+    """Return the run that this one goes on from, if there is one."""
+    return Start.read(None if request.last is None else Path(request.last))
 
 
 def _wait_for_sites(transport: Transport, needed: int, wait: float) -> None:

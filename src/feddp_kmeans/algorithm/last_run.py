@@ -1,0 +1,78 @@
+"""What an earlier run released, as the start of the next one: its centers, how well each is known, and how far its points lie."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.closing import Closing
+from feddp_kmeans.algorithm.column_units import ColumnUnits
+from feddp_kmeans.algorithm.tuning import CLOSING
+from feddp_kmeans.errors import InputError
+from feddp_kmeans.privacy.unit import PrivacyUnit
+
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.clustering import Clustering
+
+_CLEAR = 3.0
+"""Standard deviations above which the sum of all squared distances is believed."""
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The released numbers of an earlier run that a later one goes on from. All of it is public."""
+
+    centers: FloatArray
+    """In the data's own units, as are the errors."""
+    place_stddev: FloatArray
+    """Error of each coordinate, as a filter goes on from it; as it was stated if there was no filter."""
+    counts: FloatArray
+    count_stddev: float
+    closing: Closing
+    """In the units of the columns."""
+    unit: PrivacyUnit
+    units: ColumnUnits | None = None
+
+    def __post_init__(self) -> None:
+        shape = self.centers.shape
+        if self.place_stddev.shape != shape or len(self.counts) != shape[0] or len(self.closing.spread) != shape[0]:
+            raise InputError(f"the earlier run must state an error for each of its {shape[0]} x {shape[1]} coordinates, got other shapes.")
+
+    @classmethod
+    def of(cls, found: "Clustering") -> "LastRun":
+        """Return what the clustering of a finished run leaves for the next one; refuse one that leaves nothing."""
+        if found.useless:
+            raise InputError(
+                f"the earlier run must say something about the clusters, got a useless one: {found.useless}. Go on from the one before it."
+            )
+        if found.closing is None or found.axis_stddev is None or found.count_stddev is None:
+            raise InputError("the earlier run must be of method 'refined', which states sizes and errors, got one of another method.")
+        place = found.axis_stddev if found.place_stddev is None else found.place_stddev
+        return cls(found.centers, place, found.counts, found.count_stddev, found.closing, found.plan.unit, found.units)
+
+    @property
+    def k(self) -> int:
+        """Return the number of clusters."""
+        return len(self.centers)
+
+    @property
+    def n_points(self) -> float:
+        """Return the noisy number of all points, at least one."""
+        return max(float(self.counts.sum()), 1.0)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Return the share of each cluster: no negative one."""
+        sizes = np.maximum(self.counts, self.count_stddev if self.count_stddev > 0 else 1.0)
+        shares: FloatArray = sizes / sizes.sum()
+        return shares
+
+    @property
+    def within(self) -> FloatArray:
+        """Return the mean squared distance of each cluster's points; where noise hid it that of all points, or what was taken for it."""
+        told = self.closing
+        squares = np.square(told.spread)
+        clear = told.inertia > _CLEAR * told.inertia_stddev and float(self.counts.sum()) > 0
+        usual = min(told.inertia / self.n_points, told.reach**2) if clear else (told.reach / CLOSING.client_reach) ** 2
+        return np.where(np.isfinite(squares), squares, usual)

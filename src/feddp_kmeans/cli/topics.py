@@ -1,0 +1,155 @@
+"""``feddp topics``: from people's texts to private topics with names."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from feddp_kmeans._files import write_whole
+from feddp_kmeans.algorithm.settings import Settings
+from feddp_kmeans.cli import options
+from feddp_kmeans.cli.after_run import AfterRun
+from feddp_kmeans.cli.budget import odometer_of, table_of
+from feddp_kmeans.cli.folders import RELEASES, check_no_client, kept_run
+from feddp_kmeans.cli.show import USELESS, new_table
+from feddp_kmeans.cli.terminal import out, say, show_log
+from feddp_kmeans.federation.recorded import RecordedFederation
+from feddp_kmeans.privacy.booking import Books
+from feddp_kmeans.privacy.odometer import LIMIT_DELTA
+from feddp_kmeans.tables.reading import Reading
+
+if TYPE_CHECKING:
+    from feddp_kmeans.algorithm.cluster_words import ClusterWords
+    from feddp_kmeans.federation.run import Run
+
+_PUBLIC = 5000
+"""Public texts that the method is given as server data."""
+
+
+@options.takes_settings({"unit": "client"}, method="refined", radius=None, box=None, scale="off", n_points=None)
+@options.takes_reading
+def topics(
+    settings: Settings,
+    reading: Reading,
+    clients: Annotated[str, typer.Argument(help="One file per client: their folder or a pattern. Or one table with --client-column.")],
+    column: Annotated[str, typer.Option("--text", help="The column of text.")],
+    server: Annotated[Path, typer.Option("--server", help="Public table with that column, from elsewhere: its words are the list.")],
+    folder: options.RunFolder,
+    how: Annotated[
+        str, typer.Option("--embed", help="tfidf, learnt from the public texts, or MODULE:FUNCTION from a list of texts to vectors.")
+    ] = "tfidf",
+    vectors: Annotated[str | None, typer.Option("--vectors", help="Column of both tables with vectors that are made already.")] = None,
+    stop: Annotated[Path | None, typer.Option("--stop", help="Public words that are left out, one per line.")] = None,
+    most_listed: Annotated[int, typer.Option("--vocabulary", min=1, help="Words of the public table that are listed.")] = 1500,
+    most: Annotated[int, typer.Option("--most", min=1, help="Distinct words of a person, or of a text, that count.")] = 8,
+    client_column: options.ClientColumn = None,
+    limit: options.LimitEpsilon = None,
+    limit_delta: options.LimitDelta = LIMIT_DELTA,
+    odometer: options.OdometerFile = None,
+    seed: options.Seed = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find the topics of people's texts privately: cluster their vectors, count listed words in each, and name the topics by them.
+
+    Half of the budget is for the clusters, half for the words; both runs are booked. If interrupted, run the same command again: nothing
+    is paid twice.
+
+    Exit status: 0 done, 1 refused, 3 written, but noise hides the topics, or all words.
+
+    Examples:
+      feddp topics questions.parquet --client-column user --text title --server public.csv -k 10 --epsilon 4 --out topics/
+      feddp topics notes/ --text note --embed my_model:embed --server public.csv -k auto --epsilon 4 --out topics/
+
+    """
+    from feddp_kmeans.algorithm.cluster_words import words_of, words_plan
+    from feddp_kmeans.privacy.accounting import runs_of_total
+    from feddp_kmeans.report.finished_run import read_result, read_run
+    from feddp_kmeans.report.result import check_folder
+    from feddp_kmeans.report.spent import spent_so_far
+    from feddp_kmeans.report.topic_page import nearest_texts, render_topics, topics_of
+    from feddp_kmeans.text_tables import TextTables
+
+    show_log(quiet=quiet)
+    check_no_client(clients, folder)
+    done = (folder / "result.json").exists() and not force
+    check_folder(folder, force=force or (done and not (folder / "topics.json").exists()))
+    most_spent = options.limit_of(limit, limit_delta)
+    tables = TextTables.open(
+        clients, server, column, client_column, how, vectors, stop, most_listed=most_listed, most=most, reading=reading
+    )
+    epsilon = runs_of_total(settings.epsilon, settings.delta, 2)[0] if np.isfinite(settings.epsilon) else settings.epsilon
+    books = Books(odometer_of(clients, odometer), most_spent, options.command_line(), table_of(clients))
+    if force:
+        for name in (RELEASES, "words.json.run"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for name in ("result.json", "words.json", "topics.json"):
+            (folder / name).unlink(missing_ok=True)
+    if not done:
+        _cluster(tables, settings, epsilon, folder, books, seed, quiet=quiet)
+    run = read_run(folder)
+    after = AfterRun(
+        folder, clients, epsilon, settings.delta, limit, limit_delta, odometer, seed, force=True, as_json=False, quiet=True, reading=reading
+    )
+    k, listed = len(run.centers), tables.words.listed
+    plan = words_plan(settings.unit, epsilon, settings.delta, n_clients=tables.both.n_clients, k=k, n_words=len(listed), most=most)
+
+    def ask(opened: "Run") -> "ClusterWords":
+        return words_of(opened, run.centers, run.units, list(listed), most, most=most)
+
+    words = after.carry_out(tables.both, plan, folder / "words.json", ask, _nothing)
+    result = read_result(folder)
+    found = topics_of(result, words.to_dict(), nearest_texts(run.centers, tables.public, tables.texts))
+    write_whole(folder / "topics.html", render_topics(result, found, spent_so_far(books.odometer, words.plan)).encode(errors="replace"))
+    text = json.dumps({"format": 1, "topics": found}, indent=2, allow_nan=False, ensure_ascii=False)
+    write_whole(folder / "topics.json", (text + "\n").encode(errors="replace"))
+    if as_json:
+        typer.echo(text)
+    elif not quiet:
+        _show(found, folder)
+    if result.get("useless") or not any(words.words):
+        say("Noise hides the topics, or all of their words: a larger epsilon would help, or more people.")
+        raise typer.Exit(USELESS)
+
+
+def _cluster(tables: Any, settings: Settings, epsilon: float, folder: Path, books: Books, seed: int | None, *, quiet: bool) -> None:
+    """Cluster the vectors and write the result; go on where an earlier try stopped."""
+    from dataclasses import replace
+
+    from feddp_kmeans.algorithm import clustering
+    from feddp_kmeans.algorithm.prepare import prepare
+    from feddp_kmeans.report.result import result_dict, write_result
+    from feddp_kmeans.report.spent import spent_so_far
+
+    points = tables.public[np.isfinite(tables.public).all(axis=1)]
+    server = points[np.sort(np.random.default_rng(0).permutation(len(points))[:_PUBLIC])]
+    prepared = prepare(replace(settings, epsilon=epsilon, radius=1.0), server, tables.vectors.n_clients, tables.vectors.dimension)
+    recorded = RecordedFederation(tables.vectors, folder / RELEASES)
+    recorded.books = books
+    with kept_run(recorded, prepared.plan, seed, folder, f"--out {folder}", quiet=quiet) as run:
+        found = clustering.carry_out(run, prepared)
+        spent = spent_so_far(books.odometer, prepared.plan)
+        made = result_dict(found, columns=tables.columns, seed=seed, command=books.what, spent=spent)
+        write_result(folder, made)
+
+
+def _nothing(_: "ClusterWords") -> None:
+    """Show nothing: the topics are shown instead."""
+
+
+def _show(found: list[dict[str, Any]], folder: Path) -> None:
+    from rich.markup import escape
+
+    table = new_table("Topics", "topic", "size", "share")
+    table.add_column("words", justify="left")
+    table.add_column("a public text near it", justify="left")
+    for topic in found:
+        size = "-" if topic["size"] is None else f"{topic['size']:,.0f} ± {2 * (topic['size_error'] or 0):,.0f}"
+        words = ", ".join(one["word"] for one in topic["words"][:5]) or "-"
+        table.add_row(str(topic["topic"]), size, f"{topic['share']:.0%}", escape(words), escape((topic["public_texts"] or ["-"])[0][:60]))
+    out.print(table)
+    say(f"Written to {folder}: topics.html, topics.json, words.json, result.json, report.html.")
