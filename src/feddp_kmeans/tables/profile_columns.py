@@ -18,7 +18,7 @@ from feddp_kmeans.tables.column import MISSING_NAME, OTHER_NAME, Column, compare
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.date_columns import DateColumn
 from feddp_kmeans.tables.dates import as_dates, date_text, day_of
-from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.schema import ASKED_KINDS, Schema
 
 N_BINS = 10
 """Classes of a number."""
@@ -47,6 +47,10 @@ class ProfileColumn(Column):
     def rule(self) -> str:  # type: ignore[override]
         """Return what its cells must do."""
         return self.of.rule
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as plain data."""
+        return {"name": self.name, "kind": self.kind, "of": self.of.to_dict()}
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -142,6 +146,11 @@ class ProfileSchema(Schema):
     def __post_init__(self) -> None:
         if not self.fields:
             raise InputError("columns must be at least one, got none.")
+
+    @property
+    def clustered(self) -> tuple[str, ...]:
+        """Return the coordinates of the finished run."""
+        return tuple(name for field in self.fields if field.kind not in ASKED_KINDS for name in field.coordinates)
 
     @property
     def profiled(self) -> tuple[ProfileColumn, ...]:

@@ -91,6 +91,8 @@ class RunRequest(StatedColumns):
     """The number of points that the sites agreed on in public; sizes that add up to something else get a remark."""
     last: str | None = None
     """Folder of a finished run to go on from."""
+    about: str | None = None
+    """Folder of a finished run that the schema, a question, is about: then nothing is clustered."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", Trust.parse(self.trust))
