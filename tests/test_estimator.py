@@ -12,8 +12,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import feddp_kmeans
 from feddp_kmeans import FedDPError, FedDPKMeans
-from feddp_kmeans.errors import InputError
-from feddp_kmeans.report.result import result_dict, write_result
 from tests.three_corners import CLIENTS, SERVER, model, near
 
 MUST_FAIL = {
@@ -108,19 +106,3 @@ def test_the_public_names_are_those_of_the_module():
     assert feddp_kmeans.__all__ == sorted(feddp_kmeans.__all__)
     assert len(feddp_kmeans.__all__) <= 12
     assert all(hasattr(feddp_kmeans, name) for name in feddp_kmeans.__all__)
-
-
-def test_a_fit_goes_on_from_a_fitted_model_or_a_run_folder(tmp_path):
-    rng = np.random.default_rng(0)
-    table = np.repeat([[0.2, 0.2, 0.5], [0.8, 0.8, 0.5]], 2000, axis=0) + 0.03 * rng.standard_normal((4000, 3))
-    january = FedDPKMeans(2, epsilon=1.0, box=(0, 1), random_state=0).fit(table)
-    february = FedDPKMeans(2, epsilon=0.3, box=(0, 1), random_state=1).fit(table, last=january)
-    assert np.abs(february.cluster_centers_ - january.cluster_centers_).max() < 0.05
-    assert len(february.plan_.releases) < len(january.plan_.releases)
-    write_result(tmp_path, result_dict(january.clustering_, columns=["a", "b", "c"], seed=0))
-    same = FedDPKMeans(2, epsilon=0.3, box=(0, 1), random_state=1).fit(table, last=tmp_path)
-    assert (same.cluster_centers_ == february.cluster_centers_).all()
-    with pytest.raises(InputError, match="last must be a fitted FedDPKMeans or the folder of a run, got dict"):
-        FedDPKMeans(2, box=(0, 1)).fit(table, last={})
-    with pytest.raises(InputError, match="last must be given without server_data"):
-        FedDPKMeans(2, box=(0, 1)).fit(table, last=january, server_data=table[:50])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from feddp_kmeans import fit_inputs
+from feddp_kmeans import earlier_run, fit_inputs
 from feddp_kmeans.algorithm.client_bounds import ClientBounds
 from feddp_kmeans.algorithm.settings import Box, Settings
 from feddp_kmeans.assignment import AssignsToCenters
@@ -248,7 +248,7 @@ class FedDPKMeans(AssignsToCenters):
         if schema is not None and not isinstance(X, Federation):  # scikit-learn's attributes are about the table, not about coordinates
             validate_data(self, X[0] if fit_inputs.is_list_of_tables(X) else X, skip_check_array=True)
         federation = fit_inputs.booked(federation, self.odometer, self.limit, self.limit_delta)
-        make = fit_inputs.clusterer(settings.init, server_data, fit_inputs.last_run(last))
+        make = fit_inputs.clusterer(settings.init, server_data, earlier_run.last_run(last))
         found = make(federation, settings, fit_inputs.server_points(server_data), seed=seed)
         self.clustering_, self.plan_, self.privacy_ = found, found.plan, found.privacy
         self.cluster_centers_, self.center_stddev_ = found.centers, found.center_stddev

@@ -53,18 +53,6 @@ def server_points(server_data: Any) -> FloatArray | None:
     return np.asarray(dense, dtype=np.float64)
 
 
-def last_run(last: Any) -> LastRun | None:
-    """Return what a fitted model, or the run in a folder, leaves for the next one."""
-    if last is None or isinstance(last, str | Path):
-        from feddp_kmeans.report.finished_run import read_last  # a fit that starts anew needs no reader of results
-
-        return None if last is None else read_last(Path(last))[0]
-    found = getattr(last, "clustering_", None)
-    if found is None:
-        raise InputError(f"last must be a fitted FedDPKMeans or the folder of a run, got {type(last).__name__}.")
-    return LastRun.of(found)
-
-
 def clusterer(init: str, server_data: Any, last: LastRun | None = None) -> Callable[..., clustering.Clustering]:
     """Return what makes the run: the algorithm, from an earlier run if there is one, or an installed start, which needs server data."""
     if last is not None:

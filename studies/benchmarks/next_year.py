@@ -19,7 +19,6 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from feddp_kmeans.algorithm import clustering
-from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.accounting import runs_of_total
@@ -58,7 +57,7 @@ def excesses(job):
                 server = found.server_points if start is None else None
                 made[way] = clustering.cluster(federation, settings, server, last=start, seed=100 * seed + month)
                 if way != "new" and not made[way].useless:
-                    last[way] = LastRun.of(made[way])
+                    last[way] = made[way].last_run()
             plain = [KMeans(found.k, n_init=2, random_state=0).fit(points)]
             plain += [KMeans(found.k, init=one.centers, n_init=1).fit(points) for one in made.values()]
             best = min(one.inertia_ for one in plain)

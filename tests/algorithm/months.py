@@ -3,7 +3,6 @@
 import numpy as np
 
 from feddp_kmeans.algorithm import clustering
-from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.accounting import runs_of_total
@@ -22,7 +21,7 @@ def year(tables, *, epsilon=2.0, unit="point", n_clients=8, seed=0, first=3.0):
     made = []
     for run, (table, share) in enumerate(zip(tables, runs_of_total(epsilon, 1e-6, len(tables), first), strict=True)):
         federation = InMemoryFederation(np.array_split(table, n_clients))
-        last = LastRun.of(made[-1]) if made else None
+        last = made[-1].last_run() if made else None
         settings = Settings(len(CENTERS), share, 1e-6, privacy_unit=unit, box=(0, 1))
         made.append(clustering.cluster(federation, settings, None, last=last, seed=seed + run))
     return made

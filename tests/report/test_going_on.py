@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.report.about import centers_digest
 from feddp_kmeans.report.going_on import Start
@@ -25,7 +24,7 @@ def folder(found, tmp_path):
 
 
 def test_a_result_leaves_what_its_run_leaves(folder, found):
-    start, last = Start.read(folder, "hospital"), LastRun.of(found[0])
+    start, last = Start.read(folder, "hospital"), found[0].last_run()
     for name in ("centers", "place_stddev", "counts", "within", "weights"):
         assert getattr(start.last, name).tolist() == getattr(last, name).tolist()
     assert start.like.columns == COLUMNS

@@ -72,6 +72,16 @@ class Clustering:
         errors = stddevs(self.centers, self.center_stddev, self.axis_stddev)
         return [*self.remarks, *column_remarks(self.centers, errors, None if self.units is None else self.units.scale, columns)]
 
+    def last_run(self) -> LastRun:
+        """Return what this run leaves for the next one; refuse if it leaves nothing."""
+        if self.useless:
+            told = f"the earlier run must say something about the clusters, got a useless one: {self.useless}"
+            raise InputError(f"{told}. Go on from the one before it.")
+        if self.closing is None or self.axis_stddev is None or self.count_stddev is None:
+            raise InputError("the earlier run must be of method 'refined', which states sizes and errors, got one of another method.")
+        place = self.axis_stddev if self.place_stddev is None else self.place_stddev
+        return LastRun(self.centers, place, self.counts, self.count_stddev, self.closing, self.plan.unit, self.units)
+
     def _repr_html_(self) -> str:
         """Return sizes and centers with their errors, warnings first and the guarantee last, as a notebook shows them."""
         k, d = self.centers.shape

@@ -1,7 +1,6 @@
 """What an earlier run released, as the start of the next one: its centers, how well each is known, and how far its points lie."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +10,6 @@ from feddp_kmeans.algorithm.column_units import ColumnUnits
 from feddp_kmeans.algorithm.tuning import CLOSING
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.unit import PrivacyUnit
-
-if TYPE_CHECKING:
-    from feddp_kmeans.algorithm.clustering import Clustering
 
 _CLEAR = 3.0
 """Standard deviations above which the sum of all squared distances is believed."""
@@ -38,18 +34,6 @@ class LastRun:
         shape = self.centers.shape
         if self.place_stddev.shape != shape or len(self.counts) != shape[0] or len(self.closing.spread) != shape[0]:
             raise InputError(f"the earlier run must state an error for each of its {shape[0]} x {shape[1]} coordinates, got other shapes.")
-
-    @classmethod
-    def of(cls, found: "Clustering") -> "LastRun":
-        """Return what the clustering of a finished run leaves for the next one; refuse one that leaves nothing."""
-        if found.useless:
-            raise InputError(
-                f"the earlier run must say something about the clusters, got a useless one: {found.useless}. Go on from the one before it."
-            )
-        if found.closing is None or found.axis_stddev is None or found.count_stddev is None:
-            raise InputError("the earlier run must be of method 'refined', which states sizes and errors, got one of another method.")
-        place = found.axis_stddev if found.place_stddev is None else found.place_stddev
-        return cls(found.centers, place, found.counts, found.count_stddev, found.closing, found.plan.unit, found.units)
 
     @property
     def k(self) -> int:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.algorithm import clustering
-from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.algorithm.prepare import prepare_after
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import InputError
@@ -65,7 +64,7 @@ def test_units_that_were_found_privately_are_used_again():
     federations = [InMemoryFederation(np.array_split(table, 4)) for table in tables]
     first = clustering.cluster(federations[0], Settings(3, 4.0), None, seed=0)
     assert first.units is not None
-    prepared = prepare_after(Settings(3, 1.0), LastRun.of(first), 4, 4)
+    prepared = prepare_after(Settings(3, 1.0), first.last_run(), 4, 4)
     assert not any(release.name == "columns" for release in prepared.plan.releases)
     second = clustering.run(federations[1], prepared, seed=1)
     assert (second.units.units == first.units.units).all()
@@ -83,13 +82,13 @@ def test_units_that_were_found_privately_are_used_again():
     ],
 )
 def test_a_run_that_cannot_follow_is_refused(change, dimension, message):
-    last = LastRun.of(year([month(0)])[0])
+    last = year([month(0)])[0].last_run()
     with pytest.raises(InputError, match=message):
         prepare_after(Settings(**{"n_clusters": 3, "epsilon": 1.0} | change), last, 8, dimension)
 
 
 def test_the_plan_costs_what_is_asked_for_and_finds_nothing_again():
-    last = LastRun.of(year([month(0)])[0])
+    last = year([month(0)])[0].last_run()
     plan = prepare_after(Settings(3, 0.7), last, 8, 4).plan
     assert 0.69 < plan.epsilon_spent <= 0.7
     assert [release.name for release in plan.releases] == ["bounds", "looks", "closing bounds", "closing"]
