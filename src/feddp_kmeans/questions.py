@@ -12,8 +12,7 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.profiling import asked_columns
 from feddp_kmeans.report.about import PROFILE, WORDS
 from feddp_kmeans.report.finished_run import FinishedRun
-from feddp_kmeans.tables.profile_columns import ProfileSchema
-from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.schema import ProfileSchema, Schema
 from feddp_kmeans.tables.word_columns import WordColumn
 
 
@@ -64,7 +63,15 @@ class Question:
 
     def answer(self, run: Run) -> Profile | ClusterWords:
         """Make the release, and return what it tells."""
+        return self.profile(run) if self.words is None else self.found_words(run)
+
+    def profile(self, run: Run) -> Profile:
+        """Return the profile of columns."""
         centers, units = self.finished.centers, self.finished.units
-        if self.words is None:
-            return profile_of(run, centers, units, self.asked, bound=self.client_size, least_size=self.least_size)
-        return words_of(run, centers, units, list(self.words.listed), self.words.most, most=self.words.most)
+        return profile_of(run, centers, units, self.asked, bound=self.client_size, least_size=self.least_size)
+
+    def found_words(self, run: Run) -> ClusterWords:
+        """Return the words of clusters."""
+        assert self.words is not None
+        listed, most = list(self.words.listed), self.words.most
+        return words_of(run, self.finished.centers, self.finished.units, listed, most, most=most)

@@ -66,7 +66,7 @@ def profile(
     question = Question(profile_schema(clustered_columns(finished), names, given), finished, unit, client_size, least_size)
     target = after.path(path, question.file)
     federation = asked_federation(clients, question, client_column, engine, skip_broken=skip_broken, reading=reading)
-    found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.answer, _show)
+    found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.profile, _show)
     if not found.shown.any():
         say("No cluster is large enough to be shown: a larger epsilon would help, or fewer columns.")
         raise typer.Exit(USELESS)

@@ -62,7 +62,7 @@ def words(
     question = Question(word_schema(clustered_columns(finished), column, known, most), finished, unit)
     target = after.path(path, question.file)
     federation = asked_federation(clients, question, client_column, engine, skip_broken=skip_broken, reading=reading)
-    found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.answer, _show)
+    found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.found_words, _show)
     if not any(found.words):
         say("No word stands out from noise: a larger epsilon would help, or a shorter list.")
         raise typer.Exit(USELESS)
