@@ -59,8 +59,8 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the columns that a table must have."""
-        return tuple(field.name for field in self.fields)
+        """Return the names of the columns that a table must have, each once."""
+        return tuple(dict.fromkeys(field.name for field in self.fields))
 
     @property
     def open(self) -> tuple[bool, ...]:
