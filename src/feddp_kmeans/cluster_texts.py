@@ -14,8 +14,8 @@ from feddp_kmeans.tables.cells import as_text, check_present
 from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.columns import OpenColumn
 from feddp_kmeans.tables.formats import read_schema, read_tables
-from feddp_kmeans.tables.profile_columns import ProfileSchema
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
+from feddp_kmeans.tables.schema import ProfileSchema
 from feddp_kmeans.tables.word_columns import WordColumn, vocabulary
 
 _PIECE = 1 << 16

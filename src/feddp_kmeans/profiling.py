@@ -12,8 +12,8 @@ from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables import frames
 from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.columns import OpenColumn
-from feddp_kmeans.tables.profile_columns import ProfileColumn, ProfileSchema
-from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.profile_columns import ProfileColumn
+from feddp_kmeans.tables.schema import ProfileSchema, Schema
 from feddp_kmeans.tables.short_schema import hint
 
 

@@ -12,8 +12,8 @@ from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.tables.client_files import open_clients, open_table, read_grouped
 from feddp_kmeans.tables.embedded_columns import embedded_column
 from feddp_kmeans.tables.formats import read_schema
-from feddp_kmeans.tables.profile_columns import ProfileSchema
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
+from feddp_kmeans.tables.schema import ProfileSchema
 from feddp_kmeans.tables.word_columns import WordColumn
 
 

@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from feddp_kmeans.cli.show import USELESS
 from feddp_kmeans.privacy.odometer import Odometer
@@ -76,3 +78,16 @@ def test_refusals_are_one_line_and_spend_nothing(folder, given, told):
     assert told in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert len(Odometer(folder / ".feddp-budget.jsonl").entries()) == before
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_engine_gives_the_same_profile(folder):
+    pytest.importorskip("dask.dataframe")
+    pq.write_table(csv.read_csv(folder / "people.csv"), folder / "people.parquet")
+    found = []
+    for number, more in enumerate(((), ("--silo", "dask"))):
+        options = ("--epsilon", 2, "--ignore", "who", "--seed", 1, "--odometer", "engines.jsonl", "--out", f"engine{number}.json", "-q")
+        done = feddp("profile", "run", "people.parquet", "--columns", "income,sex", "--categories", "sex=f,m", *options, *more, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads((folder / f"engine{number}.json").read_text()))
+    assert found[0]["columns"] == found[1]["columns"]

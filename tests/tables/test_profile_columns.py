@@ -5,11 +5,12 @@ import pyarrow as pa
 import pytest
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.statistics.profile_sums import CLUSTERED, VALUE
+from feddp_kmeans.statistics.profile_sums import VALUE
 from feddp_kmeans.tables.boolean_columns import BooleanColumn
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn, OpenColumn
 from feddp_kmeans.tables.date_columns import DateColumn
-from feddp_kmeans.tables.profile_columns import N_BINS, ProfileColumn, ProfileSchema
+from feddp_kmeans.tables.profile_columns import N_BINS, ProfileColumn
+from feddp_kmeans.tables.schema import ProfileSchema
 
 
 def encoded(column, cells):
@@ -60,7 +61,7 @@ def test_a_column_may_be_clustered_and_profiled():
     age = NumberColumn("age", 0, 100)
     schema = ProfileSchema((age, ProfileColumn(age)))
     assert schema.columns == ("age", "age (class)", "age (place)")
-    assert schema.kinds.tolist() == [CLUSTERED, N_BINS + 1, VALUE]
+    assert schema.clustered == schema.columns[:1]
     np.testing.assert_allclose(schema.encode(pa.table({"age": [50.0]})), [[0.5, 5, 0]])
     with pytest.raises(FedDPError, match="columns must be at least one"):
         ProfileSchema(())

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from feddp_kmeans.federation.run import Run
     from feddp_kmeans.privacy.ledger import PrivacyReport
     from feddp_kmeans.privacy.plan import Plan
+    from feddp_kmeans.questions import Question
     from feddp_kmeans.report.finished_run import FinishedRun
     from feddp_kmeans.tables.column import Column
 
@@ -112,6 +113,19 @@ class AfterRun:
                 say(spent_line(spent))
             say(f"Written to {path}{' and report.html' if is_shown else ''}.")
         return found
+
+
+def asked_federation(
+    clients: str, question: "Question", client_column: str | None, engine: str | None, *, skip_broken: bool, reading: Reading
+) -> "Federation":
+    """Return the clients' tables, read as the question says."""
+    from feddp_kmeans.federation.local import LocalFederation
+    from feddp_kmeans.tables.engines import engine_silo
+    from feddp_kmeans.tables.inputs import open_federation
+
+    if engine is not None:
+        return LocalFederation(engine_silo(engine, clients, question.schema, client_column))
+    return open_federation(clients, question.schema, client_column, skip_broken=skip_broken, reading=reading)[0]
 
 
 def clustered_columns(run: "FinishedRun") -> "tuple[Column, ...]":

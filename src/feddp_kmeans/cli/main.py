@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from feddp_kmeans import __version__, plugins
+from feddp_kmeans.cli.ask import ask
 from feddp_kmeans.cli.audit import audit
 from feddp_kmeans.cli.budget import budget
 from feddp_kmeans.cli.choose_k import choose_k
@@ -75,6 +76,7 @@ for _command in (
     profile,
     words,
     topics,
+    ask,
     sample,
     evaluate,
     budget,

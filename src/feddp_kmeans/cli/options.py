@@ -75,6 +75,15 @@ From = Annotated[
         help="Finished run to go on from, such as last month's: its clusters are the start and keep their numbers. Then -k is known.",
     ),
 ]
+About = Annotated[
+    Path | None,
+    typer.Option(
+        "--about",
+        is_eager=True,
+        callback=_like_before,
+        help="Finished run that --schema, a question made by feddp ask, is about. Nothing is clustered.",
+    ),
+]
 NewPeople = Annotated[
     bool, typer.Option("--new-people", help="You state that nobody in these tables was in those of --from: their budgets do not add up.")
 ]

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.after_run import AfterRun, clustered_columns
+from feddp_kmeans.cli.after_run import AfterRun, asked_federation, clustered_columns
 from feddp_kmeans.cli.show import USELESS, new_table
 from feddp_kmeans.cli.terminal import out, say
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
@@ -33,6 +33,7 @@ def profile(
     least_size: Annotated[float, typer.Option("--least-size", min=1, help="Clusters of a smaller noisy size are not shown.")] = 50,
     client_column: options.ClientColumn = None,
     skip_broken: options.SkipBroken = False,
+    engine: options.InEngine = None,
     limit: options.LimitEpsilon = None,
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
@@ -54,26 +55,18 @@ def profile(
       feddp profile run/ clients/ --columns age,sex --range age=0:110 --categories sex=female,male --epsilon 0.5
 
     """
-    from feddp_kmeans.algorithm.cluster_profile import profile_of, profile_plan
-    from feddp_kmeans.profiling import asked_columns, profile_schema
-    from feddp_kmeans.tables.inputs import open_federation, stated_schema
+    from feddp_kmeans.profiling import profile_schema
+    from feddp_kmeans.questions import Question
+    from feddp_kmeans.tables.inputs import stated_schema
 
     after = AfterRun(made, clients, epsilon, delta, limit, limit_delta, odometer, seed, force, as_json, quiet, reading)
     finished, unit = after.begin()
-    target = after.path(path, "profile.json")
     names = [name.strip() for name in columns.split(",") if name.strip()]
     given = stated_schema(clients, stated, client_column=client_column, reading=reading)
-    schema = profile_schema(clustered_columns(finished), names, given)
-    federation, _ = open_federation(clients, schema, client_column, skip_broken=skip_broken, reading=reading)
-    asked, k = asked_columns(schema), len(finished.centers)
-    plan = profile_plan(unit, epsilon, delta, n_clients=federation.n_clients, k=k, asked=asked, bound=client_size)
-    found = after.carry_out(
-        federation,
-        plan,
-        target,
-        lambda run: profile_of(run, finished.centers, finished.units, asked, bound=client_size, least_size=least_size),
-        _show,
-    )
+    question = Question(profile_schema(clustered_columns(finished), names, given), finished, unit, client_size, least_size)
+    target = after.path(path, question.file)
+    federation = asked_federation(clients, question, client_column, engine, skip_broken=skip_broken, reading=reading)
+    found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.profile, _show)
     if not found.shown.any():
         say("No cluster is large enough to be shown: a larger epsilon would help, or fewer columns.")
         raise typer.Exit(USELESS)

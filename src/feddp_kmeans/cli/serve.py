@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +11,9 @@ import typer
 from feddp_kmeans._logs import LOG, kept_log
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.folders import files_at_hand
+from feddp_kmeans.cli.report import write_report
 from feddp_kmeans.cli.show import finish
-from feddp_kmeans.cli.terminal import show_log
+from feddp_kmeans.cli.terminal import say, show_log
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.reading import Reading
 from feddp_kmeans.tables.stated_columns import StatedColumns
@@ -35,6 +37,7 @@ def serve(
     folder: options.RunFolder,
     server: options.Server = None,
     last: options.From = None,
+    asked_about: options.About = None,
     min_sites: options.MinSites = None,
     trust: options.TrustOption = "secure-sum",
     threshold: options.Threshold = None,
@@ -75,13 +78,29 @@ def serve(
     sums = {"min_sites": min_sites, "trust": trust, "threshold": threshold, "colluders": colluders, "confirmed": confirmed}
     kit = None if opened is None else str(opened.kit.folder.resolve())
     more = {"reading": reading, "round_timeout": round_timeout, "wait": wait, "kit": kit, "expected_points": expected_points}
-    more |= {"last": None if last is None else str(last.resolve())}
+    more |= {"last": None if last is None else str(last.resolve()), "about": None if asked_about is None else str(asked_about.resolve())}
     request = new_request(settings, folder, server, stated, **sums, **more)
     if insecure:
         log.warning(options.TRIAL)
     with files_at_hand(), kept_log(folder / LOG), ended_by_signals():
         serving.serve(request, port if opened is None else opened.kit.port, opened, metrics)
-    finish(folder, quiet=quiet)
+    if asked_about is None:
+        finish(folder, quiet=quiet)
+    else:
+        _show_answer(folder, asked_about, quiet=quiet)
+
+
+def _show_answer(folder: Path, run: Path, *, quiet: bool) -> None:
+    """Put the answer to a question into the folder of the run that it is about, show it on its page, and say where it is."""
+    from feddp_kmeans.report.about import PROFILE, WORDS
+
+    name = next(name for name in (PROFILE, WORDS) if (folder / name).exists())
+    place = run if run.is_dir() else run.parent
+    if not (place / name).exists():
+        shutil.copyfile(folder / name, place / name)
+        write_report(place, None)
+    if not quiet:
+        say(f"Written to {folder / name}, and shown in {place / 'report.html'}.")
 
 
 def new_request(settings: "Settings", folder: Path, server: Path | None, stated: StatedColumns, **more: Any) -> "RunRequest":

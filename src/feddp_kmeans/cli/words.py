@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.after_run import AfterRun, clustered_columns
+from feddp_kmeans.cli.after_run import AfterRun, asked_federation, clustered_columns
 from feddp_kmeans.cli.show import USELESS, new_table
 from feddp_kmeans.cli.terminal import out, say
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
@@ -32,6 +32,7 @@ def words(
     delta: options.Delta = 1e-6,
     client_column: options.ClientColumn = None,
     skip_broken: options.SkipBroken = False,
+    engine: options.InEngine = None,
     limit: options.LimitEpsilon = None,
     limit_delta: options.LimitDelta = LIMIT_DELTA,
     odometer: options.OdometerFile = None,
@@ -52,21 +53,16 @@ def words(
       feddp words run/ questions.csv --column title --server public.csv --epsilon 2
 
     """
-    from feddp_kmeans.algorithm.cluster_words import words_of, words_plan
     from feddp_kmeans.cluster_texts import listed_words, word_schema
-    from feddp_kmeans.tables.inputs import open_federation
+    from feddp_kmeans.questions import Question
 
     after = AfterRun(made, clients, epsilon, delta, limit, limit_delta, odometer, seed, force, as_json, quiet, reading)
     finished, unit = after.begin()
-    target = after.path(path, "words.json")
     known = listed_words(listed, texts, column, stop=stop, most=most_listed, reading=reading)
-    schema = word_schema(clustered_columns(finished), column, known, most)
-    federation, _ = open_federation(clients, schema, client_column, skip_broken=skip_broken, reading=reading)
-    k = len(finished.centers)
-    plan = words_plan(unit, epsilon, delta, n_clients=federation.n_clients, k=k, n_words=len(known), most=most)
-    found = after.carry_out(
-        federation, plan, target, lambda run: words_of(run, finished.centers, finished.units, known, most, most=most), _show
-    )
+    question = Question(word_schema(clustered_columns(finished), column, known, most), finished, unit)
+    target = after.path(path, question.file)
+    federation = asked_federation(clients, question, client_column, engine, skip_broken=skip_broken, reading=reading)
+    found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.found_words, _show)
     if not any(found.words):
         say("No word stands out from noise: a larger epsilon would help, or a shorter list.")
         raise typer.Exit(USELESS)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.columns import OpenColumn
-from feddp_kmeans.tables.schema import Schema
+from feddp_kmeans.tables.schema import ASKED_KINDS, Schema
 
 Digests = dict[str, str]
 """By the name of each column, a digest of all that the schema states about it."""
@@ -20,7 +21,12 @@ _NAMED = 5
 
 def schema_digests(schema: Schema | None) -> Digests:
     """Return the digests of a schema; none for plain numbers."""
-    return {} if schema is None else {field.name: _digest(field.to_dict()) for field in schema.fields}
+    return {} if schema is None else {_called(field): _digest(field.to_dict()) for field in schema.fields}
+
+
+def _called(field: Column) -> str:
+    """Return the name of a column; one that a question counts may be clustered too, and is another."""
+    return f"{field.name} ({field.kind})" if field.kind in ASKED_KINDS else field.name
 
 
 def read_digests(given: Mapping[Any, Any], columns: Sequence[str]) -> Digests:

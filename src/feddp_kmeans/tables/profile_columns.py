@@ -11,14 +11,13 @@ import pyarrow.compute as pc
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError
-from feddp_kmeans.statistics.profile_sums import CLUSTERED, VALUE
+from feddp_kmeans.statistics.profile_sums import VALUE
 from feddp_kmeans.tables.boolean_columns import BooleanColumn
 from feddp_kmeans.tables.cells import as_numbers, as_text, is_missing
 from feddp_kmeans.tables.column import MISSING_NAME, OTHER_NAME, Column, compared
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn
 from feddp_kmeans.tables.date_columns import DateColumn
 from feddp_kmeans.tables.dates import as_dates, date_text, day_of
-from feddp_kmeans.tables.schema import Schema
 
 N_BINS = 10
 """Classes of a number."""
@@ -47,6 +46,10 @@ class ProfileColumn(Column):
     def rule(self) -> str:  # type: ignore[override]
         """Return what its cells must do."""
         return self.of.rule
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as plain data."""
+        return {"name": self.name, "kind": self.kind, "of": self.of.to_dict()}
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -134,22 +137,3 @@ class ProfileColumn(Column):
         assert isinstance(self.of, DateColumn)
         days, _ = as_dates(column.cast(pa.large_string()) if pa.types.is_null(column.type) else column, self.of.order)
         return days
-
-
-class ProfileSchema(Schema):
-    """The columns of a finished run, then those of a profile, which may be the same."""
-
-    def __post_init__(self) -> None:
-        if not self.fields:
-            raise InputError("columns must be at least one, got none.")
-
-    @property
-    def profiled(self) -> tuple[ProfileColumn, ...]:
-        """Return the columns of the profile."""
-        return tuple(field for field in self.fields if isinstance(field, ProfileColumn))
-
-    @property
-    def kinds(self) -> FloatArray:
-        """Return what each coordinate is to the statistic."""
-        found = [field.kinds if isinstance(field, ProfileColumn) else (CLUSTERED,) * len(field.coordinates) for field in self.fields]
-        return np.array([kind for kinds in found for kind in kinds])

@@ -25,11 +25,16 @@ from feddp_kmeans.tables.cells import check_distinct, check_present, decimal_of,
 from feddp_kmeans.tables.column import Column, Described
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn, OpenColumn
 from feddp_kmeans.tables.date_columns import DateColumn
+from feddp_kmeans.tables.profile_columns import ProfileColumn
 from feddp_kmeans.tables.short_schema import ASKED, columns_of, toml_text
+from feddp_kmeans.tables.word_columns import WordColumn
 
 FORMAT, VERSION = "feddp-schema", 1
 TOML = ".toml"
 _KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (NumberColumn, CategoryColumn, BooleanColumn, DateColumn, OpenColumn)}
+
+ASKED_KINDS = frozenset({ProfileColumn.kind, WordColumn.kind})
+"""Kinds of columns that a question about finished clusters counts, and no run clusters."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,8 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the columns that a table must have."""
-        return tuple(field.name for field in self.fields)
+        """Return the names of the columns that a table must have, each once."""
+        return tuple(dict.fromkeys(field.name for field in self.fields))
 
     @property
     def open(self) -> tuple[bool, ...]:
@@ -98,12 +103,12 @@ class Schema:
         """Return the schema with these columns in place of those of the same name, and after the others if there are none."""
         by_name = {column.name: column for column in columns}
         kept = [by_name.pop(field.name, field) for field in self.fields]
-        return Schema((*kept, *by_name.values()), tuple(pair for pair in self.ignored if pair[0] not in by_name))
+        return type(self)((*kept, *by_name.values()), tuple(pair for pair in self.ignored if pair[0] not in by_name))
 
     def without(self, names: Collection[str]) -> "Schema":
         """Return the schema without these columns."""
         kept = tuple(field for field in self.fields if field.name not in names)
-        return Schema(kept, (*self.ignored, *((field.name, ASKED) for field in self.fields if field.name in names)))
+        return type(self)(kept, (*self.ignored, *((field.name, ASKED) for field in self.fields if field.name in names)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain data."""
@@ -129,7 +134,8 @@ class Schema:
             if not all(is_line(word) for word in entry.values()):
                 raise InputError(f"ignored column must have a name and a reason, one line each, got {entry!r:.80}.")
         fields = tuple(map(_column, field_of(data, "columns", list, "a schema")))
-        return cls(fields, tuple((entry["name"], entry.get("reason", ASKED)) for entry in ignored))
+        made = ProfileSchema if any(field.kind in ASKED_KINDS for field in fields) else cls
+        return made(fields, tuple((entry["name"], entry.get("reason", ASKED)) for entry in ignored))
 
     def write(self, path: str | Path, note: str = "") -> None:
         """Write the schema: in the short form if the name ends in .toml, after the note if there is one, else in full as JSON."""
@@ -151,6 +157,24 @@ class Schema:
             raise InputError(f"schema must be a readable JSON or TOML file, got {str(path)!r}: {error.strerror}.") from None
         except FedDPError as error:
             raise InputError(f"{path.name}: {error}") from None
+
+
+class ProfileSchema(Schema):
+    """The columns of a finished run, then those of a profile, which may be the same."""
+
+    def __post_init__(self) -> None:
+        if not self.fields:
+            raise InputError("columns must be at least one, got none.")
+
+    @property
+    def clustered(self) -> tuple[str, ...]:
+        """Return the coordinates of the finished run."""
+        return tuple(name for field in self.fields if field.kind not in ASKED_KINDS for name in field.coordinates)
+
+    @property
+    def profiled(self) -> tuple[ProfileColumn, ...]:
+        """Return the columns of the profile."""
+        return tuple(field for field in self.fields if isinstance(field, ProfileColumn))
 
 
 def as_arrow(table: Any) -> pa.Table:
@@ -177,11 +201,24 @@ def _parse_toml(content: bytes) -> Any:
 def _column(entry: Any) -> Column:
     kind = field_of(entry, "kind", str, "column of a schema")
     what = f"column {entry.get('name')!r:.80}"
+    if kind in ASKED_KINDS:
+        return _asked_column(entry, what)
     if kind not in _KINDS:
         raise InputError(f"kind of {what} must be one of {list(_KINDS)}, got {kind!r:.80}.")
     needed = {"name", "kind"} | {"number": {"low", "high"} if "knots" not in entry else set(), "category": {"categories"}}.get(kind, set())
     _check_keys(entry, what, needed, {field.name for field in fields(_KINDS[kind])} - needed)  # type: ignore[arg-type]
     return _KINDS[kind](**{key: value for key, value in entry.items() if key != "kind"})
+
+
+def _asked_column(entry: dict[str, Any], what: str) -> Column:
+    """Return a column that a question about clusters counts: its classes, or its words."""
+    if entry["kind"] == ProfileColumn.kind:
+        _check_keys(entry, what, {"name", "kind", "of"}, set())
+        return ProfileColumn(_column(entry["of"]))
+    _check_keys(entry, what, {"name", "kind", "listed"}, {"most"})
+    listed = field_of(entry, "listed", list, what)
+    most = {"most": field_of(entry, "most", int, what)} if "most" in entry else {}
+    return WordColumn(field_of(entry, "name", str, what), tuple(map(str, listed)), **most)
 
 
 def _check_keys(data: Any, what: str, needed: set[str], allowed: set[str]) -> None:

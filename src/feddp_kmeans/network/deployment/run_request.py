@@ -5,7 +5,7 @@ import logging
 import math
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,11 @@ from feddp_kmeans.network.transport import Transport
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.questions import Question
+from feddp_kmeans.report.about import centers_digest
+from feddp_kmeans.report.finished_run import read_result, read_run
 from feddp_kmeans.report.going_on import Start
-from feddp_kmeans.report.result import result_dict, write_result
+from feddp_kmeans.report.result import finite_json, result_dict, write_result
 from feddp_kmeans.report.spent import spent_so_far
 from feddp_kmeans.tables.client_files import open_table
 from feddp_kmeans.tables.frames import schema_of_coordinates
@@ -91,6 +94,8 @@ class RunRequest(StatedColumns):
     """The number of points that the sites agreed on in public; sizes that add up to something else get a remark."""
     last: str | None = None
     """Folder of a finished run to go on from."""
+    about: str | None = None
+    """Folder of a finished run that the schema, a question, is about: then nothing is clustered."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", Trust.parse(self.trust))
@@ -141,7 +146,6 @@ def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | No
     transport = WatchedTransport(transport, facts)
     out = Path(request.out)
     columns, points, schema = _public_inputs(request)
-    start = _start(request)
     kit = None if request.kit is None else read_kit(Path(request.kit))
     facts.expected = request.min_sites or (_FEWEST if kit is None else len(kit.sites()))
     _wait_for_sites(transport, facts.expected, request.wait)
@@ -163,15 +167,45 @@ def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | No
     if remote.n_clients < needed:
         left_out = "".join(f" {why}." for why in remote.sites.left_out)
         raise InputError(f"sites must be at least {needed}, got {remote.n_clients} whose data can be used.{left_out}")
-    schema = schema or schema_of_coordinates(remote.columns, request.fields())
-    settings = request.settings
-    if request.trust is Trust.SECURE_SUM:  # clients can only add Gaussian noise in shares
-        settings = replace(settings, noise=NoiseName.GAUSSIAN)
-    prepared = prepared_for(settings, points, schema, remote.dimension, remote.n_clients, None if start is None else start.last)
     federation = RecordedFederation(remote, out / RELEASES, run=request.run)
     if request.odometer is not None:
         limit = None if request.limit is None else Limit(request.limit, request.limit_delta)
         federation.books = Books(Odometer(Path(request.odometer)), limit, request.command)
+    if request.about is None:
+        schema = schema or schema_of_coordinates(remote.columns, request.fields())
+        useless = _cluster(federation, request, remote.columns, points, schema, facts)
+    else:
+        useless = _ask(federation, request, facts)
+    logger.info("the result is written", extra=about("finished", run=request.run, useless=useless))
+    facts.state = State.FINISHED
+
+
+def _ask(federation: RecordedFederation, request: RunRequest, facts: ServerFacts) -> str | None:
+    """Ask the sites about the clusters of a finished run; write the answer, and show it on the page of that run."""
+    question, out, place = _question(request), Path(request.out), Path(str(request.about))
+    plan = question.plan(request.settings.epsilon, request.settings.delta, federation.n_clients)
+    with federation.open(plan, request.seed, lambda _: facts.look(run)) as run:
+        facts.look(run)
+        told = {"format": 1, "centers": centers_digest(read_result(place, ("centers",)))} | question.answer(run).to_dict()
+    content = json.dumps(finite_json(told | {"command": request.command}), indent=2, allow_nan=False, ensure_ascii=False).encode()
+    write_whole(out / question.file, content + b"\n")
+    return None
+
+
+def _cluster(
+    federation: RecordedFederation,
+    request: RunRequest,
+    columns: Sequence[str],
+    points: FloatArray | None,
+    schema: Schema | None,
+    facts: ServerFacts,
+) -> str | None:
+    """Cluster the points of the sites and write the result; return why it is useless, if it is."""
+    start, out = _start(request), Path(request.out)
+    settings = request.settings
+    if request.trust is Trust.SECURE_SUM:  # clients can only add Gaussian noise in shares
+        settings = replace(settings, noise=NoiseName.GAUSSIAN)
+    prepared = prepared_for(settings, points, schema, federation.dimension, federation.n_clients, None if start is None else start.last)
     clustering.check(prepared, federation.dimension)
     with federation.open(prepared.plan, request.seed, lambda _: facts.look(run)) as run:
         facts.look(run)
@@ -181,7 +215,7 @@ def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | No
     attendance = read_attendance(out / RELEASES / ATTENDANCE, request.run)
     result = result_dict(
         replace(found, remarks=(*found.remarks, *_remarks(found, request, attendance))),
-        columns=remote.columns,
+        columns=columns,
         seed=request.seed,
         server_points=public,
         command=request.command,
@@ -190,8 +224,7 @@ def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | No
         attendance=None if attendance is None else attendance.to_dict(),
     )
     write_result(out, result if start is None else start.told(result))
-    logger.info("the result is written", extra=about("finished", run=request.run, useless=found.useless))
-    facts.state = State.FINISHED
+    return found.useless
 
 
 def _remarks(found: Clustering, request: RunRequest, attendance: Attendance | None) -> Iterator[str]:
@@ -210,6 +243,9 @@ def _remarks(found: Clustering, request: RunRequest, attendance: Attendance | No
 
 def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatArray | None, Schema | None]:
     """Return what the server knows of the coordinates: their names, public points in them, and their encoding."""
+    if request.about is not None:
+        asked = _question(request).schema
+        return asked.columns, None, asked
     if (start := _start(request)) is not None:
         start.like.check_alone(request, request.server)
         return start.like.columns, None, start.like.schema
@@ -219,6 +255,16 @@ def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatAr
         return None if schema is None else schema.columns, None, schema
     table = open_table(server, schema, ignore=request.ignore, reading=request.reading)
     return table.columns, table.read(), schema
+
+
+def _question(request: RunRequest) -> Question:
+    """Return the question that the schema of the request is."""
+    place, unit = Path(str(request.about)), request.settings.privacy_unit
+    if request.schema is None or request.server is not None or request.last is not None:
+        raise InputError("--about must be given with --schema, a question made by feddp ask, and without --server and --from.")
+    if unit.value != read_result(place, ("centers", "privacy_unit"))["privacy_unit"]:
+        raise InputError(f"--unit must be that of the run of --about, got {unit.value!r}.")
+    return Question.read(Path(request.schema), read_run(place), unit, request.settings.client_size or 1)
 
 
 def _start(request: RunRequest) -> Start | None:
