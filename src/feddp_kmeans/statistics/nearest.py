@@ -57,14 +57,15 @@ def _nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     offsets = np.square(targets).sum(axis=1)
     # One more coordinate subtracts half the square within the product.
     wider = np.concatenate([points, np.ones((len(points), 1))], axis=1, dtype=np.float32)
-    scores = wider @ np.concatenate([targets, -offsets[:, None] / 2], axis=1, dtype=np.float32).T
+    with np.errstate(invalid="ignore"):  # all is finite, but a BLAS that pads odd shapes may set the flag
+        scores = wider @ np.concatenate([targets, -offsets[:, None] / 2], axis=1, dtype=np.float32).T
     labels: IntArray = scores.argmax(axis=1)
     rows = np.arange(len(points))
     best = scores[rows, labels].astype(np.float64)
     scores[rows, labels] = -np.inf
     longest = np.sqrt(offsets.max())
     slack = _error(targets.shape[1]) * longest * (np.sqrt(np.einsum("ij,ij->i", points, points)) + longest / 2)
-    unsure = scores.max(axis=1) >= best - 2 * slack
+    unsure = ~(scores.max(axis=1) < best - 2 * slack)  # also where a score were no number
     if unsure.any():
         labels[unsure] = (points[unsure] @ (2 * targets.T) - offsets).argmax(axis=1)
     return labels
