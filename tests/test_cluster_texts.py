@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from feddp_kmeans import FedDPKMeans, InMemoryFederation
-from feddp_kmeans.cluster_texts import listed_words, words_of_clusters
+from feddp_kmeans.cluster_texts import words_of_clusters
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.odometer import Odometer
 
@@ -40,18 +40,3 @@ def test_what_cannot_be_counted_is_refused():
     ):
         with pytest.raises(FedDPError, match=message):
             words_of_clusters(model, X, column, words, epsilon=1.0)
-
-
-def test_a_list_comes_from_a_file_or_from_a_public_table(tmp_path):
-    (tmp_path / "words.txt").write_text("visa\n\n flight \nvisa\n")
-    (tmp_path / "public.csv").write_text("title\n" + "the visa of mine\n" * 3 + "a flight\n" * 4 + "once\n")
-    (tmp_path / "stop.txt").write_text("mine\n")
-    options = {"stop": None, "most": 10}
-    assert listed_words(tmp_path / "words.txt", None, "title", **options) == ("visa", "flight")
-    made = listed_words(None, tmp_path / "public.csv", "title", **options | {"stop": tmp_path / "stop.txt"})
-    assert made == ("flight", "visa")
-    for given in ((None, None), (tmp_path / "words.txt", tmp_path / "public.csv")):
-        with pytest.raises(FedDPError, match="words must be given by --list"):
-            listed_words(*given, "title", **options)
-    with pytest.raises(FedDPError, match="words must be a text file"):
-        listed_words(tmp_path / "none.txt", None, "title", **options)

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.tables.word_lists import WordList
 from feddp_kmeans.text_tables import TextTables
 
-HOW = {"most_listed": 10, "most": 3}
+
+def opened(folder, clients, client_column):
+    public = folder / "public.csv"
+    listed = WordList(texts=public, longest=10, most=3)
+    return TextTables.open(str(folder / clients), public, "title", client_column, "tfidf", None, listed)
 
 
 @pytest.fixture
@@ -20,12 +25,11 @@ def folder(tmp_path):
 
 
 def test_files_and_one_table_give_the_same_points(folder):
-    files = TextTables.open(str(folder / "people"), folder / "public.csv", "title", None, "tfidf", None, None, **HOW)
-    table = TextTables.open(str(folder / "all.csv"), folder / "public.csv", "title", "who", "tfidf", None, None, **HOW)
+    files, table = opened(folder, "people", None), opened(folder, "all.csv", "who")
     assert files.both.n_clients == table.both.n_clients == 2
-    assert files.vectors.dimension == len(files.columns) == files.both.dimension - 3
-    assert files.words.listed == table.words.listed
-    assert set(files.words.listed) == {"visa", "rome", "flight"}
+    assert files.vectors.dimension == len(files.schema.clustered) == files.both.dimension - 3
+    assert files.schema.fields[1] == table.schema.fields[1]
+    assert set(files.schema.fields[1].listed) == {"visa", "rome", "flight"}
     assert files.public.shape == (9, files.vectors.dimension)
     assert (files.public == table.public).all()
     assert np.isfinite(files.public).all()
@@ -34,4 +38,4 @@ def test_files_and_one_table_give_the_same_points(folder):
 def test_public_texts_without_common_words_are_refused(folder):
     (folder / "public.csv").write_text("title\nvisa\nrome\n")
     with pytest.raises(InputError, match="public texts must share some words"):
-        TextTables.open(str(folder / "people"), folder / "public.csv", "title", None, "tfidf", None, None, **HOW)
+        opened(folder, "people", None)

@@ -1,4 +1,4 @@
-"""Strict reading of JSON that somebody else may have written: what is not clear is refused in one line."""
+"""JSON: strict reading of what somebody else may have written, where what is not clear is refused in one line, and numbers in it."""
 
 import json
 import math
@@ -130,3 +130,14 @@ def read_dataclass(path: Path, rule: str, known: int, make: Callable[[dict[str, 
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise InputError(f"{path.name} must {rule}, got {type(error).__name__}: {' '.join(str(error).split()):.200}.") from None
     return made
+
+
+def finite_json(value: Any) -> Any:
+    """Return the value with infinities as the word "inf" and NaN as null: JSON has no number for them."""
+    if isinstance(value, dict):
+        return {key: finite_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

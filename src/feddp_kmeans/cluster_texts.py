@@ -10,22 +10,11 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables import frames
-from feddp_kmeans.tables.cells import as_text, check_present
 from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.columns import OpenColumn
-from feddp_kmeans.tables.formats import read_schema, read_tables
-from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import ProfileSchema
-from feddp_kmeans.tables.word_columns import WordColumn, vocabulary
-
-_PIECE = 1 << 16
-COMMON = (
-    "a about after all also am an and any are as at be been before being between both but by can could did do does during each few for "
-    "from get had has have he her here him his how i if in into is it its just may me more most my need no nor not of off on once one "
-    "only or other our out over own same she should so some such than that the their them then there these they this those through to "
-    "too under until up us use very was we were what when where which while who whom why will with would you your"
-)
-"""English words that tell nothing: left out of a list that is made of texts."""
+from feddp_kmeans.tables.word_columns import WordColumn
+from feddp_kmeans.tables.word_lists import MOST_COUNTED
 
 
 def words_of_clusters(
@@ -36,7 +25,7 @@ def words_of_clusters(
     *,
     epsilon: float,
     delta: float = 1e-6,
-    most: int = 8,
+    most: int = MOST_COUNTED,
     groups: Any = None,
     random_state: int | None = None,
     odometer: str | Path | None = None,
@@ -56,7 +45,7 @@ def words_of_clusters(
     column : str
         The column of text.
     words : sequence of str
-        The public list: only these words can ever appear. ``tables.word_columns.vocabulary`` makes one of public texts.
+        The public list: only these words can ever appear. ``tables.word_lists.WordList`` makes one of public texts, or of a language.
     epsilon : float
         The privacy budget of this run. That of the fit is spent already.
     delta : float, default=1e-6
@@ -102,34 +91,3 @@ def word_schema(clustered: Sequence[Column], column: str, words: Sequence[str], 
     if isinstance(words, str):
         raise InputError(f"words must be a list of words, got {words!r:.80}.")
     return ProfileSchema((*clustered, WordColumn(column, tuple(words), most)))
-
-
-def listed_words(
-    listed: Path | None, texts: Path | None, column: str, *, stop: Path | None, most: int, reading: Reading = AS_THE_HEADER_SAYS
-) -> tuple[str, ...]:
-    """Return the public list of words: those of a file, or the most frequent ones of a public table's column."""
-    if (listed is None) == (texts is None):
-        raise InputError("words must be given by --list, a file of public words, or by --server, a public table; got both or neither.")
-    if listed is not None:
-        return tuple(dict.fromkeys(_lines(listed)))
-    assert texts is not None
-    return vocabulary(column_texts(texts, column, reading), most=most, stop=[COMMON, *stop_words(stop)])
-
-
-def column_texts(path: Path, column: str, reading: Reading = AS_THE_HEADER_SAYS) -> list[str]:
-    """Return the texts of a public table's column; a missing one is empty."""
-    check_present((column,), read_schema(path, reading).names, path.name)
-    parts = (as_text(table[column]).to_pylist() for table in read_tables(path, (column,), _PIECE, reading=reading))
-    return [text or "" for part in parts for text in part]
-
-
-def stop_words(path: Path | None) -> list[str]:
-    """Return the words of a file that are left out; none without one."""
-    return _lines(path) if path else []
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"words must be a text file, one word per line, got {str(path)!r}: {type(error).__name__}.") from None

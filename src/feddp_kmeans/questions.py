@@ -16,6 +16,20 @@ from feddp_kmeans.tables.schema import ProfileSchema, Schema
 from feddp_kmeans.tables.word_columns import WordColumn
 
 
+def question_plan(
+    schema: ProfileSchema, unit: PrivacyUnit, epsilon: float, delta: float, *, n_clients: int, k: int, client_size: int = 1
+) -> Plan:
+    """Return the plan of the one release that answers a question about k clusters."""
+    if (words := word_column(schema)) is None:
+        return profile_plan(unit, epsilon, delta, n_clients=n_clients, k=k, asked=asked_columns(schema), bound=client_size)
+    return words_plan(unit, epsilon, delta, n_clients=n_clients, k=k, n_words=len(words.listed), most=words.most)
+
+
+def word_column(schema: ProfileSchema) -> WordColumn | None:
+    """Return the column of words; None if columns are asked for."""
+    return next((field for field in schema.fields if isinstance(field, WordColumn)), None)
+
+
 @dataclass(frozen=True)
 class Question:
     """What is asked, and of whom."""
@@ -42,7 +56,7 @@ class Question:
     @property
     def words(self) -> WordColumn | None:
         """Return the column of words; None if columns are asked for."""
-        return next((field for field in self.schema.fields if isinstance(field, WordColumn)), None)
+        return word_column(self.schema)
 
     @property
     def file(self) -> str:
@@ -56,10 +70,8 @@ class Question:
 
     def plan(self, epsilon: float, delta: float, n_clients: int) -> Plan:
         """Return the plan of the one release."""
-        how = {"n_clients": n_clients, "k": len(self.finished.centers)}
-        if self.words is None:
-            return profile_plan(self.unit, epsilon, delta, **how, asked=self.asked, bound=self.client_size)
-        return words_plan(self.unit, epsilon, delta, **how, n_words=len(self.words.listed), most=self.words.most)
+        k = len(self.finished.centers)
+        return question_plan(self.schema, self.unit, epsilon, delta, n_clients=n_clients, k=k, client_size=self.client_size)
 
     def answer(self, run: Run) -> Profile | ClusterWords:
         """Make the release, and return what it tells."""

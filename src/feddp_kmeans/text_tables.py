@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.cluster_texts import COMMON, column_texts, listed_words, stop_words
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.tables.client_files import open_clients, open_table, read_grouped
@@ -15,6 +14,7 @@ from feddp_kmeans.tables.formats import read_schema
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import ProfileSchema
 from feddp_kmeans.tables.word_columns import WordColumn
+from feddp_kmeans.tables.word_lists import WordList, column_texts
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class TextTables:
     vectors: InMemoryFederation
     both: InMemoryFederation
     """Vectors, then numbers of words."""
+    schema: ProfileSchema
+    """Of both."""
     public: FloatArray
     """Vectors of the public texts."""
     texts: list[str]
-    columns: tuple[str, ...]
-    words: WordColumn
 
     @classmethod
     def open(
@@ -39,22 +39,17 @@ class TextTables:
         client_column: str | None,
         how: str,
         vectors: str | None,
-        stop: Path | None,
-        *,
-        most_listed: int,
-        most: int,
+        listed: WordList,
         reading: Reading = AS_THE_HEADER_SAYS,
     ) -> "TextTables":
         """Read all texts, and turn them into vectors."""
-        listed = listed_words(None, server, column, stop=stop, most=most_listed, reading=reading)
-        if not listed:
+        words = listed.words(column, reading)
+        if not words:
             raise InputError(f"public texts must share some words, got {str(server)!r} in which no word is in three texts.")
         texts = column_texts(server, column, reading)
-        left_out = [COMMON, *stop_words(stop)]
         stored = None if vectors is None else _list_size(server, vectors, reading)
-        vector = embedded_column(column, how, vectors, texts, left_out, stored)
-        words = WordColumn(column, listed, most)
-        schema = ProfileSchema((vector, words))
+        vector = embedded_column(column, how, vectors, texts, listed.left_out, stored)
+        schema = ProfileSchema((vector, WordColumn(column, words, listed.most)))
         if client_column is None:
             files = open_clients(clients, schema, reading=reading)
             tables = [file.read() for file in files]
@@ -66,9 +61,7 @@ class TextTables:
             tables = np.split(np.asarray(rows)[order], starts[1:])
         public = open_table(server, ProfileSchema((vector,)), reading=reading).read()
         d = vector.dimension
-        return cls(
-            InMemoryFederation([table[:, :d] for table in tables]), InMemoryFederation(tables), public, texts, vector.coordinates, words
-        )
+        return cls(InMemoryFederation([table[:, :d] for table in tables]), InMemoryFederation(tables), schema, public, texts)
 
 
 def _list_size(path: Path, column: str, reading: Reading) -> int | None:

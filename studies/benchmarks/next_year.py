@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.privacy.accounting import runs_of_total
+from feddp_kmeans.privacy.accounting import shares_of_total
 from feddp_studies.accuracy.benchmark_sets import load
 
 SETS = ("mixture", "mixture-box", "blobs-20-16", "letter", "gas", "census-2", "travel")
@@ -45,14 +45,16 @@ def excesses(job):
     name, epsilon, seed, folder = job
     found = load(name, 1000 + seed, folder)
     found = replace(found, clients=[client.toarray() if issparse(client) else client for client in found.clients])
-    shares = {"new": runs_of_total(epsilon, DELTA, MONTHS)} | {first: runs_of_total(epsilon, DELTA, MONTHS, first) for first in FIRSTS}
+    delta = found.given.get("delta", DELTA)
+    weights = {"new": [1.0] * MONTHS} | {first: [first, *[1.0] * (MONTHS - 1)] for first in FIRSTS}
+    shares = {name: shares_of_total(epsilon, delta, weight) for name, weight in weights.items()}
     last, rows = {}, []
     with threadpool_limits(1):
         for month, clients in enumerate(months(found, seed)):
             federation, points = InMemoryFederation(clients), np.concatenate([np.asarray(client) for client in clients])
             made = {}
             for way, epsilons in shares.items():
-                settings = Settings(found.k, epsilons[month], DELTA, **found.given)
+                settings = Settings(found.k, epsilons[month], **{"delta": delta} | found.given)
                 start = last.get(way)
                 server = found.server_points if start is None else None
                 made[way] = clustering.cluster(federation, settings, server, last=start, seed=100 * seed + month)

@@ -5,7 +5,7 @@ import numpy as np
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.privacy.accounting import runs_of_total
+from feddp_kmeans.privacy.accounting import shares_of_total
 
 CENTERS = np.array([[0.2, 0.2, 0.5, 0.5], [0.8, 0.3, 0.5, 0.4], [0.5, 0.8, 0.4, 0.6]])
 COLUMNS = ("a", "b", "c", "d")
@@ -19,7 +19,7 @@ def month(seed, *, centers=CENTERS, shares=(0.5, 0.3, 0.2), size=8000):
 def year(tables, *, epsilon=2.0, unit="point", n_clients=8, seed=0, first=3.0):
     """Return the clusterings of the tables, one run after the other, in one total budget."""
     made = []
-    for run, (table, share) in enumerate(zip(tables, runs_of_total(epsilon, 1e-6, len(tables), first), strict=True)):
+    for run, (table, share) in enumerate(zip(tables, shares_of_total(epsilon, 1e-6, [first, *[1.0] * (len(tables) - 1)]), strict=True)):
         federation = InMemoryFederation(np.array_split(table, n_clients))
         last = made[-1].last_run() if made else None
         settings = Settings(len(CENTERS), share, 1e-6, privacy_unit=unit, box=(0, 1))

@@ -93,3 +93,23 @@ def test_impossible_options_are_refused(folder, more, message):
     assert done.returncode == 1
     assert message in done.stderr
     assert not (folder / "refused.jsonl").exists()
+
+
+def test_both_runs_must_be_within_the_limit_before_anything_is_replaced(folder):
+    assert run(folder, "--out", "kept", "--odometer", "kept.jsonl", "--limit", 4, "-q").returncode == 0
+    assert len(Odometer(folder / "kept.jsonl").entries()) == 2
+    before = (folder / "kept" / "topics.json").read_bytes()
+    done = run(folder, "--out", "kept", "--odometer", "kept.jsonl", "--limit", 5, "--force", epsilon=3.5)
+    assert (done.returncode, "must stay within epsilon 5" in done.stderr) == (1, True)
+    assert (folder / "kept" / "topics.json").read_bytes() == before
+    assert len(Odometer(folder / "kept.jsonl").entries()) == 2
+
+
+def test_what_was_counted_is_not_counted_again(folder):
+    given = ("--out", "counted", "--odometer", "counted.jsonl", "-q")
+    assert run(folder, *given, "--language", "en").returncode == 0
+    counted = (folder / "counted" / "words.json").read_bytes()
+    (folder / "counted" / "topics.json").unlink()
+    assert run(folder, *given, "--language", "en").returncode == 0
+    assert (folder / "counted" / "words.json").read_bytes() == counted
+    assert len(Odometer(folder / "counted.jsonl").entries()) == 2

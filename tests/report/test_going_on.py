@@ -54,9 +54,10 @@ def test_names_are_kept_from_run_to_run(folder, found, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"useless": "all is noise"}, "must be a run that says something about the clusters, got a useless one: all is noise"),
+        ({"useless": "all is noise"}, "must say something about the clusters, got a useless one: all is noise"),
         ({"rehearsal": True}, "must be a run on the clients' data, got a rehearsal"),
-        ({"axis_stddev": None, "place_stddev": None}, "must be a run of method 'refined', which states axis_stddev"),
+        ({"center_stddev": None}, "must be a run of method 'refined', which states center_stddev"),
+        ({"place_stddev": [[1.0]]}, "which states place_stddev"),
         ({"spread": [1.0, 2.0]}, "which states spread of its clusters, got another spread"),
         ({"reach": "far"}, "which states reach"),
         ({"count_stddev": -1.0}, "which states count_stddev"),

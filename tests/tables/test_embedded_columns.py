@@ -1,5 +1,7 @@
 """Texts as vectors, made by TF-IDF of public texts, by a user's function, or stored."""
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -65,3 +67,19 @@ def test_stored_vectors_are_read_and_wrong_ones_left_out():
 def test_what_is_no_embedding_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_a_sentence_transformer_is_loaded_by_its_name(monkeypatch, tmp_path):
+    (tmp_path / "sentence_transformers.py").write_text(  # stands in for the package, whose models are not at hand
+        "class SentenceTransformer:\n"
+        "    def __init__(self, name):\n        self.name = name\n"
+        "    def encode(self, texts):\n        return [[len(self.name), len(text)] for text in texts]\n"
+    )
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(InputError, match=r"pip install 'feddp-kmeans\[topics\]'"):
+        embedding("sentence-transformers/tiny", PUBLIC)
+    monkeypatch.delitem(sys.modules, "sentence_transformers")
+    monkeypatch.syspath_prepend(tmp_path)
+    column = embedded_column("title", "sentence-transformers/tiny", None, PUBLIC, [], None)
+    assert encoded(column, ["abc"])[0] == pytest.approx([0.8, 0.6])
+    monkeypatch.delitem(sys.modules, "sentence_transformers")

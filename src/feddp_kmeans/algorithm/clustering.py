@@ -15,7 +15,7 @@ from feddp_kmeans.algorithm.column_looks import COLUMNS_RELEASE, UNSEEN
 from feddp_kmeans.algorithm.column_units import ColumnUnits
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Steps, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
-from feddp_kmeans.algorithm.last_run import LastRun
+from feddp_kmeans.algorithm.last_run import LastRun, check_useful
 from feddp_kmeans.algorithm.prepare import Prepared, prepare, prepare_after
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.algorithm.usefulness import column_remarks, doubts, stddevs, why_useless
@@ -74,12 +74,10 @@ class Clustering:
 
     def last_run(self) -> LastRun:
         """Return what this run leaves for the next one; refuse if it leaves nothing."""
-        if self.useless:
-            told = f"the earlier run must say something about the clusters, got a useless one: {self.useless}"
-            raise InputError(f"{told}. Go on from the one before it.")
-        if self.closing is None or self.axis_stddev is None or self.count_stddev is None:
+        check_useful(self.useless)
+        if self.closing is None or self.count_stddev is None:
             raise InputError("the earlier run must be of method 'refined', which states sizes and errors, got one of another method.")
-        place = self.axis_stddev if self.place_stddev is None else self.place_stddev
+        place = stddevs(self.centers, self.center_stddev, self.axis_stddev if self.place_stddev is None else self.place_stddev)
         return LastRun(self.centers, place, self.counts, self.count_stddev, self.closing, self.plan.unit, self.units)
 
     def _repr_html_(self) -> str:
@@ -206,7 +204,8 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
     units = None if run.units is None else ColumnUnits(run.units, run.fill)
     axis, spread, place = found.axis_stddev, found.center_stddev, found.place_stddev
     if units is not None:
-        axis, place = units.own_errors(_by_axis(found)), None if place is None else units.own_errors(place)
+        axis = units.own_errors(stddevs(found.centers, spread, axis))
+        place = None if place is None else units.own_errors(place)
         spread = np.sqrt(np.nanmean(np.square(axis), axis=1))
     spared = ", ".join(f"{name} x {times}" for name, times in privacy.not_made.items())
     return Clustering(
@@ -239,10 +238,3 @@ def _own(units: ColumnUnits, centers: FloatArray, settings: Settings) -> FloatAr
     """Return centers in the data's own units; rounding takes none out of the public region."""
     region, own = settings.region(centers.shape[1]), units.own(centers)
     return own if region is None else region.clip(own)
-
-
-def _by_axis(found: NoisyCenters) -> FloatArray:
-    """Return the standard deviation of each coordinate of each center."""
-    if found.axis_stddev is not None:
-        return found.axis_stddev
-    return np.broadcast_to(found.center_stddev[:, None], found.centers.shape)

@@ -15,6 +15,13 @@ _CLEAR = 3.0
 """Standard deviations above which the sum of all squared distances is believed."""
 
 
+def check_useful(useless: str | None) -> None:
+    """Refuse to go on from a run that is useless, for this reason."""
+    if useless:
+        why = f"the earlier run must say something about the clusters, got a useless one: {useless:.200}"
+        raise InputError(f"{why}. Go on from the one before it.")
+
+
 @dataclass(frozen=True)
 class LastRun:
     """The released numbers of an earlier run that a later one goes on from. All of it is public."""

@@ -8,27 +8,26 @@ import typer
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.after_run import clustered_columns
 from feddp_kmeans.cli.folders import check_new_file
+from feddp_kmeans.cli.profile import names_of
 from feddp_kmeans.cli.terminal import say
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.reading import Reading
 from feddp_kmeans.tables.stated_columns import StatedColumns
+from feddp_kmeans.tables.word_lists import WordList
 
 
 @options.takes_reading
+@options.takes_words()
 @options.takes_columns
 def ask(
     reading: Reading,
+    listed: WordList,
     stated: StatedColumns,
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     *,
     file: Annotated[Path, typer.Option("--out", help="File of the question.")],
     columns: Annotated[str | None, typer.Option("--columns", help="Columns to count: age,sex,region.")] = None,
     text: Annotated[str | None, typer.Option("--words", help="Column of text whose words are counted, instead of --columns.")] = None,
-    listed: Annotated[Path | None, typer.Option("--list", help="Public list of words, one per line.")] = None,
-    texts: Annotated[Path | None, typer.Option("--server", help="Public table with that column: its words are the list.")] = None,
-    stop: Annotated[Path | None, typer.Option("--stop", help="Public words that are left out of the list, one per line.")] = None,
-    most_listed: Annotated[int, typer.Option("--vocabulary", min=1, help="Words of the server's table that are listed.")] = 1500,
-    most: Annotated[int, typer.Option("--most", min=1, help="Distinct words of a person, or of a row, that count.")] = 8,
     force: options.Force = False,
 ) -> None:
     """Write a question about the clusters of a finished run: which columns, or which words, are counted in each. It asks nobody.
@@ -41,7 +40,7 @@ def ask(
       feddp serve federation/ --about run/ --schema question.json --epsilon 0.5 --out answer/
 
     """
-    from feddp_kmeans.cluster_texts import listed_words, word_schema
+    from feddp_kmeans.cluster_texts import word_schema
     from feddp_kmeans.profiling import profile_schema
     from feddp_kmeans.report.finished_run import read_run
     from feddp_kmeans.tables.schema import Schema
@@ -52,11 +51,10 @@ def ask(
         raise InputError("--columns or --words must be given, got both or neither.")
     if columns is not None:
         known = Schema(stated.fields()) if stated.fields() else Schema.read(stated.schema) if stated.schema else None
-        schema = profile_schema(clustered_columns(finished), [name.strip() for name in columns.split(",") if name.strip()], known)
+        schema = profile_schema(clustered_columns(finished), names_of(columns), known)
     else:
         assert text is not None
-        words = listed_words(listed, texts, text, stop=stop, most=most_listed, reading=reading)
-        schema = word_schema(clustered_columns(finished), text, words, most)
+        schema = word_schema(clustered_columns(finished), text, listed.words(text, reading), listed.most)
     schema.write(file)
     say(f"Written to {file}. Sites take part with: feddp join ... --schema {file}")
     say(f"Then: feddp serve FOLDER --about {made} --schema {file} --epsilon ... --out ...")

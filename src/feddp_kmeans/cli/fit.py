@@ -4,13 +4,15 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from feddp_kmeans.algorithm.settings import AUTO, Settings
 from feddp_kmeans.cli import options
+from feddp_kmeans.cli.after_run import AfterRun
 from feddp_kmeans.cli.budget import odometer_of, run_entries, table_of
+from feddp_kmeans.cli.fit_profile import FitProfile, forget_profile, shared_out
 from feddp_kmeans.cli.folders import RELEASES, checked_folder, kept_run, new_folder
 from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import show_log
@@ -42,6 +44,11 @@ def fit(
     engine: options.InEngine = None,
     last: options.From = None,
     new_people: options.NewPeople = False,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", metavar="NAME,NAME", help="Columns to tell of in each cluster, clustered or left out by --ignore."),
+    ] = None,
+    profile_share: Annotated[float, typer.Option("--profile-share", min=0.01, max=0.99, help="Part of the budget that is for it.")] = 0.2,
     resume: Annotated[
         Path | None, typer.Option(help="Folder of a stopped fit or of a choose-k to continue: its releases are not paid again.")
     ] = None,
@@ -68,6 +75,7 @@ def fit(
       feddp fit clients/ --server public.csv -k 10 --epsilon 1 --out run/
       feddp fit table.parquet --client-column hospital -k auto --epsilon 2 --box 0,1
       feddp fit clients/ --server public.csv -k 10 --epsilon 1 --rehearse
+      feddp fit people.csv -k 4 --epsilon 1 --ignore sex --profile sex --categories sex=f,m
       feddp fit "phones/*.csv" --unit client --client-size 50 -k 5 --epsilon 2 --limit 4
       feddp fit february/ --from january-run/ --epsilon 0.3 --odometer people.jsonl --out february-run/
 
@@ -83,16 +91,13 @@ def fit(
     most = options.limit_of(limit, limit_delta)
     folder = checked_folder(folder, resume, clients, force=force)
     start = Start.read(last, client_column, new_people=new_people)
-    inputs = open_inputs(
-        clients,
-        server,
-        stated,
-        client_column=client_column,
-        skip_broken=skip_broken,
-        reading=reading,
-        engine=engine,
-        like=None if start is None else start.like,
-    )
+    like, of_profile = None if start is None else start.like, 0.0
+    clustered = stated if like is None or profile is None else StatedColumns(ignore=stated.ignore)  # the rest is about the profile
+    opening: dict[str, Any] = {"client_column": client_column, "skip_broken": skip_broken, "reading": reading, "engine": engine}
+    inputs = open_inputs(clients, server, clustered, like=like, **opening)
+    if profile is not None:
+        settings, of_profile = shared_out(settings, profile_share)
+    asked = None if profile is None else FitProfile.open(profile, of_profile, settings, inputs, clients, server, stated, **opening)
     if rehearse:
         inputs = rehearsed(inputs, settings, resume, seed)
     prepared, chosen = _prepared(inputs, settings, resume) if start is None else (inputs.prepared(settings, start.last), None)
@@ -102,10 +107,11 @@ def fit(
     if last is not None and not new_people:
         _check_same_books(last, books.odometer)
     if resume is None and not rehearse:  # before earlier releases are replaced
-        books.check(prepared.plan, secure=seed is None)
+        books.check(prepared.plan, *([asked.plan()] if asked else []), secure=seed is None)
     folder = folder or new_folder()
     if folder != resume:
         shutil.rmtree(folder / RELEASES, ignore_errors=True)
+        forget_profile(folder)
     recorded = RecordedFederation(inputs.federation, (resume or folder) / RELEASES)
     recorded.books = None if rehearse else books
     with kept_run(recorded, prepared.plan, seed, folder, f"--resume {resume or folder}", quiet=quiet) as run:
@@ -126,6 +132,12 @@ def fit(
     if as_json:
         typer.echo(json.dumps(result, indent=2, allow_nan=False))
     finish(folder, quiet=quiet or as_json)
+    if asked is not None and not rehearse:
+        more = (limit, limit_delta, odometer, seed)
+        after = AfterRun(
+            folder, clients, of_profile, settings.delta, *more, force=force, as_json=False, quiet=quiet or as_json, reading=reading
+        )
+        asked.carry_out(after)
 
 
 def _check_same_books(last: Path, odometer: "Odometer") -> None:

@@ -62,6 +62,11 @@ def check_no_client(clients: options.Where, folder: Path) -> None:
         raise InputError(f"--out must be another folder than that of the clients, got {str(folder)!r}: --out {folder / 'run'} is one.")
 
 
+def folder_of(run: Path) -> Path:
+    """Return the folder of a run that is given as its folder or as its result.json."""
+    return run if run.is_dir() else run.parent
+
+
 def check_new_file(path: Path, *, force: bool) -> None:
     """Refuse a file that exists and may not be replaced, or whose folder does not exist."""
     if path.exists() and not force:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from feddp_kmeans._json import finite_json
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.budget import odometer_of, table_of
 from feddp_kmeans.cli.folders import RELEASES, check_new_file, kept_run
@@ -67,7 +68,6 @@ def knots(
     """
     from feddp_kmeans.algorithm.column_knots import knots_plan
     from feddp_kmeans.knots import learnt, ranges_of, read_for
-    from feddp_kmeans.report.result import finite_json
     from feddp_kmeans.report.spent import spent_so_far
     from feddp_kmeans.tables.inputs import open_federation, stated_schema
 

@@ -19,6 +19,7 @@ from feddp_kmeans.privacy.odometer import Limit
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.tables.reading import Reading
 from feddp_kmeans.tables.stated_columns import StatedColumns
+from feddp_kmeans.tables.word_lists import MOST_COUNTED, WordList
 
 log = logging.getLogger(__name__)
 PORT = 9443
@@ -140,6 +141,11 @@ def takes_clients(command: Callable[..., None]) -> Callable[..., None]:
     return _takes("clients", _clients, {}, {})(command)
 
 
+def takes_words(**fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds the options of a list of words to a command and passes it the ``listed`` words, as above."""
+    return _takes("listed", _words, {}, fixed)
+
+
 def _takes(
     made: str, make: Callable[..., Any], defaults: Mapping[str, Any], fixed: Mapping[str, Any]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -246,6 +252,20 @@ def _stated(
     """Return what these options say about columns."""
     schema = None if schema_file is None else str(schema_file)
     return StatedColumns(schema=schema, ranges=tuple(ranges or ()), categories=tuple(categories or ()), ignore=tuple(ignore or ()))
+
+
+def _words(
+    word_file: Annotated[Path | None, typer.Option("--list", help="Public list of words, one per line.")] = None,
+    texts: Annotated[Path | None, typer.Option("--server", help="Public table with that column: its words are the list.")] = None,
+    language: Annotated[str | None, typer.Option("--language", help="The common words of a language are the list: en, de, fr, ...")] = None,
+    stop: Annotated[Path | None, typer.Option("--stop", help="Public words that are left out of the list, one per line.")] = None,
+    longest: Annotated[int, typer.Option("--vocabulary", min=1, help="Words of the public table, or of the language, that are listed.")] = (
+        WordList.longest
+    ),
+    most: Annotated[int, typer.Option("--most", min=1, help="Distinct words of a person, or of a row, that count.")] = MOST_COUNTED,
+) -> WordList:
+    """Return which words are counted."""
+    return WordList(word_file, texts, language, stop, longest, most)
 
 
 def limit_of(epsilon: float | None, delta: float) -> Limit | None:

@@ -85,12 +85,12 @@ def plan(
 def _show_runs(settings: Settings, runs: int, first: float, *, as_json: bool) -> None:
     """Print the epsilon of every run that shares in the total, and what all runs up to it cost together."""
     from feddp_kmeans.cli.show import new_table
-    from feddp_kmeans.privacy.accounting import gaussian_epsilon, gaussian_mu, runs_of_total
+    from feddp_kmeans.privacy.accounting import gaussian_epsilon, gaussian_mu, shares_of_total
 
     if settings.epsilon == math.inf:
         raise InputError("--epsilon must be finite to be shared out, got inf.")
     delta = settings.delta
-    shares = [_rounded_down(epsilon) for epsilon in runs_of_total(settings.epsilon, delta, runs, first)]
+    shares = [_rounded_down(epsilon) for epsilon in shares_of_total(settings.epsilon, delta, [first, *[1.0] * (runs - 1)])]
     spent = np.sqrt(np.cumsum([gaussian_mu(epsilon, delta) ** 2 for epsilon in shares]))
     totals = [gaussian_epsilon(float(mu), delta) for mu in spent]
     if as_json:

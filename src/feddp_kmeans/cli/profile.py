@@ -61,18 +61,23 @@ def profile(
 
     after = AfterRun(made, clients, epsilon, delta, limit, limit_delta, odometer, seed, force, as_json, quiet, reading)
     finished, unit = after.begin()
-    names = [name.strip() for name in columns.split(",") if name.strip()]
     given = stated_schema(clients, stated, client_column=client_column, reading=reading)
-    question = Question(profile_schema(clustered_columns(finished), names, given), finished, unit, client_size, least_size)
+    question = Question(profile_schema(clustered_columns(finished), names_of(columns), given), finished, unit, client_size, least_size)
     target = after.path(path, question.file)
-    federation = asked_federation(clients, question, client_column, engine, skip_broken=skip_broken, reading=reading)
-    found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.profile, _show)
+    federation = asked_federation(clients, question.schema, client_column, engine, skip_broken=skip_broken, reading=reading)
+    found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.profile, show_profile)
     if not found.shown.any():
         say("No cluster is large enough to be shown: a larger epsilon would help, or fewer columns.")
         raise typer.Exit(USELESS)
 
 
-def _show(found: "Profile") -> None:
+def names_of(columns: str) -> list[str]:
+    """Return the names in a list with commas between them."""
+    return [name.strip() for name in columns.split(",") if name.strip()]
+
+
+def show_profile(found: "Profile") -> None:
+    """Print the profile: a table for each column, of its shares in the clusters that are shown."""
     shown = np.flatnonzero(found.shown)
     heads = [f"cluster {number}" for number in shown]
     sizes = new_table("Sizes", *heads)

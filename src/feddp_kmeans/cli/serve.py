@@ -10,7 +10,7 @@ import typer
 
 from feddp_kmeans._logs import LOG, kept_log
 from feddp_kmeans.cli import options
-from feddp_kmeans.cli.folders import files_at_hand
+from feddp_kmeans.cli.folders import check_new_file, files_at_hand, folder_of
 from feddp_kmeans.cli.report import write_report
 from feddp_kmeans.cli.show import finish
 from feddp_kmeans.cli.terminal import say, show_log
@@ -68,6 +68,7 @@ def serve(
     from feddp_kmeans.network.deployment import serve as serving
     from feddp_kmeans.network.deployment.children import ended_by_signals
     from feddp_kmeans.network.deployment.kit import open_federation
+    from feddp_kmeans.network.deployment.run_request import asked_question
     from feddp_kmeans.report.result import check_folder
 
     show_log(quiet=quiet, times=True, as_json=log_json)
@@ -80,6 +81,8 @@ def serve(
     more = {"reading": reading, "round_timeout": round_timeout, "wait": wait, "kit": kit, "expected_points": expected_points}
     more |= {"last": None if last is None else str(last.resolve()), "about": None if asked_about is None else str(asked_about.resolve())}
     request = new_request(settings, folder, server, stated, **sums, **more)
+    if asked_about is not None:
+        check_new_file(folder_of(asked_about) / asked_question(request).file, force=force)
     if insecure:
         log.warning(options.TRIAL)
     with files_at_hand(), kept_log(folder / LOG), ended_by_signals():
@@ -95,10 +98,9 @@ def _show_answer(folder: Path, run: Path, *, quiet: bool) -> None:
     from feddp_kmeans.report.about import PROFILE, WORDS
 
     name = next(name for name in (PROFILE, WORDS) if (folder / name).exists())
-    place = run if run.is_dir() else run.parent
-    if not (place / name).exists():
-        shutil.copyfile(folder / name, place / name)
-        write_report(place, None)
+    place = folder_of(run)
+    shutil.copyfile(folder / name, place / name)
+    write_report(place, None)
     if not quiet:
         say(f"Written to {folder / name}, and shown in {place / 'report.html'}.")
 

@@ -12,23 +12,21 @@ from feddp_kmeans.cli.show import USELESS, new_table
 from feddp_kmeans.cli.terminal import out, say
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.word_lists import WordList
 
 if TYPE_CHECKING:
     from feddp_kmeans.algorithm.cluster_words import ClusterWords
 
 
 @options.takes_reading
+@options.takes_words()
 def words(
     reading: Reading,
+    listed: WordList,
     made: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     clients: Annotated[str, typer.Argument(help="A folder or pattern with one file per client, or one table.")],
     column: Annotated[str, typer.Option("--column", help="The column of text.")],
     epsilon: options.Epsilon,
-    listed: Annotated[Path | None, typer.Option("--list", help="Public list of words, one per line.")] = None,
-    texts: Annotated[Path | None, typer.Option("--server", help="Public table with that column: its words are the list.")] = None,
-    stop: Annotated[Path | None, typer.Option("--stop", help="Public words that are left out of the list, one per line.")] = None,
-    most_listed: Annotated[int, typer.Option("--vocabulary", min=1, help="Words of the server's table that are listed.")] = 1500,
-    most: Annotated[int, typer.Option("--most", min=1, help="Distinct words of a person, or of a row, that count.")] = 8,
     delta: options.Delta = 1e-6,
     client_column: options.ClientColumn = None,
     skip_broken: options.SkipBroken = False,
@@ -44,24 +42,26 @@ def words(
 ) -> None:
     """Tell which words set the clusters of a finished run apart, and name the clusters by them.
 
-    Only words of a public list can ever appear: a file of words, or those of a public table. It is a small run of its own, booked like a
-    fit, and protects what the fit protected. If interrupted, run the same command again: it continues where it stopped.
+    Only words of a public list can ever appear: a file of words, those of a public table, or the common ones of a language. It is a small
+    run of its own, booked like a fit, and protects what the fit protected. If interrupted, run the same command again: it continues where
+    it stopped.
 
     Exit status: 0 done, 1 refused, 3 written, but no word stands out from noise.
 
     Examples:
       feddp words run/ questions.csv --column title --server public.csv --epsilon 2
+      feddp words run/ notes.csv --column note --language de --epsilon 2
 
     """
-    from feddp_kmeans.cluster_texts import listed_words, word_schema
+    from feddp_kmeans.cluster_texts import word_schema
     from feddp_kmeans.questions import Question
 
     after = AfterRun(made, clients, epsilon, delta, limit, limit_delta, odometer, seed, force, as_json, quiet, reading)
     finished, unit = after.begin()
-    known = listed_words(listed, texts, column, stop=stop, most=most_listed, reading=reading)
-    question = Question(word_schema(clustered_columns(finished), column, known, most), finished, unit)
+    schema = word_schema(clustered_columns(finished), column, listed.words(column, reading), listed.most)
+    question = Question(schema, finished, unit)
     target = after.path(path, question.file)
-    federation = asked_federation(clients, question, client_column, engine, skip_broken=skip_broken, reading=reading)
+    federation = asked_federation(clients, question.schema, client_column, engine, skip_broken=skip_broken, reading=reading)
     found = after.carry_out(federation, question.plan(epsilon, delta, federation.n_clients), target, question.found_words, _show)
     if not any(found.words):
         say("No word stands out from noise: a larger epsilon would help, or a shorter list.")

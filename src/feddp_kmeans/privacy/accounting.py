@@ -17,6 +17,8 @@ from feddp_kmeans.privacy.mechanism import Mechanism, Release
 _LARGEST_EPSILON = 1e3
 """Larger budgets give no privacy, and an accountant cannot add them up."""
 
+_ROUNDING = 1e-9
+"""Part of a total that is not shared out."""
 _TOLERANCE = 1e-5
 """Relative tolerance of a calibrated epsilon; the search ends on the private side."""
 
@@ -71,19 +73,22 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return float(mu) * (1 - 1e-9)
 
 
-def runs_of_total(epsilon: float, delta: float, runs: int, first: float = 1.0) -> list[float]:
+def shares_of_total(epsilon: float, delta: float, shares: Sequence[float]) -> list[float]:
     """Return the epsilon of each of some runs with Gaussian noise only that together have this one, all at the same delta.
 
-    The costs mu**2 of Gaussian runs add up; the first run has ``first`` times that of each later one.
+    The costs mu**2 of Gaussian runs add up; each run has its share of the sum, which is never above the total by rounding.
 
     Examples
     --------
-    >>> [round(epsilon, 2) for epsilon in runs_of_total(2.0, 1e-6, 12, first=3.0)][:3]
-    [0.87, 0.48, 0.48]
+    A fit, and a profile of its clusters that has a fifth of the budget:
+
+    >>> [round(epsilon, 2) for epsilon in shares_of_total(1.0, 1e-6, [0.8, 0.2])]
+    [0.88, 0.41]
 
     """
-    shares = [first, *[1.0] * (runs - 1)]
-    mu = gaussian_mu(epsilon, delta)
+    if epsilon == math.inf:
+        return [math.inf] * len(shares)
+    mu = gaussian_mu(epsilon, delta) * (1 - _ROUNDING)
     return [gaussian_epsilon(mu * math.sqrt(share / sum(shares)), delta) for share in shares]
 
 

@@ -16,9 +16,10 @@ class Books:
     table: str = ""
     """Name of the table, if the data are one."""
 
-    def check(self, plan: Plan, *, secure: bool) -> None:
-        """Refuse a run that would take the total beyond the limit. Nothing is written."""
-        self.odometer.check_limit(Entry.of(plan, self.what, secure=secure, run="", table=self.table), self.limit)
+    def check(self, *plans: Plan, secure: bool) -> None:
+        """Refuse runs that would take the total beyond the limit. Nothing is written."""
+        entry, *later = (Entry.of(plan, self.what, secure=secure, run="", table=self.table) for plan in plans)
+        self.odometer.check_limit(entry, self.limit, later)
 
     def book(self, plan: Plan, run: str, *, secure: bool, state: str | None = None) -> None:
         """Write a run down before its first release; refuse one that would take the total beyond the limit.

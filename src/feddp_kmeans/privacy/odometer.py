@@ -5,7 +5,7 @@ so that a run never goes on from a copy, a backup or nothing.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -125,18 +125,19 @@ class Odometer:
         mode = self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644
         write_whole(self.path.resolve(), before + between + line, mode=mode)
 
-    def check_limit(self, entry: Entry, limit: Limit | None) -> None:
-        """Refuse a run that is booked already, or is beyond the limit. The limit is a filter: budgets may depend on earlier results.
+    def check_limit(self, entry: Entry, limit: Limit | None, later: Sequence[Entry] = ()) -> None:
+        """Refuse a run that is booked already, or is beyond the limit, alone or with ``later`` ones that are meant to follow it.
 
-        The first run follows no earlier result, so its own tight accounting may accept it too.
+        The limit is a filter: budgets may depend on earlier results. The first run follows none, so its own tight accounting may accept
+        it too.
         """
         before = self.entries()
         if entry.run and any(entry.run == other.run for other in before):
             raise BudgetError(f"a run must be booked once, got run {entry.run!r:.80} again.")
         if limit is None:
             return
-        total = filter_for(entry.plan.unit, [*before, entry], limit.delta)
-        if not (before or total.within(limit)):
+        total = filter_for(entry.plan.unit, [*before, entry, *later], limit.delta)
+        if not (before or later or total.within(limit)):
             total = total_for(entry.plan.unit, [entry], limit.delta)
         if not total.within(limit):
             raise BudgetError(f"the budget of this data set must stay within epsilon {limit.epsilon:g}; with this run it is {total}.")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from feddp_kmeans import _text as text
-from feddp_kmeans._json import parse_json
+from feddp_kmeans._json import finite_json, parse_json
 from feddp_kmeans._text import finite
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.report import charts
@@ -21,6 +21,19 @@ _SHOWN = 8
 def centers_digest(result: dict[str, Any]) -> str:
     """Return a digest of the centers of a result: what was asked about other centers says nothing about these."""
     return hashlib.sha256(json.dumps(result["centers"]).encode()).hexdigest()
+
+
+def about_text(result: dict[str, Any], told: dict[str, Any]) -> str:
+    """Return the content of a file of what was told about the clusters of a result."""
+    whole = finite_json({"format": 1, "centers": centers_digest(result)} | told)
+    return json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def is_about(path: Path, result: dict[str, Any]) -> bool:
+    """Return whether a file tells about the clusters of this result."""
+    with suppress(OSError, FedDPError, KeyError, TypeError):
+        return bool(parse_json(path.read_bytes())["centers"] == centers_digest(result))
+    return False
 
 
 def read_about(folder: Path, result: dict[str, Any]) -> dict[str, Any]:

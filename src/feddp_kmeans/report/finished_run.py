@@ -12,7 +12,8 @@ from feddp_kmeans._text import finite
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.column_units import HIDDEN_UNIT, ColumnUnits
-from feddp_kmeans.algorithm.last_run import LastRun
+from feddp_kmeans.algorithm.last_run import LastRun, check_useful
+from feddp_kmeans.algorithm.usefulness import stddevs
 from feddp_kmeans.assignment import Labels
 from feddp_kmeans.errors import FedDPError, InputError
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -72,7 +73,12 @@ def read_result(where: Path, needed: Sequence[str] = _NEEDED) -> dict[str, Any]:
 
 def read_run(where: Path, reading: Reading = AS_THE_HEADER_SAYS) -> FinishedRun:
     """Return the run in a folder or in a result.json; refuse anything else in one line. ``reading`` says how it reads tables."""
-    data, name = read_result(where, ("centers", "columns")), "result.json"
+    return run_of(read_result(where, ("centers", "columns")), reading)
+
+
+def run_of(data: dict[str, Any], reading: Reading = AS_THE_HEADER_SAYS) -> FinishedRun:
+    """Return the run of a result."""
+    name = "result.json"
     columns, centers = data["columns"], data["centers"]
     if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
         raise InputError(f"columns of {name} must be a list of names, got {columns!r:.80}.")
@@ -86,14 +92,13 @@ def read_run(where: Path, reading: Reading = AS_THE_HEADER_SAYS) -> FinishedRun:
 
 def read_last(where: Path) -> tuple[LastRun, dict[str, Any]]:
     """Return what a finished run leaves for the next one, and its result."""
-    run, data = read_run(where), read_result(where)
+    data = read_result(where, (*_NEEDED, "columns"))
+    run = run_of(data)
     k, d = run.centers.shape
-    if data.get("useless"):
-        why = f"--from must be a run that says something about the clusters, got a useless one: {data['useless']:.200}"
-        raise InputError(f"{why}. Go on from the run before it.")
+    check_useful(data.get("useless"))
     numbers = {"count_stddev": (), "inertia": (), "inertia_stddev": (), "reach": ()}
-    place = "axis_stddev" if data.get("place_stddev") is None else "place_stddev"
-    rows = {"noisy_counts": (k,), place: (k, d), "spread": (k,), "spread_stddev": (k,)}
+    place = next((name for name in ("place_stddev", "axis_stddev") if data.get(name) is not None), None)
+    rows = {"noisy_counts": (k,), "center_stddev": (k,), "spread": (k,), "spread_stddev": (k,)} | ({place: (k, d)} if place else {})
     found = {name: _array(data, name, shape) for name, shape in (numbers | rows).items()}
     if not all(np.isfinite(found[name]).all() for name in (*numbers, "noisy_counts")):
         raise InputError("--from must be a run with finite sizes and distances, got others.")
@@ -108,7 +113,8 @@ def read_last(where: Path) -> tuple[LastRun, dict[str, Any]]:
         told["reach"],
     )
     unit = PrivacyUnit.parse(data["privacy_unit"])
-    return LastRun(run.centers, found[place], closing.counts, closing.count_stddev, closing, unit, run.units), data
+    errors = stddevs(run.centers, found["center_stddev"], found[place] if place else None)
+    return LastRun(run.centers, errors, closing.counts, closing.count_stddev, closing, unit, run.units), data
 
 
 def _array(data: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:

@@ -47,7 +47,7 @@ def render_page(result: dict[str, Any], about: dict[str, Any] | None = None) -> 
         private=is_private(result),
         unit=_UNITS.get(str(result.get("privacy_unit")), str(result.get("privacy_unit"))),
         clients=int(finite(((result.get("plan") or {}).get("facts") or {}).get("n_clients")) or 0),
-        spent=result.get("spent"),
+        spent=_latest([result.get("spent"), *(part["spent"] for part in (about or {}).values())]),
         sites=taking_part(result),
         attacker=attacker,
         attacker_is_finer=is_finer,
@@ -71,6 +71,12 @@ def render_page(result: dict[str, Any], about: dict[str, Any] | None = None) -> 
         map_chart=charts.map_chart,
         call=_call(result),
     )
+
+
+def _latest(spent: list[Any]) -> dict[str, Any] | None:
+    """Return what was spent by the latest of these times: that with the most runs."""
+    known = [one for one in spent if isinstance(one, dict) and finite(one.get("runs")) is not None]
+    return max(known, key=lambda one: one["runs"], default=None)
 
 
 def _attacker(result: dict[str, Any]) -> tuple[float, bool]:

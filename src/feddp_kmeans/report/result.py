@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import RESULT_FORMAT
+from feddp_kmeans._json import RESULT_FORMAT, finite_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.clustering import Clustering
@@ -160,14 +160,3 @@ def write_result(folder: Path, result: dict[str, Any]) -> list[Path]:
     for name, content in files.items():
         write_whole(folder / name, content)
     return [folder / name for name in files]
-
-
-def finite_json(value: Any) -> Any:
-    """Return the value with infinities as the word "inf" and NaN as null: JSON has no number for them."""
-    if isinstance(value, dict):
-        return {key: finite_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite_json(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value

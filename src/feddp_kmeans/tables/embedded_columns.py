@@ -1,4 +1,4 @@
-"""Text as a vector: by TF-IDF and SVD learnt from public texts, by a function of the user's, or as vectors that are stored already."""
+"""Text as a vector: by TF-IDF and SVD learnt from public texts, by a model or a function of the user's, or as vectors that are stored."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from feddp_kmeans.tables.cells import as_text, is_missing
 from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.word_columns import tokens
 
-TFIDF = "tfidf"
+TFIDF, MODEL = "tfidf", "sentence-transformers/"
 DIMENSION = 64
 """Of vectors by TF-IDF and SVD."""
 _AT_ONCE = 1024
@@ -27,9 +27,11 @@ Embed = Callable[[list[str]], Any]
 
 
 def embedding(how: str, public: Sequence[str], stop: Sequence[str] = ()) -> Embed:
-    """Return the function that turns texts into vectors: "tfidf", or one of the user's as "package.module:function"."""
+    """Return the function that turns texts into vectors: "tfidf", a sentence-transformers model, or a function as "module:function"."""
     if how == TFIDF:
         return tfidf(public, stop)
+    if how.startswith(MODEL):
+        return _sentence_transformer(how.removeprefix(MODEL))
     module, _, name = how.partition(":")
     try:
         found = getattr(importlib.import_module(module), name) if name else None
@@ -38,6 +40,15 @@ def embedding(how: str, public: Sequence[str], stop: Sequence[str] = ()) -> Embe
     if not callable(found):
         raise InputError(f"--embed must be tfidf or the name of a function, MODULE:FUNCTION, got {how!r:.80}.")
     return found  # type: ignore[no-any-return]
+
+
+def _sentence_transformer(name: str) -> Embed:
+    """Return the model of this name, from the package sentence-transformers."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise InputError(f"--embed {MODEL}... must be given with its package installed: pip install 'feddp-kmeans[topics]'.") from None
+    return SentenceTransformer(name).encode  # type: ignore[no-any-return]
 
 
 def tfidf(public: Sequence[str], stop: Sequence[str] = ()) -> Embed:

@@ -122,14 +122,19 @@ def open_federation(
 
 
 def stated_schema(
-    clients: Where, stated: StatedColumns, *, client_column: str | None = None, reading: Reading = AS_THE_HEADER_SAYS
+    clients: Where,
+    stated: StatedColumns,
+    *,
+    client_column: str | None = None,
+    reading: Reading = AS_THE_HEADER_SAYS,
+    server: Path | None = None,
 ) -> Schema:
-    """Return the stated schema; without a file, all columns without a range or categories are numbers without a range."""
+    """Return the stated schema; without a file, what the server's table tells, and other columns are numbers without a range."""
     names = next(headers(client_paths(clients), reading, arrays=True), [])
     names = names or list(open_clients(clients, reading=reading)[0].columns)  # says why no table can be read
     check_known("--ignore", stated.ignore, names)
     hidden = (*stated.ignore, *([client_column] if client_column else []))
-    made = read_or_learn(None, stated, hidden, reading, names)
+    made = read_or_learn(server, stated, hidden, reading, names)
     return made or schema_of_names([name for name in names if name not in hidden], ())
 
 

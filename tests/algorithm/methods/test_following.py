@@ -8,7 +8,7 @@ from feddp_kmeans.algorithm.prepare import prepare_after
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
-from feddp_kmeans.privacy.accounting import runs_of_total
+from feddp_kmeans.privacy.accounting import shares_of_total
 from tests.algorithm.months import CENTERS, cost, month, year
 
 
@@ -17,7 +17,7 @@ def test_a_year_of_runs_has_at_most_60_percent_of_the_excess_of_new_starts(unit,
     tables = [month(seed) for seed in range(12)]
     best = [cost(table, CENTERS) for table in tables]
     followed = year(tables, epsilon=epsilon, unit=unit, n_clients=n_clients)
-    each = runs_of_total(epsilon, 1e-6, 12)
+    each = shares_of_total(epsilon, 1e-6, [1.0] * 12)
     anew = [
         clustering.cluster(
             InMemoryFederation(np.array_split(table, n_clients)),

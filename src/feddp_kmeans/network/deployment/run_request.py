@@ -32,10 +32,10 @@ from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import LIMIT_DELTA, Limit, Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.questions import Question
-from feddp_kmeans.report.about import centers_digest
+from feddp_kmeans.report.about import about_text
 from feddp_kmeans.report.finished_run import read_result, read_run
 from feddp_kmeans.report.going_on import Start
-from feddp_kmeans.report.result import finite_json, result_dict, write_result
+from feddp_kmeans.report.result import result_dict, write_result
 from feddp_kmeans.report.spent import spent_so_far
 from feddp_kmeans.tables.client_files import open_table
 from feddp_kmeans.tables.frames import schema_of_coordinates
@@ -182,13 +182,12 @@ def carry_out(transport: Transport, request: RunRequest, facts: ServerFacts | No
 
 def _ask(federation: RecordedFederation, request: RunRequest, facts: ServerFacts) -> str | None:
     """Ask the sites about the clusters of a finished run; write the answer, and show it on the page of that run."""
-    question, out, place = _question(request), Path(request.out), Path(str(request.about))
+    question, out, place = asked_question(request), Path(request.out), Path(str(request.about))
     plan = question.plan(request.settings.epsilon, request.settings.delta, federation.n_clients)
     with federation.open(plan, request.seed, lambda _: facts.look(run)) as run:
         facts.look(run)
-        told = {"format": 1, "centers": centers_digest(read_result(place, ("centers",)))} | question.answer(run).to_dict()
-    content = json.dumps(finite_json(told | {"command": request.command}), indent=2, allow_nan=False, ensure_ascii=False).encode()
-    write_whole(out / question.file, content + b"\n")
+        told = question.answer(run).to_dict() | {"command": request.command}
+    write_whole(out / question.file, about_text(read_result(place, ("centers",)), told).encode(errors="replace"))
     return None
 
 
@@ -244,7 +243,7 @@ def _remarks(found: Clustering, request: RunRequest, attendance: Attendance | No
 def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatArray | None, Schema | None]:
     """Return what the server knows of the coordinates: their names, public points in them, and their encoding."""
     if request.about is not None:
-        asked = _question(request).schema
+        asked = asked_question(request).schema
         return asked.columns, None, asked
     if (start := _start(request)) is not None:
         start.like.check_alone(request, request.server)
@@ -257,7 +256,7 @@ def _public_inputs(request: RunRequest) -> tuple[tuple[str, ...] | None, FloatAr
     return table.columns, table.read(), schema
 
 
-def _question(request: RunRequest) -> Question:
+def asked_question(request: RunRequest) -> Question:
     """Return the question that the schema of the request is."""
     place, unit = Path(str(request.about)), request.settings.privacy_unit
     if request.schema is None or request.server is not None or request.last is not None:
