@@ -139,13 +139,14 @@ def moved(
     *,
     reach: float = CELLS.largest_signal,
     sharper: float = 1.0,
+    doubt: float = 1.0,
 ) -> Moved:
     """Return the cells after a look, moved to where it shows their points as far as noise does not explain it.
 
     ``basis`` turns the look's coordinates into those of the cells. Fresh cells may move anywhere; others are known to some error, no larger
     than ``reach`` times the variance of the points, and a look is averaged with those before (see ``filtered``). Counts are averaged
     over a few looks, unless they change by more than noise; this one may be ``sharper`` than those before, by this factor of the squared
-    noise.
+    noise. ``doubt`` is that of ``filtered``.
     """
     seen = np.minimum(cells.looks / sharper, CELLS.averaged)
     change = np.abs(sums.counts - cells.counts)
@@ -158,7 +159,7 @@ def moved(
     moves, known = np.zeros_like(means), np.zeros_like(means)
     for rows, part in ((cells.fresh, 1.0), (~cells.fresh, reach)):
         if rows.any():
-            moves[rows], known[rows] = filtered(means[rows], errors[rows], block, part * variances, cells.known[rows])
+            moves[rows], known[rows] = filtered(means[rows], errors[rows], block, part * variances, cells.known[rows], doubt=doubt)
     divisor = sums.noise / np.sqrt(np.maximum(errors, SMALLEST)) if sums.noise > 0 else np.maximum(counts, TINY)
     spreads = cells.spreads
     if sums.squares is not None:

@@ -12,7 +12,7 @@ from feddp_kmeans.algorithm.column_units import COLUMNS, beside_ranges, units_of
 from feddp_kmeans.algorithm.feddp_init import Steps
 from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.algorithm.methods import following, grid, refined, serverless
-from feddp_kmeans.algorithm.methods.following import FOLLOWING, FollowingMethod
+from feddp_kmeans.algorithm.methods.following import FollowingMethod, usual_steps
 from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.paper import PaperMethod
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
@@ -123,7 +123,7 @@ def prepare_after(settings: Settings, last: LastRun, n_clients: int, dimension: 
         raise InputError(f"privacy_unit must be the '{last.unit.value}' of the earlier run, got '{settings.unit.value}'.")
     units = None if last.units is None else last.units.units
     region = (settings if units is None else _in_units(settings, units)).region(dimension)
-    steps = FOLLOWING.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
+    steps = usual_steps(last) if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
     method = FollowingMethod(settings.unit, last, steps, region)
     facts = _facts(settings, dimension, 0, n_clients, method.ball.radius) | {"lloyd_steps": steps}
     return Prepared(settings, None, _plan(settings, method.requests(), facts, following.REASONS), method, steps, units)

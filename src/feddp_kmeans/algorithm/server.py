@@ -228,7 +228,7 @@ def shrunk_weights(counts: FloatArray, sizes: IntArray, noise_stddev: float) -> 
 
 
 def filtered(
-    means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray | None = None
+    means: FloatArray, variances: FloatArray, first: int, caps: FloatArray, known: FloatArray | None = None, *, doubt: float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
     """Return noisy mean residuals drawn towards zero, as far as noise explains them, and the variance of error that is left.
 
@@ -236,7 +236,8 @@ def filtered(
     ones: in a basis sorted by variance the first ones hold the signal. A block's signal is estimated over all rows together, but for rows
     that stand out by twice the error of their own estimate: those are clusters that have moved. No signal is believed beyond ``caps``,
     and none below ``known``, the variance of the error that the origins are known to have: this makes repeated releases around
-    centers that hardly move an average of all of them (a Kalman filter).
+    centers that hardly move an average of all of them (a Kalman filter). What all rows show together is believed beyond it from ``doubt``
+    standard deviations on.
     """
     shrunk, left = means.copy(), np.zeros_like(means)
     known = np.zeros_like(means) if known is None else known
@@ -248,7 +249,7 @@ def filtered(
         error = np.sqrt(2 / (high - low)) * float(linalg.norm(precision * variances) / max(precision.sum(), SMALLEST))
         floor = known[:, low:high].mean(axis=1)
         stands_out = own > floor + np.where(floor > 0, 3, 2) * (variances + floor) * np.sqrt(2 / (high - low))
-        expected = np.where((floor > 0) & (pooled < floor + error), floor, pooled)
+        expected = np.where((floor > 0) & (pooled < floor + doubt * error), floor, pooled)
         signal = np.maximum(np.clip(np.where(stands_out, own, expected), 0.0, caps[low:high].mean()), floor)
         factor = np.where(variances > 0, signal / np.maximum(signal + variances, SMALLEST), 1.0)
         shrunk[:, low:high] *= factor[:, None]

@@ -86,6 +86,8 @@ class Tracker:
     """How much more of the pool each look takes than the one before."""
     reach: float = CELLS.largest_signal
     """Largest squared error of a center that is believed, as a part of the variance of its direction."""
+    doubt: float = 1.0
+    """Standard deviations from which a move of many centers is believed beyond what is known of them."""
 
     def step(self, track: Track) -> TrackedCenters:
         """Return the cells after one look, and the centers that they are."""
@@ -101,7 +103,8 @@ class Tracker:
         alone = len(apart) == 1 and track.mean_variance > 0  # the common move is that of the only cell
         around = replace(sums, residuals=0 * apart if alone else apart)
         here = replace(track.cells, places=(origins + shift) @ self.basis)
-        after = moved(here, around, self.variances, self.block, self.basis, reach=self.reach, sharper=times / max(track.times, 1))
+        sharper = times / max(track.times, 1)
+        after = moved(here, around, self.variances, self.block, self.basis, reach=self.reach, sharper=sharper, doubt=self.doubt)
         cells = after.cells
         axes = variance + center_variances(
             after.means, after.errors, cells.known, track.cells.known, self.basis, first=self.block, bias=sums.bias
