@@ -40,3 +40,13 @@ def test_what_is_no_question_is_refused(folder, options, message):
     assert done.returncode == 1
     assert message in done.stderr
     assert not (folder / "none.json").exists()
+
+
+def test_a_run_with_an_answer_is_not_asked_again_unless_forced(folder):
+    assert feddp("ask", "run", "--columns", "age", "--range", "age=0:110", "--out", "again.json", cwd=folder).returncode == 0
+    (folder / "run" / "profile.json").write_text("{}")
+    done = feddp("serve", "--insecure", "--about", "run", "--schema", "again.json", "--epsilon", 1, "--out", "answer", cwd=folder)
+    assert done.returncode == 1
+    assert "--force" in done.stderr
+    assert "profile.json" in done.stderr
+    (folder / "run" / "profile.json").unlink()

@@ -17,6 +17,7 @@ from feddp_kmeans.privacy.accounting import (
     gaussian_epsilon,
     gaussian_mu,
     pure_mu,
+    shares_of_total,
 )
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 
@@ -150,6 +151,16 @@ def test_the_mu_of_a_pure_mechanism_is_its_formula_wherever_that_can_be_computed
 
     assert 0 < pure_mu(epsilon) < math.inf
     assert pure_mu(epsilon) == pytest.approx(2 * stats.norm.isf(1 / (1 + math.exp(min(epsilon, 700)))) if epsilon < 700 else 89.3, rel=1e-3)
+
+
+@pytest.mark.parametrize("shares", [[1.0], [0.8, 0.2], [3.0, *[1.0] * 11]])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0])
+def test_shares_of_a_total_add_up_to_it_and_never_to_more(epsilon, shares):
+    parts = shares_of_total(epsilon, 1e-6, shares)
+    together = gaussian_epsilon(math.sqrt(sum(gaussian_mu(part, 1e-6) ** 2 for part in parts)), 1e-6)
+    assert epsilon * (1 - 1e-6) < together <= epsilon
+    assert parts == sorted(parts, reverse=True)
+    assert shares_of_total(math.inf, 1e-6, shares) == [math.inf] * len(shares)
 
 
 def test_a_filter_adds_squares_and_knows_no_sampling():

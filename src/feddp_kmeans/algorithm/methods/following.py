@@ -48,8 +48,8 @@ class FollowingTuning:
     lloyd_steps: int = 5  # looks after the first ...
     few_steps: int = 1  # ... or only these, where the noise of a size is above this part of the mean size: small looks are lost in it
     noisy_size: float = 0.15
-    """With 5 steps always, travel at 1 has 0.65 and 0.73 of the excess of new starts, not 0.61 and 0.68; with 1 always, letter at 4 has 1.09,
-    not 0.89 (years of seeds 0 and 1; letter of seed 0)."""
+    """With 5 steps always, travel at 1 has 0.65 and 0.73 of the excess of new starts, not 0.61 and 0.68 (two years); with 1 always, letter
+    at 4 has 1.09, not 0.89 (one year)."""
     growth: float = 1.25
     room: float = 2.0  # radius of the ball, if no region is public, relative to what lay within reach of the earlier centers
     length: float = 2**0.25
