@@ -43,3 +43,16 @@ def test_no_bound_is_longer_than_what_stands_out(seed):
     there[15:20] = 4000.0
     noisy = there + 60 * np.random.default_rng(seed).standard_normal(41)
     assert typical_length(noisy, 60.0, edges, per_length=1e-9).length <= edges[20]
+
+
+def test_finer_classes_bring_the_bound_nearer_to_the_longest_vectors():
+    lengths = 11 + 0.5 * np.random.default_rng(0).standard_normal(20_000)
+    found = []
+    for finer in (1, 4):
+        edges = geometric_edges(80.0, 12, finer)
+        assert len(edges) == 12 * finer
+        assert edges[-1] == 80.0
+        assert edges[-1 - 2 * finer] == pytest.approx(40.0)
+        histogram = np.bincount(np.searchsorted(edges, lengths), minlength=len(edges) + 1).astype(np.float64)
+        found.append(typical_length(histogram, 1.0, edges, per_length=1e-4).length)
+    assert np.quantile(lengths, 0.9) < found[1] < 0.9 * found[0]

@@ -1,5 +1,6 @@
 """The length that vectors are scaled down to, of known lengths or a noisy histogram: the one whose noise and bias are least together."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
@@ -32,13 +33,13 @@ def least_error_length(lengths: FloatArray, noise: float, bias: Callable[[float]
     return _least_error(bounds, noise, bias)
 
 
-def _least_error(bounds: FloatArray, noise: float, bias: Callable[[float], float]) -> _Best:
+def _least_error(bounds: FloatArray, noise: float, bias: Callable[[float], float], lasting: float = BOUNDS.lasting) -> _Best:
     """Return the best of these bounds, ordered by length; ``noise`` is that of a bound of 1, ``bias`` returns the squared bias of one.
 
     There may be longer vectors than those that are known, so from one bound to the next no more than a part of the bias is believed
     to vanish.
     """
-    biases = list(accumulate((bias(bound) for bound in bounds), lambda before, now: max(now, BOUNDS.lasting * before)))
+    biases = list(accumulate((bias(bound) for bound in bounds), lambda before, now: max(now, lasting * before)))
     best = int(np.argmin(np.square(noise * bounds) + biases))
     return _Best(float(bounds[best]), float(biases[best]))
 
@@ -61,9 +62,9 @@ class Typical:
     """Squared length by which this may move means."""
 
 
-def geometric_edges(top: float, classes: int) -> FloatArray:
-    """Return this many edges up to ``top``, half an octave apart."""
-    return top * 2.0 ** (np.arange(1 - classes, 1) / 2)
+def geometric_edges(top: float, classes: int, finer: int = 1) -> FloatArray:
+    """Return this many edges up to ``top``, half an octave apart; or ``finer`` times as many, as much closer to each other."""
+    return top * 2.0 ** (np.arange(1 - classes * finer, 1) / (2 * finer))
 
 
 def length_edges(looks: Looks, top: float) -> FloatArray:
@@ -115,7 +116,8 @@ def typical_length(
         return Typical(length, kept(length))
     last = min(int(np.flatnonzero(counts)[-1]), len(edges) - 1) if counts.any() else first
     longer = np.array([length, *middles[first + 1 : last + 1], max(float(edges[last]), length)])
-    best = _least_error(longer, per_length, lambda bound: guessed_bias(middles, bound, counts))
+    lasting = BOUNDS.lasting ** (2 * math.log2(step))
+    best = _least_error(longer, per_length, lambda bound: guessed_bias(middles, bound, counts), lasting)
     return Typical(best.length, kept(best.length), best.bias)
 
 
