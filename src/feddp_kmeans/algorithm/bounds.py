@@ -147,6 +147,8 @@ class HistogramBounds:
     """Typical distance of a point from the mean."""
     n_points: float
     k: int
+    finer: int = 1
+    """How many classes of lengths take the place of one in full space."""
 
     def of_sums(
         self,
@@ -173,8 +175,7 @@ class HistogramBounds:
             return Bound.at(found.length, weight, found.kept, release, square_weight)
         noise = noise_per_length(release, self.n_points, self.k, self.ball.dimension, release.times) if frame.in_full else None
         before = before or self.typical
-        finer = SERVERLESS.finer if frame.in_full else 1
-        edges = geometric_edges(SERVERLESS.full_reach * before, SERVERLESS.length_classes, finer)
+        edges = geometric_edges(SERVERLESS.full_reach * before, SERVERLESS.length_classes, self.finer if frame.in_full else 1)
         found = typical_sums(self.looks, self.ball, frame, 1.0, edges, per_length=noise, otherwise=before, most=self.n_points)
         length = max(found.length, 1.0)
         whole = length * np.sqrt(1 + count_length**2 + square_length**2)

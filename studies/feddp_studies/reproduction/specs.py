@@ -193,8 +193,8 @@ MINUTES = {
     "elbow": 1,
     "assumptions": 1,
     "cohorts": 21,
-    "peers-central": 9,
-    "no-server": 5,
+    "peers-central": 6,
+    "no-server": 6,
     "shapes": 10,
 }
 """How long the runs of each experiment took when its page was last printed; see ``Experiment.minutes``."""

@@ -53,7 +53,8 @@ class FollowingTuning:
     growth: float = 1.25
     room: float = 2.0  # radius of the ball, if no region is public, relative to what lay within reach of the earlier centers
     length: float = 2**0.25
-    """Where classes of residuals end, in typical ones: in many dimensions nearly all are typical, and no edge may part them."""
+    """Where classes of residuals end, in typical ones: in many dimensions nearly all are typical, and no edge may part them. With finer
+    classes, as without server data, a bound is at the longest of them: the mixture at 4 has 1.15 of the excess of new starts, not 0.82."""
     doubt: float = 4.0
     """As in ``server.filtered``. With 1, errors grow from month to month where noise is large: travel at 1 has 0.79 and 0.85."""
     forgotten: float = 1 / 12  # part by which the variance of an earlier error grows from one run to the next

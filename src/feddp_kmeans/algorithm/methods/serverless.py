@@ -158,7 +158,7 @@ class ServerlessRun:
             shape = _shape(moment, n, typical)
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
-            bounds=HistogramBounds(looks, ball, shape, typical, n, method.k),
+            bounds=HistogramBounds(looks, ball, shape, typical, n, method.k, SERVERLESS.finer),
             mean_variance=domain.center_variance / ball.grid**2,
             left=method.pool - for_mean - more,
         )
