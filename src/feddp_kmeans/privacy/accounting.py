@@ -83,7 +83,7 @@ def shares_of_total(epsilon: float, delta: float, shares: Sequence[float]) -> li
     A fit, and a profile of its clusters that has a fifth of the budget:
 
     >>> [round(epsilon, 2) for epsilon in shares_of_total(1.0, 1e-6, [0.8, 0.2])]
-    [0.88, 0.41]
+    [0.89, 0.42]
 
     """
     if epsilon == math.inf:
