@@ -196,7 +196,7 @@ class ServerlessTuning:
     finer: int = 4
     """How many classes of lengths of points take the place of one in full space, where a bound follows the longest of them: with 1 the
     mixture in a box at 0.5 has an excess of 0.026 %, not 0.016 %, blobs-20-16 at 1 0.105 %, not 0.073 %, letter at 1 1.04 %, not 0.94 %
-    (4 runs); the release has no room for 8."""
+    (4 runs; 4 others: 0.026 and 0.016, 0.106 and 0.074, 0.59 and 0.56 %); the release has no room for 8."""
     least_within: float = 0.1  # least part of the trace that is taken to lie within clusters
 
 
