@@ -1,4 +1,4 @@
-"""JSON: strict reading of what somebody else may have written, where what is not clear is refused in one line, and numbers in it."""
+"""JSON: strict reading of what somebody else may have written, refused in one line if it is not clear; and numbers that can be written."""
 
 import json
 import math

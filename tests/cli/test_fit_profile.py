@@ -4,7 +4,6 @@ import json
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from feddp_kmeans.algorithm.settings import NoiseName, Settings
@@ -13,6 +12,7 @@ from feddp_kmeans.cli.fit_profile import FitProfile, shared_out
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS
 from tests.cli.command import feddp
+from tests.cli.people import people_lines
 
 COLUMNS = ("--range", "income=0:100", "--range", "age=0:110", "--categories", "sex=f,m", "--ignore", "sex")
 
@@ -20,12 +20,7 @@ COLUMNS = ("--range", "income=0:100", "--range", "age=0:110", "--categories", "s
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
-    rng = np.random.default_rng(0)
-    groups = rng.integers(0, 2, 4000)
-    sexes = np.where(rng.random(4000) < 0.2 + 0.6 * groups, "f", "m")
-    numbers = np.column_stack([20 + 40 * groups + rng.standard_normal(4000), 30 + 20 * groups + 5 * rng.standard_normal(4000)])
-    rows = [f"{income:.1f},{age:.0f},{sex}" for (income, age), sex in zip(numbers, sexes, strict=True)]
-    (folder / "people.csv").write_text("income,age,sex\n" + "\n".join(rows) + "\n")
+    (folder / "people.csv").write_text("income,age,sex\n" + "\n".join(people_lines()) + "\n")
     return folder
 
 

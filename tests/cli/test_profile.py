@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
@@ -10,6 +9,7 @@ from pyarrow import csv
 from feddp_kmeans.cli.show import USELESS
 from feddp_kmeans.privacy.odometer import Odometer
 from tests.cli.command import feddp
+from tests.cli.people import people_lines
 
 STATED = ("--columns", "age,sex", "--range", "age=0:110", "--categories", "sex=f,m")
 
@@ -17,11 +17,7 @@ STATED = ("--columns", "age,sex", "--range", "age=0:110", "--categories", "sex=f
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
-    rng = np.random.default_rng(0)
-    groups = rng.integers(0, 2, 4000)
-    sexes = np.where(rng.random(4000) < 0.2 + 0.6 * groups, "f", "m")
-    numbers = np.column_stack([20 + 40 * groups + rng.standard_normal(4000), 30 + 20 * groups + 5 * rng.standard_normal(4000)])
-    rows = [f"c{i // 4},{income:.1f},{age:.0f},{sex}" for i, ((income, age), sex) in enumerate(zip(numbers, sexes, strict=True))]
+    rows = [f"c{i // 4},{line}" for i, line in enumerate(people_lines())]
     (folder / "people.csv").write_text("who,income,age,sex\n" + "\n".join(rows) + "\n")
     more = ("--ignore", "who", "--ignore", "age", "--ignore", "sex", "--range", "income=0:100")
     done = feddp("fit", "people.csv", "-k", 2, "--epsilon", 4, *more, "--out", "run", "-q", cwd=folder)

@@ -10,7 +10,6 @@ from feddp_kmeans.algorithm.settings import NoiseName, Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.after_run import AfterRun, asked_federation, clustered_columns
 from feddp_kmeans.cli.profile import names_of, show_profile
-from feddp_kmeans.report.about import PROFILE, is_about
 from feddp_kmeans.tables.reading import Reading
 from feddp_kmeans.tables.stated_columns import StatedColumns
 
@@ -81,10 +80,11 @@ class FitProfile:
     def carry_out(self, after: AfterRun) -> None:
         """Ask about the clusters of the run, or go on where that stopped; do nothing if the answer is there."""
         from feddp_kmeans.questions import Question
+        from feddp_kmeans.report.about import PROFILE, read_told
         from feddp_kmeans.report.finished_run import read_result, read_run
 
         path = after.made / PROFILE
-        if is_about(path, read_result(after.made)):
+        if read_told(path, read_result(after.made)) is not None:
             return
         path.unlink(missing_ok=True)
         question = Question(self.schema, read_run(after.made), self.settings.unit, self.settings.client_size or 1)
@@ -94,4 +94,6 @@ class FitProfile:
 
 def forget_profile(folder: Path) -> None:
     """Remove what an earlier run in this folder began to ask, before a new one replaces its clusters."""
+    from feddp_kmeans.report.about import PROFILE
+
     shutil.rmtree(folder / f"{PROFILE}.run", ignore_errors=True)

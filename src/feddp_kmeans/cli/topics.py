@@ -10,7 +10,6 @@ import numpy as np
 import typer
 
 from feddp_kmeans._files import write_whole
-from feddp_kmeans._json import parse_json
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.after_run import AfterRun
@@ -75,7 +74,7 @@ def topics(
     """
     from feddp_kmeans.privacy.accounting import shares_of_total
     from feddp_kmeans.questions import Question, question_plan
-    from feddp_kmeans.report.about import WORDS, is_about
+    from feddp_kmeans.report.about import WORDS, read_told
     from feddp_kmeans.report.finished_run import read_result, read_run
     from feddp_kmeans.report.result import check_folder
     from feddp_kmeans.report.spent import spent_so_far
@@ -100,12 +99,11 @@ def topics(
     if not done:
         _cluster(tables, prepared, folder, books, seed, quiet=quiet)
     question, result = Question(tables.schema, read_run(folder), settings.unit), read_result(folder)
-    if not is_about(folder / WORDS, result):
+    if (words := read_told(folder / WORDS, result)) is None:
         more = (epsilon, settings.delta, limit, limit_delta, odometer, seed)
         after = AfterRun(folder, clients, *more, force=True, as_json=False, quiet=True, reading=reading)
         plan = question.plan(epsilon, settings.delta, tables.both.n_clients)
-        after.carry_out(tables.both, plan, folder / WORDS, question.found_words, _nothing)
-    words = parse_json((folder / WORDS).read_bytes())
+        words = after.carry_out(tables.both, plan, folder / WORDS, question.found_words, _nothing).to_dict()
     found = topics_of(result, words, nearest_texts(question.finished.centers, tables.public, tables.texts))
     page = render_topics(result, found, spent_so_far(books.odometer, prepared.plan))
     write_whole(folder / "topics.html", page.encode(errors="replace"))

@@ -29,21 +29,21 @@ def about_text(result: dict[str, Any], told: dict[str, Any]) -> str:
     return json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def is_about(path: Path, result: dict[str, Any]) -> bool:
-    """Return whether a file tells about the clusters of this result."""
+def read_told(path: Path, result: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what such a file tells; None if it is not there, is damaged, or is about another result."""
     with suppress(OSError, FedDPError, KeyError, TypeError):
-        return bool(parse_json(path.read_bytes())["centers"] == centers_digest(result))
-    return False
+        told: dict[str, Any] = parse_json(path.read_bytes())
+        return told if told["centers"] == centers_digest(result) else None
+    return None
 
 
 def read_about(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """Return what the page of a result shows of these files; nothing of one that is not there, is damaged, or is about another result."""
     found: dict[str, Any] = {}
     for name, told in ((PROFILE, _columns), (WORDS, _words)):
-        with suppress(OSError, FedDPError, KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
-            data = parse_json((folder / name).read_bytes())
-            if data["centers"] != centers_digest(result):
-                continue
+        if (data := read_told(folder / name, result)) is None:
+            continue
+        with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
             found[name.removesuffix(".json")] = {"rows": told(data), "guarantee": str(data["guarantee"]), "spent": data.get("spent") or {}}
     return found
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from feddp_kmeans._json import parse_json
 from feddp_kmeans.algorithm.last_run import LastRun
-from feddp_kmeans.errors import FedDPError, InputError
-from feddp_kmeans.report.about import WORDS, centers_digest
+from feddp_kmeans.errors import InputError
+from feddp_kmeans.report.about import WORDS, read_told
 from feddp_kmeans.report.changes import changes_since
 from feddp_kmeans.report.finished_run import read_last
 from feddp_kmeans.tables.inputs import LikeBefore
@@ -50,9 +49,8 @@ class Start:
     def names(self) -> list[str | None]:
         """Return the names of the clusters: those that feddp words found for the earlier run, or those that it had itself."""
         kept = self.result.get("names")
-        with suppress(OSError, FedDPError, KeyError, TypeError):
-            data = parse_json((self.folder / WORDS).read_bytes())
-            if data["centers"] == centers_digest(self.result):
-                kept = [cluster["name"] for cluster in data["clusters"]]
+        told = read_told(self.folder / WORDS, self.result)
+        with suppress(KeyError, TypeError):
+            kept = kept if told is None else [cluster["name"] for cluster in told["clusters"]]
         names = [name if isinstance(name, str) else None for name in kept] if isinstance(kept, list) else []
         return names if len(names) == self.last.k else [None] * self.last.k
