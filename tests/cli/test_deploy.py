@@ -212,7 +212,7 @@ def test_a_site_reads_its_data_once_and_says_once_what_is_left_out(feddp, tmp_pa
     (tmp_path / "berlin.csv").write_text("x,y\n1,2\n3,\n")
     status, said = feddp("join", "--insecure", "127.0.0.1:1", "--data", "berlin.csv", "--limit", 2)
     assert status == 0, said
-    assert said.count("1 of 2 rows are left out") == 1
+    assert said.count("1 of 2 rows have a cell that is missing") == 1
 
 
 @pytest.mark.parametrize("given", [["--port", 0], ["--port", 65536], ["--port", "nan"], ["--threshold", -1], ["--colluders", "nan"]])

@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_refused_in_one_line(run):
     assert not (run / "ragged.labels.csv").exists()
     (run / "odd.csv").write_text("a,b\n1,2\n1\n3,4\n")
     done = predict(run, "odd.csv")
-    assert done.stderr.startswith("odd.csv: 1 of 3 rows are left out")
+    assert done.stderr.startswith("odd.csv: 1 of 3 rows do not parse")
     assert len((run / "odd.labels.csv").read_text().splitlines()) == 3
 
 

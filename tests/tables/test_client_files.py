@@ -17,7 +17,7 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.tables import point_files
 from feddp_kmeans.tables.client_files import check_client_column, client_paths, open_clients, open_table, read_grouped
 from feddp_kmeans.tables.inputs import open_inputs
-from feddp_kmeans.tables.point_files import FILLED
+from feddp_kmeans.tables.row_counts import FILLED
 from feddp_kmeans.tables.stated_columns import StatedColumns
 from tests.logs import logged
 
@@ -73,7 +73,10 @@ def test_a_word_far_down_a_csv_is_a_row_left_out(tmp_path):
     table = open_table(write(tmp_path / "a.csv", f"a,b\n{rows}\noops,3\n4,5,6\n"))
     with logged(level=logging.WARNING) as told:
         table.check()
-    assert told == [f"a.csv: 2 of 300,002 rows are left out (1 do not parse, 1 have a cell that is missing or not a number). {FILLED}"]
+    assert told == [
+        "a.csv: 1 of 300,002 rows do not parse; they are left out.",
+        f"a.csv: 1 of 300,002 rows have a cell that is missing or not a number; {FILLED}.",
+    ]
     assert np.isfinite(table.read()).all(axis=1).sum() == 300_000
 
 
@@ -199,7 +202,7 @@ def test_a_line_of_svmlight_that_does_not_parse_is_left_out_by_itself(tmp_path):
     assert table.read().tolist() == expected
     with logged(level=logging.WARNING) as told:
         table.check()
-    assert told == ["a.svm: 3 of 20 rows are left out (3 do not parse, 0 have a cell that is missing or not a number)."]
+    assert told == ["a.svm: 3 of 20 rows do not parse; they are left out."]
 
 
 def test_columns_may_stand_in_any_order(tmp_path):
@@ -334,13 +337,13 @@ def test_rows_that_all_are_left_out_are_told_with_the_column_that_does_it(tmp_pa
         open_clients(str(tmp_path))
     assert told == [
         (
-            "a.csv: 10 of 10 rows are left out (0 do not parse, 10 have a cell that is missing or not a number, "
-            f"most often in 'hole': --ignore keeps rows by leaving out a column). {FILLED}"
+            f"a.csv: 10 of 10 rows have a cell that is missing or not a number; {FILLED}. "
+            "Cells are missing most often in 'hole': --ignore keeps rows by leaving out a column."
         )
     ]
     with logged() as told:
         open_clients(str(tmp_path), ignore=["hole"])
-    assert told == [f"a.csv: 1 of 10 rows are left out (0 do not parse, 1 have a cell that is missing or not a number). {FILLED}"]
+    assert told == [f"a.csv: 1 of 10 rows have a cell that is missing or not a number; {FILLED}."]
 
 
 def test_a_long_reading_says_how_far_it_is(tmp_path, monkeypatch):

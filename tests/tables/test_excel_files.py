@@ -66,7 +66,7 @@ def test_the_sheet_is_the_only_one_that_is_not_empty_or_the_one_that_is_named(tm
     told = "must have one sheet that is not empty, got 'Sheet', 'notes': say which one is the table, as in --sheet Sheet."
     assert str(refused.value) == f"b.xlsx {told}"
     table = open_table(path, reading=Reading(sheet="Sheet"))
-    assert (table.check(), table.read().tolist()) == (2, [[1, 2], [3, 4]])
+    assert (table.counted().usable, table.read().tolist()) == (2, [[1, 2], [3, 4]])
     assert read_schema(path, Reading(sheet="notes")).names == ["z"]
     assert read_schema(path, Reading(sheet="lists")).names == ["not read"]
     assert learn_schema(path, reading=Reading(sheet="Sheet")).names == ("x", "y")

@@ -13,8 +13,8 @@ from feddp_kmeans.network.deployment.run_request import REQUEST, RunRequest, ope
 from feddp_kmeans.network.deployment.site import Site, read_site
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn, OpenColumn
 from feddp_kmeans.tables.inputs import open_inputs
-from feddp_kmeans.tables.point_files import FILLED
 from feddp_kmeans.tables.reading import Reading
+from feddp_kmeans.tables.row_counts import FILLED
 from feddp_kmeans.tables.schema import Schema
 from feddp_kmeans.tables.stated_columns import StatedColumns
 from tests.cli.command import feddp
@@ -41,7 +41,8 @@ def test_a_broken_file_is_refused_or_a_client_without_data(folder):
     assert (inputs.federation.n_clients, inputs.columns) == (3, ("x", "y"))
     assert told == [
         "0.csv must be a readable .csv table: it is empty. It is a client without data.",
-        *(f"{i}.csv: 2 of 4 rows are left out (1 do not parse, 1 have a cell that is missing or not a number). {FILLED}" for i in (1, 2)),
+        "2 of 2 files: 2 of 8 rows do not parse (most in 1.csv, 1 of 4); they are left out.",
+        f"2 of 2 files: 2 of 8 rows have a cell that is missing or not a number (most in 1.csv, 1 of 4); {FILLED}.",
     ]
 
 
@@ -73,11 +74,11 @@ def test_a_table_of_the_wrong_kind_is_refused_before_anything_is_booked(folder):
 def test_what_is_left_out_is_on_the_terminal_and_in_no_file(folder):
     done = feddp("fit", "clients", *FIT, "--ignore", "w", "--skip-broken", "--json", cwd=folder)
     assert done.returncode in {0, USELESS}, done.stderr
-    assert [line.split(" ")[0] for line in done.stderr.splitlines()[:3]] == ["0.csv", "1.csv:", "2.csv:"]
+    assert [line.split(":")[0] for line in done.stderr.splitlines()[1:3]] == ["2 of 2 files"] * 2
     written = [path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.parent.name != "clients"]
     written += [(folder / "clients" / ".feddp-budget.jsonl").read_bytes(), done.stdout.encode()]
     assert len(written) > 4
-    assert not any(b"left out (" in content or b"must be a readable" in content for content in written)
+    assert not any(b"they are left out" in content or b"must be a readable" in content for content in written)
 
 
 def test_owners_and_points_leave_out_the_same_lines(tmp_path):

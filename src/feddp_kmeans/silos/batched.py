@@ -24,7 +24,6 @@ class BatchedSilo(Silo):
 
     size: int
     """About how many numbers and rows it holds."""
-    in_memory = True
     kept: dict[str, list[ClientBatch]] | None = None
     """The batches made so far, where a run keeps them."""
 
@@ -46,7 +45,7 @@ class BatchedSilo(Silo):
     def for_run(self) -> "BatchedSilo":
         """Return a copy of this silo for one run. A small silo makes its batches once, and they remember their encoding."""
         copied = copy(self)
-        copied.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None
+        copied.kept = {} if self.size <= _KEPT_NUMBERS else None
         return copied
 
     def _batches(self, query: Query, cohort: BoolArray | None) -> Iterator[ClientBatch]:
@@ -57,9 +56,20 @@ class BatchedSilo(Silo):
     def _once(self, name: str, make: Callable[[], Iterator[ClientBatch]]) -> Iterator[ClientBatch]:
         if self.kept is None:
             return make()
-        if name not in self.kept:
-            self.kept[name] = list(make())
-        return iter(self.kept[name])
+        return iter(self.kept[name]) if name in self.kept else self._keep(name, make())
+
+    def _keep(self, name: str, batches: Iterator[ClientBatch]) -> Iterator[ClientBatch]:
+        """Yield the batches and keep them, unless they are more than the size of the silo promised: a file may be compressed."""
+        held: list[ClientBatch] = []
+        numbers = 0
+        for batch in batches:
+            numbers += batch.size + batch.n_points
+            if numbers > _KEPT_NUMBERS:
+                self.kept = None
+            held = [] if self.kept is None else [*held, batch]
+            yield batch
+        if self.kept is not None:
+            self.kept[name] = held
 
 
 class PointSource(Protocol):
@@ -85,9 +95,7 @@ class PointSource(Protocol):
 
 
 class SourceSilo(BatchedSilo):
-    """One source per client, such as a file, read again for each query."""
-
-    in_memory = False
+    """One source per client, such as a file, read again for each query unless a run keeps its batches."""
 
     def __init__(self, sources: Sequence[PointSource]) -> None:
         if not sources:

@@ -49,8 +49,6 @@ class ArraySource:
 class ArraySilo(SourceSilo):
     """One array or sparse matrix per client."""
 
-    in_memory = True
-
     def __init__(self, clients: Sequence[Any], columns: tuple[str, ...] | None = None) -> None:
         super().__init__([ArraySource(as_points(points, f"client {index}"), columns) for index, points in enumerate(clients)])
         if len(self.columns) != self.dimension:

@@ -19,6 +19,7 @@ from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.formats import advice_for, has_names, has_types, is_svmlight, kind_of, read_schema, stem_of
 from feddp_kmeans.tables.point_files import PIECE, BrokenFile, Pace, PointFile
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
+from feddp_kmeans.tables.row_counts import RowCounts, log_counts
 from feddp_kmeans.tables.schema import Schema
 
 log = logging.getLogger(__name__)
@@ -156,11 +157,12 @@ def open_clients(
     _check_svmlight(paths[0], known)
     opened: dict[Path, PointFile] = {}
     broken: dict[Path, UnreadableFileError] = {}
-    n_rows, pace = 0, Pace()
+    counts: dict[Path, RowCounts] = {}
+    pace = Pace()
     for path in paths:
         try:
             table = open_table(path, schema, ignore=ignore, like=known, reading=reading)
-            n_rows += table.check()
+            counts[path] = table.counted()
         except UnreadableFileError as error:
             broken[path] = error
             if skip_broken:
@@ -173,7 +175,8 @@ def open_clients(
         raise _unreadable(broken, len(paths))
     if known is None:
         raise InputError("clients must have at least one file that can be read, got none.")
-    if n_rows == 0:
+    log_counts(counts)
+    if not any(each.usable for each in counts.values()):
         log.warning("No row of these data can be used: they add noise to a result, and nothing else.")
     return [opened.get(path) or BrokenFile(path, tuple(known)) for path in paths]
 

@@ -25,6 +25,7 @@ from feddp_kmeans.tables.column import Column
 from feddp_kmeans.tables.csv_files import Count, silent
 from feddp_kmeans.tables.formats import has_names, has_types, is_csv, is_excel, named_errors, read_schema, read_tables
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
+from feddp_kmeans.tables.row_counts import RowCounts, log_counts
 from feddp_kmeans.tables.schema import Schema
 
 PIECE = 1 << 16
@@ -33,7 +34,6 @@ _SILENT_SECONDS = 3.0
 """Reading that takes longer logs how far it is."""
 _REPLACED = "\ufffd"
 """What stands for bytes that are not text."""
-FILLED = "Rows with a missing cell are kept where the run looks at each column, and so knows what to fill in."
 log = logging.getLogger(__name__)
 
 
@@ -111,21 +111,25 @@ class PointFile:
             return self.schema.encode(table)
         return np.column_stack([as_numbers(table[name], decimal_of(table)) for name in self.columns])
 
-    def check(self) -> int:
-        """Read the whole file once: refuse a broken file or one of the wrong kind, and log how many rows are left out; return the others.
+    def check(self) -> None:
+        """Read the whole file once: refuse a broken file or one of the wrong kind, and log how many rows are not whole.
 
         The outcome depends on private data: call this during set-up only, and show its log to the data holder only.
         """
+        log_counts({self.path: self.counted()})
+
+    def counted(self) -> RowCounts:
+        """Read the whole file once: refuse a broken file or one of the wrong kind, and return how many rows are whole (see ``check``)."""
         fields = {} if self.schema is None else {field.name: field for field in self.schema.fields}
         words = {name: np.zeros(2, dtype=np.int64) for name in fields or self.columns}
         lost: list[int] = []
-        n_rows, n_holes, n_empty, holes, odd, pace = 0, 0, 0, np.zeros(self.dimension, dtype=np.int64), False, Pace()
+        n_rows, n_gaps, n_empty, gaps, odd, pace = 0, 0, 0, np.zeros(self.dimension, dtype=np.int64), False, Pace()
         for table, points in self.parts(PIECE, left_out=lost.append):
             odd = odd or (bool(fields) and is_csv(self.path) and _has_replaced(table))
             for name in words.keys() & set(table.column_names):
                 words[name] += (fields[name].strange if fields else count_words)(table[name], decimal_of(table))
             absent = ~np.isfinite(points)
-            n_rows, n_holes, holes = n_rows + len(points), n_holes + int(absent.any(axis=1).sum()), holes + absent.sum(axis=0)
+            n_rows, n_gaps, gaps = n_rows + len(points), n_gaps + int(absent.any(axis=1).sum()), gaps + absent.sum(axis=0)
             n_empty += int(absent.all(axis=1).sum())
             if pace.is_due():
                 log.info("%s: %s rows read so far", self.path.name, f"{n_rows:,}")
@@ -136,16 +140,9 @@ class PointFile:
         if n_lost > n_rows:
             raise InputError(f"{name} must hold one row per line, like its first line; most of its lines do not parse.")
         may_fill = self.schema is None or any(self.schema.open)
-        if n_lost + n_holes:
-            why = f"{n_lost:,} do not parse, {n_holes:,} have a cell that is missing or not a number"
-            if 2 * n_holes > n_rows:
-                why += f", most often in {self.columns[holes.argmax()]!r:.80}: --ignore keeps rows by leaving out a column"
-            kept = f" {FILLED}" if n_holes and may_fill else ""
-            log.warning("%s: %s of %s rows are left out (%s).%s", name, f"{n_lost + n_holes:,}", f"{n_lost + n_rows:,}", why, kept)
-        if odd:
-            encoding = self.reading.encoding or "UTF-8"
-            log.warning("%s: some cells hold bytes that are not %s text; --encoding names another, such as cp1252.", name, encoding)
-        return n_rows - (n_empty if may_fill else n_holes)
+        strange = (self.reading.encoding or "UTF-8") if odd else ""
+        usable = n_rows - (n_empty if may_fill else n_gaps)
+        return RowCounts(n_rows + n_lost, n_lost, n_gaps, usable, may_fill, self.columns[gaps.argmax()], strange)
 
     def _advice(self, names: Sequence[str]) -> str:
         """Return what to do about words in place of numbers; one column whose name has a mark in it was probably not split."""
