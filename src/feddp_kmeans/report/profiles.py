@@ -86,7 +86,7 @@ class Trait:
 
     def roughly(self, value: float) -> str:
         """Return a value with as many digits as show the difference from all."""
-        return rounded(value, max(abs(self.difference) / 2, self.error or 0.0)) if self.kind == "number" else self.at(value)
+        return rounded(value, max(abs(self.difference) / 6, self.error or 0.0)) if self.kind == "number" else self.at(value)
 
 
 NO_CATEGORY = frozenset({"(other)", "(missing)"})
