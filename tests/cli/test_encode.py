@@ -57,6 +57,14 @@ def test_encode_shows_all_columns_with_reasons_and_the_command_that_works(folder
     assert done.returncode in {0, USELESS}, done.stderr  # 80 rows: noise may hide them
 
 
+def test_encode_says_where_words_are_not_text(tmp_path):
+    (tmp_path / "public.csv").write_bytes("city,x\nKöln,1\nBonn,2\nKöln,3\n".encode("latin-1"))
+    for more, told in (([], True), (["--encoding", "latin-1"], False)):
+        done = feddp("encode", tmp_path / "public.csv", *more)
+        assert done.returncode == 0, done.stderr
+        assert ("public.csv: some cells hold bytes that are not UTF-8 text; --encoding names another" in done.stderr) is told
+
+
 def test_ranges_and_categories_are_enough(folder):
     stated = ("--range", "âge=0:100", "--range", "income=0:100:log", "--categories", "city=Paris,Lyon,Nice")
     made = feddp("encode", *stated, "--out", folder / "schema.toml")

@@ -16,7 +16,9 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.reading import Reading
 
 if TYPE_CHECKING:
+    from feddp_kmeans.tables.point_files import REPLACED
     from feddp_kmeans.tables.propose import Proposal
+    from feddp_kmeans.tables.row_counts import log_not_text
 
 _FIT = "-k 5 --epsilon 1"
 
@@ -57,7 +59,9 @@ def encode(
 
     """
     from feddp_kmeans.tables.learn_schema import proposals, schema_of
+    from feddp_kmeans.tables.point_files import REPLACED
     from feddp_kmeans.tables.propose import Proposal
+    from feddp_kmeans.tables.row_counts import log_not_text
     from feddp_kmeans.tables.short_schema import columns_of_options
 
     if path is not None:
@@ -76,6 +80,8 @@ def encode(
     else:
         raise InputError("feddp encode must be given a public table, or --range NAME=LOW:HIGH and --categories NAME=WORD,WORD.")
     schema = schema_of(found)
+    if table is not None and any(one.column is not None and REPLACED in one.column.public for one in found):
+        log_not_text(table.name, reading.encoding)
     _show(found, len(schema.columns))
     if path is not None:
         schema.write(path)

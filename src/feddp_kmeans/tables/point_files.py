@@ -32,7 +32,7 @@ PIECE = 1 << 16
 """Maximum number of rows read at a time."""
 _SILENT_SECONDS = 3.0
 """Reading that takes longer logs how far it is."""
-_REPLACED = "\ufffd"
+REPLACED = "\ufffd"
 """What stands for bytes that are not text."""
 log = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class PointFile:
 
 
 def _has_replaced(table: pa.Table) -> bool:
-    return any(pc.any(pc.match_substring(column, _REPLACED)).as_py() for column in table.columns if is_text(column.type))
+    return any(pc.any(pc.match_substring(column, REPLACED)).as_py() for column in table.columns if is_text(column.type))
 
 
 class BrokenFile(PointFile):

@@ -39,8 +39,13 @@ def log_counts(files: Mapping[Path, RowCounts]) -> None:
     _log(files, gaps, "have a cell that is missing or not a number", fate)
     strange = {path: each.strange for path, each in files.items() if each.strange}
     if strange:
-        encoding, advice = next(iter(strange.values())), "--encoding names another, such as cp1252"
-        log.warning("%s: some cells hold bytes that are not %s text; %s.", _named(files, strange), encoding, advice)
+        log_not_text(_named(files, strange), next(iter(strange.values())))
+
+
+def log_not_text(name: str, encoding: str | None) -> None:
+    """Log that some cells of a text file are not text in its encoding."""
+    told = "%s: some cells hold bytes that are not %s text; --encoding names another, such as cp1252."
+    log.warning(told, name, encoding or "UTF-8")
 
 
 def _log(files: Mapping[Path, RowCounts], rows: Mapping[Path, int], what: str, fate: str) -> None:
