@@ -16,9 +16,7 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.reading import Reading
 
 if TYPE_CHECKING:
-    from feddp_kmeans.tables.point_files import REPLACED
     from feddp_kmeans.tables.propose import Proposal
-    from feddp_kmeans.tables.row_counts import log_not_text
 
 _FIT = "-k 5 --epsilon 1"
 
