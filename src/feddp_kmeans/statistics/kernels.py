@@ -129,7 +129,7 @@ def _largest_square(points: FloatArray) -> float:
 def _label(points: Array, coarse_points: Array, longest_point: float, ranked: tuple[Any, ...], labels: IntArray) -> None:
     """Write the nearest target of each point. ``coarse`` and ``halves`` are the targets and half their squares in float32."""
     targets, offsets, coarse, halves, error = ranked
-    scores = np.dot(coarse_points, coarse.T)
+    scores = np.dot(coarse_points, coarse)
     longest = math.sqrt(offsets.max())
     slack = error * longest * (longest_point + longest / 2)
     for i in range(len(points)):
