@@ -28,6 +28,7 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.silos import spark_job
 from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.silos.spark_silo import SparkSilo
 from feddp_kmeans.statistics import REGISTRY
@@ -67,8 +68,13 @@ def frame_of(spark, folder, table, parts=4):
     """Return the rows of a table in this many files, one of them without rows."""
     folder.mkdir(exist_ok=True)
     for i in range(parts):
-        pq.write_table(table.take(np.arange(i, table.num_rows, parts - 1)) if i < parts - 1 else table.slice(0, 0), folder / f"{i}.parquet")
+        some = table.take(np.arange(i, table.num_rows, parts - 1)) if i < parts - 1 else table.slice(0, 0)
+        pq.write_table(some, folder / f"{i}.parquet", row_group_size=100)
     return spark.read.parquet(str(folder))
+
+
+def files_of(folder):
+    return [str(path) for path in sorted(folder.glob("*.parquet"))]
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +86,12 @@ def frame(spark, tmp_path_factory):
 @pytest.mark.parametrize("shape", SHAPES[:2])
 def test_every_statistic_has_the_bits_of_this_process(spark, tmp_path, unit, shape):
     clients = [points for points in made_up_clients(shape) if len(points)]
-    silo = SparkSilo(frame_of(spark, tmp_path / "points", table_of(clients)), "who")
+    made = frame_of(spark, tmp_path / "points", table_of(clients))
+    silos = [SparkSilo(made, "who"), *([SparkSilo(made, "who", files=files_of(tmp_path / "points"))] if unit is PrivacyUnit.POINT else [])]
     queries = [question(name, shape) for name, statistic in REGISTRY.items() if statistic.unit is unit]
     for query, expected in zip(queries, exact_sums(ARRAYS, clients, queries), strict=True):
-        assert np.array_equal(silo.exact_sum(query), expected), query.statistic.name
+        for silo in silos:
+            assert np.array_equal(silo.exact_sum(query), expected), query.statistic.name
 
 
 @pytest.mark.parametrize("unit", ["point", "client"])
@@ -136,8 +144,9 @@ def test_a_worker_that_is_killed_changes_nothing(spark, frame, tmp_path):
             os.kill(os.getpid(), 9)
         return np.column_stack([table[name] for name in "abc"])
 
-    silo = SparkSilo(frame, "who", points=points, reads=list("abc"), columns=list("abc"))
-    for query in (MOMENT, BOUNDED):
+    files = [name.removeprefix("file://").removeprefix("file:") for name in frame.inputFiles()]
+    for query, more in ((MOMENT, ()), (MOMENT, files), (BOUNDED, ())):
+        silo = SparkSilo(frame, "who", points=points, reads=list("abc"), columns=list("abc"), files=more)
         mark.unlink(missing_ok=True)
         assert np.array_equal(silo.exact_sum(query), ArraySilo(CLIENTS).exact_sum(query))
         assert mark.exists()
@@ -155,8 +164,27 @@ def test_missing_cells_leave_their_row_out_and_a_missing_name_is_a_client(spark,
 @pytest.mark.parametrize("kind", [pa.float32(), pa.int8(), pa.bool_(), pa.decimal128(10, 2), pa.int64()])
 def test_numbers_of_any_kind_are_taken(spark, tmp_path, kind):
     columns = {name: pa.array([0, 1, 1, None], type=pa.float64()).cast(pa.int8()).cast(kind) for name in "abc"}
-    silo = SparkSilo(frame_of(spark, tmp_path / "points", pa.table(columns)))
-    assert np.array_equal(silo.exact_sum(MOMENT), ArraySilo([np.array([[0.0] * 3, [1] * 3, [1] * 3])]).exact_sum(MOMENT))
+    made = frame_of(spark, tmp_path / "points", pa.table(columns))
+    for silo in (SparkSilo(made), SparkSilo(made, files=files_of(tmp_path / "points"))):
+        assert np.array_equal(silo.exact_sum(MOMENT), ArraySilo([np.array([[0.0] * 3, [1] * 3, [1] * 3])]).exact_sum(MOMENT))
+
+
+def test_workers_read_files_with_other_columns_as_spark_does(spark, tmp_path):
+    """A column that a file lacks is missing in its rows, its order and type are its own, and more columns do no harm."""
+    frame_of(spark, tmp_path / "points", pa.table({name: [1.0, 2, 3] for name in "abc"}))
+    pq.write_table(pa.table({"c": [1, 2], "d": ["x", "y"], "b": [1, 2], "a": [1, 2]}), tmp_path / "points" / "8.parquet")
+    pq.write_table(pa.table({"a": [1.0], "c": [1.0]}), tmp_path / "points" / "9.parquet")
+    silo = engine_silo("spark", str(tmp_path / "points"), None)
+    assert (silo.columns, silo.n_clients) == (("a", "b", "c"), 1)
+    rows = np.array([[1.0] * 3, [2] * 3, [3] * 3, [1] * 3, [2] * 3])
+    assert np.array_equal(silo.exact_sum(MOMENT), ArraySilo([rows]).exact_sum(MOMENT))
+
+
+def test_many_files_are_not_looked_into_before_a_job(spark, tmp_path, monkeypatch):
+    made = frame_of(spark, tmp_path / "points", table_of(CLIENTS))
+    monkeypatch.setattr(spark_job, "_MANY_FILES", 3)
+    silo = SparkSilo(made, "who", files=files_of(tmp_path / "points"))
+    assert np.array_equal(silo.exact_sum(MOMENT), ArraySilo(CLIENTS).exact_sum(MOMENT))
 
 
 def test_one_column_of_vectors(spark, tmp_path):

@@ -4,12 +4,13 @@ A worker has one core: Spark gives the others to other workers.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.silos.batches import READ_VALUES
@@ -22,6 +23,9 @@ Points = Callable[[pa.Table], FloatArray]
 
 CLIENT, SUM, LABEL = "feddp client", "total", "cluster"
 """Columns with the client of a row, with the sum of a partition, and with the label of a row."""
+
+_MANY_FILES = 1000
+"""Files that are not looked into before a job."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,50 @@ class SumOfPoints:
         for table in _tables(batches, max(1, READ_VALUES // self.query.dimension)):
             total += ArraySilo([self.points(table)]).exact_sum(self.query)
         yield _as_row(total)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A group of rows of a Parquet file that all workers can open; without a group, the whole file."""
+
+    path: str
+    group: int | None = None
+
+
+@dataclass(frozen=True)
+class SumOfPieces:
+    """The sum over pieces of files, given by their numbers, which the worker reads itself: most of the time Spark would hand over rows.
+
+    As where Spark reads them, a column that a file does not have is missing in all of its rows.
+    """
+
+    query: Query
+    points: Points
+    reads: tuple[str, ...]
+    pieces: Sequence[Piece]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield one row, the sum."""
+        pieces = (self.pieces[number.as_py()] for batch in batches for number in batch.column(0))
+        rows = (self._of_names(batch) for piece in pieces for batch in self._batches(piece))
+        yield from SumOfPoints(self.query, self.points)(rows)
+
+    def _batches(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(piece.path) as file:
+            groups = None if piece.group is None else [piece.group]
+            yield from file.iter_batches(max(1, READ_VALUES // self.query.dimension), groups, list(self.reads), use_threads=False)
+
+    def _of_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        missing = np.full(len(batch), np.nan)
+        columns = [_floats(batch.column(name)) if name in batch.schema.names else missing for name in self.reads]
+        return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], list(self.reads))
+
+
+def pieces_of(paths: Sequence[str]) -> tuple[Piece, ...]:
+    """Return the pieces of Parquet files: their groups of rows, or whole files if these are many."""
+    if len(paths) > _MANY_FILES:
+        return tuple(Piece(path) for path in paths)
+    return tuple(Piece(path, group) for path in paths for group in range(pq.read_metadata(path).num_row_groups))
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,14 @@ from feddp_kmeans.silos.spark_job import (
     Renamed,
     SumOfClients,
     SumOfOneClient,
+    SumOfPieces,
     SumOfPoints,
     SumOfSums,
     VectorColumn,
     WithLabels,
     added,
     codes,
+    pieces_of,
 )
 from feddp_kmeans.statistics.query import Query
 
@@ -53,11 +55,19 @@ class SparkSilo(Silo):
     numbers, or be one column of vectors. For a statistic of clients one worker holds all rows of a client, so they must fit there.
 
     A frame whose rows could differ from one reading to the next, since rows are drawn, limited, joined or aggregated, is read once and
-    kept by the executors: then an executor that is lost can end a run, but not change it.
+    kept by the executors: then an executor that is lost can end a run, but not change it. ``files`` are the Parquet files of numbers that
+    the frame is made of, if the workers may read them themselves for statistics of points.
     """
 
     def __init__(
-        self, frame: Any, client: str | None = None, *, points: Points | None = None, reads: Sequence[str] = (), columns: Sequence[str] = ()
+        self,
+        frame: Any,
+        client: str | None = None,
+        *,
+        points: Points | None = None,
+        reads: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        files: Sequence[str] = (),
     ) -> None:
         frame = _settled(frame)
         kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
@@ -77,6 +87,7 @@ class SparkSilo(Silo):
         key = [] if client is None else [f"cast(cast({own[client]} as string) as binary) as {quoted(CLIENT)}"]
         self._frame = frame.selectExpr(*key, *(own[name] for name in reads))
         self._points: Points = Renamed(points, tuple(reads))
+        self._of_files = points, tuple(reads), () if isinstance(points, VectorColumn) else pieces_of(files)
         self._together: Any = None
         self._columns = tuple(columns)
         self.dimension = len(self._columns)
@@ -106,7 +117,11 @@ class SparkSilo(Silo):
         if cohort is not None:
             keys = [row[0] for row in ended(self._clients().sort(CLIENT).collect)]
             taken = pa.array([key for key, is_taken in zip(keys, cohort, strict=True) if is_taken], type=pa.binary())
-        if not query.statistic.whole_clients:
+        n_pieces = len(self._of_files[-1])
+        if not query.statistic.whole_clients and n_pieces:
+            numbers = self._frame.sparkSession.range(0, n_pieces, 1, n_pieces)
+            sums = numbers.mapInArrow(SumOfPieces(query, *self._of_files), f"{SUM} binary")
+        elif not query.statistic.whole_clients:
             sums = self._frame.mapInArrow(SumOfPoints(query, self._points), f"{SUM} binary")
         elif CLIENT in self._frame.columns:
             together = self._rows_by_client() if self._together is None else self._together

@@ -70,7 +70,7 @@ def engine_silo(
     if engine == DASK:
         return _dask_silo([*map(str, paths)], client_column, schema, names)
     taken = None if schema else [*names, *([client_column] if client_column else [])]
-    return _spark_silo(_spark_frame(paths, taken), client_column, schema)
+    return _spark_silo(_spark_frame(paths, taken), client_column, schema, [str(path.resolve()) for path in paths])
 
 
 def _spark_frame(paths: Sequence[Path], names: Sequence[str] | None) -> Any:
@@ -82,11 +82,11 @@ def _spark_frame(paths: Sequence[Path], names: Sequence[str] | None) -> Any:
     return frame if names is None else ended(lambda: frame.select(*map(quoted, names)))
 
 
-def _spark_silo(frame: Any, client: str | None, schema: Schema | None) -> Silo:
+def _spark_silo(frame: Any, client: str | None, schema: Schema | None, files: Sequence[str] = ()) -> Silo:
     from feddp_kmeans.silos.spark_silo import SparkSilo
 
     if schema is None:
-        return SparkSilo(frame, client)
+        return SparkSilo(frame, client, files=files)
     schema.check_columns(frame.limit(0).toArrow().schema, "the data frame")
     return SparkSilo(frame, client, points=schema.encode, reads=schema.names, columns=schema.columns)
 
