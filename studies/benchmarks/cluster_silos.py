@@ -97,8 +97,10 @@ def spark_engine(folder, rows, methods, report):
     spark.sparkContext.setLogLevel("ERROR")
     files = [str(folder / f"part-{number:04d}.parquet") for number in range(int(rows) // FILE_ROWS)]
     frame = spark.read.parquet(*files)
-    one_sum(SparkSilo(frame), report)
+    silo = SparkSilo(frame, files=files)
+    one_sum(silo, report)
     few = files[: STEP_ROWS // FILE_ROWS]
+    one_sum(SparkSilo(spark.read.parquet(*few)), report, "ours, of a frame: one exact sum by nearest center", rows=len(few) * FILE_ROWS)
     vectors = VectorAssembler(inputCols=frame.columns, outputCol="features").transform(spark.read.parquet(*few)).select("features")
     seconds = {}
     for steps in (ONE_STEP, MORE_STEPS):
@@ -112,7 +114,7 @@ def spark_engine(folder, rows, methods, report):
         rows=len(few) * FILE_ROWS,
     )
     for method in methods:
-        private_run(SparkSilo(frame), method, folder, report)
+        private_run(silo, method, folder, report)
     spark.stop()
 
 
@@ -128,7 +130,7 @@ def dask_engine(folder, rows, methods, report):
         private_run(silo, method, folder, report)
 
 
-def one_sum(silo, report):
+def one_sum(silo, report, what="ours: one exact sum by nearest center", **more):
     """Report the seconds of one exact sum by nearest center: a private Lloyd step without its noise."""
     from feddp_kmeans.statistics import REGISTRY
     from feddp_kmeans.statistics.fixed_point import RESOLUTION
@@ -141,7 +143,7 @@ def one_sum(silo, report):
         began = time.perf_counter()
         silo.exact_sum(query)
         seconds = time.perf_counter() - began
-    report("ours: one exact sum by nearest center", seconds)
+    report(what, seconds, **more)
 
 
 ENGINES = {"spark": spark_engine, "dask": dask_engine}

@@ -8,13 +8,19 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.silos import batched, batches
 from feddp_kmeans.silos.batched import SourceSilo
-from feddp_kmeans.silos.batches import as_floats, sparse_rows
+from feddp_kmeans.silos.batches import as_floats, side_by_side, sparse_rows
 from feddp_kmeans.silos.memory import ArraySilo, ArraySource, TableSilo
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, MAX_DIMENSION
 from feddp_kmeans.statistics.norms import POINT_COUNT
 from feddp_kmeans.statistics.paper_sums import OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Query
+
+
+@pytest.mark.parametrize("rows", [0, 1, 4096, 9000])
+def test_columns_become_rows(rows):
+    columns = [np.arange(rows) + offset / 8 for offset in range(3)]
+    assert np.array_equal(side_by_side(columns), np.column_stack(columns))
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 64, 100, 819, 20_000, MAX_DIMENSION])

@@ -3,12 +3,12 @@
 Points stay in their array or file, and in its precision, until a statistic looks at them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from scipy import sparse
 
-from feddp_kmeans._typing import BoolArray, IntArray, Points
+from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS
 from feddp_kmeans.statistics.sparse_points import without_duplicates
@@ -24,6 +24,10 @@ _LARGEST_VALUES = 1 << 22
 
 _SPARSE_VALUES = 1 << 24
 """Numbers, zeros included, in a batch of sparse points: clipping and some statistics make it dense, 128 MiB."""
+
+
+_TURNED_ROWS = 1 << 12
+"""Rows that are made of columns at once: for 20 columns this takes a third to a half of the time of all rows."""
 
 
 def batch_rows(dimension: int) -> int:
@@ -65,6 +69,16 @@ def finite_rows(points: Points) -> BoolArray:
         with np.errstate(invalid="ignore"):
             finite = np.einsum("ij,j->i", points, np.zeros(points.shape[1], dtype=points.dtype)) == 0
     return finite
+
+
+def side_by_side(columns: Sequence[FloatArray]) -> FloatArray:
+    """Return columns as rows of points, some rows at a time: otherwise no row would stay in a processor's cache until it is whole."""
+    points = np.empty((len(columns[0]), len(columns)))
+    for start in range(0, len(points), _TURNED_ROWS):
+        some = slice(start, start + _TURNED_ROWS)
+        for index, column in enumerate(columns):
+            points[some, index] = column[some]
+    return points
 
 
 def cut(piece: Points, rows: int) -> Iterator[Points]:

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.silos.batches import READ_VALUES
+from feddp_kmeans.silos.batches import READ_VALUES, side_by_side
 from feddp_kmeans.silos.memory import ArraySilo, TableSilo
 from feddp_kmeans.silos.threads import THREADS
+from feddp_kmeans.statistics.engine import engine_for, using
 from feddp_kmeans.statistics.query import Query
 
 Points = Callable[[pa.Table], FloatArray]
@@ -41,7 +42,7 @@ class NumberColumns:
 
     def __call__(self, table: pa.Table) -> FloatArray:
         """Return the points of rows."""
-        return np.column_stack([_floats(table[name].combine_chunks()) for name in self.columns])
+        return side_by_side([_floats(table[name].combine_chunks()) for name in self.columns])
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,12 @@ class SumOfPoints:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield one row, the sum."""
-        total = self.query.nothing()
+        total, seen = self.query.nothing(), 0
         for table in _tables(batches, max(1, READ_VALUES // self.query.dimension)):
-            total += ArraySilo([self.points(table)]).exact_sum(self.query)
+            silo = ArraySilo([self.points(table)])
+            seen += silo.size
+            with using(engine_for(seen)):  # how large the partition is shows as it goes by
+                total += silo.exact_sum(self.query)
         yield _as_row(total)
 
 

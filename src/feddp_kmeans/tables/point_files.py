@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.silos.batches import side_by_side
 from feddp_kmeans.tables.advice import refused_columns, words_advice
 from feddp_kmeans.tables.array_files import array_pieces
 from feddp_kmeans.tables.cells import as_numbers, count_words, decimal_of, is_text
@@ -109,7 +110,7 @@ class PointFile:
     def _points(self, table: pa.Table) -> FloatArray:
         if self.schema is not None:
             return self.schema.encode(table)
-        return np.column_stack([as_numbers(table[name], decimal_of(table)) for name in self.columns])
+        return side_by_side([as_numbers(table[name], decimal_of(table)) for name in self.columns])
 
     def check(self) -> None:
         """Read the whole file once: refuse a broken file or one of the wrong kind, and log how many rows are not whole.
