@@ -44,7 +44,9 @@ def test_the_integers_are_those_of_numpy(n, d, k, q, rng):
             ("point-residuals", where | {"bound": 3e4, "square_weight": 1e-4}),
             ("point-residual-norms", where | {"edges": np.array([1e3, 1e4, 3e4, 6e4])}),
         ]
-        asked += [("point-spreads", ball | {"centers": centers, "reach": 5e4})] if projection is None else []
+        if projection is None:
+            asked += [("point-spreads", ball | {"centers": centers, "reach": 5e4}), ("outer-product", ball)]
+            asked += [("point-second-moment", ball | {"bound": bound}) for bound in (2.0**26, 2.0**31)]
         for name, public in asked:
             query = Query(REGISTRY[name], public, d)
             found = total_of(query, torch.as_tensor(points, device="cuda")).cpu().numpy()

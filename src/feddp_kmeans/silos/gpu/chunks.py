@@ -26,6 +26,6 @@ has ``|z|**2 sqrt(1 - 15 / (16 d)) <= MOMENT_STEPS``, hence ``|z|**2 <= 4 MOMENT
 """
 
 
-def chunk_rows(name: str, dimension: int) -> int:
-    """Return how many rows of a statistic are added at once: as many as stay exact in float64 and fit memory."""
-    return max(1, min(_CHUNK_VALUES // dimension, int(2.0**53 / LARGEST_ADDED[name])))
+def chunk_rows(name: str, dimension: int, values: int = _CHUNK_VALUES) -> int:
+    """Return how many rows of a statistic are added at once: as many as stay exact in float64 and have at most so many values."""
+    return max(1, min(values // dimension, int(2.0**53 / LARGEST_ADDED[name])))

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import torch
@@ -16,7 +17,8 @@ class Kernel:
 
     def __init__(self, source: str, name: str, constants: Mapping[str, int], shared: int, threads: int) -> None:
         self._driver, self._shared, self._threads = ctypes.CDLL("libcuda.so.1"), shared, threads
-        self._image, self._module, self._function = _compiled(source, constants), ctypes.c_void_p(), ctypes.c_void_p()
+        self._image = _compiled(source, tuple(constants.items()), torch.cuda.get_device_capability())
+        self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
         torch.cuda.current_stream().synchronize()  # Makes the device's context this thread's, for the driver.
         _check("load", self._driver.cuModuleLoadData(ctypes.byref(self._module), self._image))
         _check("find", self._driver.cuModuleGetFunction(ctypes.byref(self._function), self._module, name.encode()))
@@ -37,11 +39,11 @@ class Kernel:
         _check("launch", launched)
 
 
-def _compiled(source: str, constants: Mapping[str, int]) -> bytes:
-    major, minor = torch.cuda.get_device_capability()
+@cache
+def _compiled(source: str, constants: tuple[tuple[str, int], ...], capability: tuple[int, int]) -> bytes:
     compiler = ctypes.CDLL(f"libnvrtc.so.{(torch.version.cuda or '').split('.')[0]}")
-    options = [b"--std=c++17", f"--gpu-architecture=sm_{major}{minor}".encode()]
-    options += [f"-D{name}={value}".encode() for name, value in constants.items()]
+    options = [b"--std=c++17", "--gpu-architecture=sm_{}{}".format(*capability).encode()]
+    options += [f"-D{name}={value}".encode() for name, value in constants]
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     _check("read", compiler.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None))
     code = compiler.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))

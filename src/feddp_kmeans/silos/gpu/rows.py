@@ -7,7 +7,10 @@ Why no bit differs from the CPU's, with R = 2**16:
 - *Labels and squares*: products and sums of whole numbers below 2**53, so exact in any order. A squared residual is the squared length less
   the best score ``2 z c - |c|**2``; of equal scores the first is the best.
 - *A subspace*: products with a whole matrix below 2**53, over a power of two, rounded; the result is below 2**24, so float32 holds it.
-- *Origins* are whole numbers below 2**24, so float32 holds them.
+- *Centers and origins* are whole numbers below 2**24, so float32 holds them; so are the directions of a subspace, and encoded rows that are
+  not left out.
+- *Second moments*: rows are scaled by a table, and what a square adds is truncated, in the same float64 operations as elsewhere; a product
+  of whole numbers that is fused with the difference after it is exact in any case.
 - *Sums*: a row adds a whole number of at most BOUNDED_STEPS = 2**30 to any of them; a block has at most 2**22 rows, so its sums are exact
   in float64 until they are added to 64-bit integers.
 """
@@ -23,13 +26,16 @@ from feddp_kmeans.silos.gpu.cuda import Kernel
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
+EXACT = 2.0**24
+"""Whole numbers below this are exact in float32."""
+
 _THREADS = 128
 _MOST_SHARED = 220 * 1024
 _MOST_ROWS = 1 << 22
 """Rows of a block whose sums are exact."""
 
-_GROUP = 16
-"""Centers at once."""
+_GROUP, _LARGE_GROUP = 16, 32
+"""Centers at once, where they are few and where they are many."""
 
 _COPIES = 16
 """Totals that blocks add their sums to: one alone would be waited for."""
@@ -52,7 +58,7 @@ class Rows:
     def in_subspace(self, projection: Any) -> "tuple[Rows, Any] | None":
         """Return the rows' coordinates in a subspace, and which rows would have been shortened; None where that is impossible."""
         (n, d), q, device = self._points.shape, projection.shape[1], self._points.device
-        kernel = _kernel("turn", d, min(q, _GROUP), _tile(d, q), device)
+        kernel = _multiplier("turn", d, q, device)
         if kernel is None:
             return None
         turned = torch.empty((n, q), dtype=torch.float32, device=device)
@@ -65,8 +71,8 @@ class Rows:
     def labelled(self, targets: Any) -> tuple[Any, Any, Any] | None:
         """Return each row's nearest target, its squared distance from it, and whether the row would have been shortened."""
         (n, d), k, device = self._points.shape, len(targets), self._points.device
-        kernel = _kernel("label", d, min(k, _GROUP), _tile(d, k), device)
-        if kernel is None:
+        kernel = _multiplier("label", d, k, device)
+        if kernel is None or bool(targets.abs().amax() >= EXACT):
             return None
         labels = torch.empty(n, dtype=torch.int32, device=device)
         squares = torch.empty(n, dtype=torch.float64, device=device)
@@ -74,6 +80,24 @@ class Rows:
         given = torch.cat([targets.ravel(), targets.square().sum(dim=1)])
         _launch(kernel, self._points, n, k, self._ball, given, labels, squares, left)
         return labels, squares, left
+
+    def scaled(self, table: Any = None, weights: tuple[float, float] = (0.0, 0.0)) -> tuple[Any, Any, Any] | None:
+        """Return the rows as whole numbers in float64, what is added up of their squares, and which would have been shortened.
+
+        Those are zero. The others are scaled by a ``table`` of lengths and scales, if there is one; then each coordinate adds its square
+        less the mean one of its row, and each row its trace, both times their weight and truncated. None where that is impossible.
+        """
+        (n, d), device = self._points.shape, self._points.device
+        shared = 8 * (2 * d + 1 + 2 * _THREADS) + 4 * _THREADS * (d | 1)
+        kernel = _kernel("scale", d, _GROUP, shared, device)
+        if kernel is None:
+            return None
+        whole = torch.empty((n, d), dtype=torch.float64, device=device)
+        left = torch.empty(n, dtype=torch.bool, device=device)
+        totals = torch.zeros((_COPIES, d + 1), dtype=torch.int64, device=device)
+        given = torch.cat([torch.tensor(weights, dtype=torch.float64, device=device), *(() if table is None else table)])
+        _launch(kernel, self._points, n, 0 if table is None else len(table[0]), self._ball, given, whole, totals, left)
+        return whole, totals.sum(dim=0), left
 
     def can_weigh(self, k: int) -> bool:
         """Return whether sums for this many labels fit the memory of a block."""
@@ -96,8 +120,19 @@ class Rows:
         return _kernel("weigh", d, _GROUP, 8 * (k + 1) * d, self._points.device)
 
 
-def _tile(d: int, k: int) -> int:
-    return 8 * (d + 1 + d * min(k, _GROUP)) + 4 * _THREADS * (d | 1)
+def _tile(d: int, group: int, held: int = 1) -> int:
+    """Return the shared memory of a kernel in bytes, as ``rows.cu`` divides it: the ball, a tile of rows, and groups of centers."""
+    width = -(-d // 4) * 4
+    stride = width if width % 8 else width + 4
+    return 8 * (d + 1) + 4 * (_THREADS * stride + held * width * (group + 8))
+
+
+def _multiplier(name: str, d: int, k: int, device: Any) -> Kernel | None:
+    """Return a kernel that multiplies rows with k centers: all of them are held at once, if several blocks have room for them."""
+    group = _LARGE_GROUP if k > 3 * _GROUP else _GROUP
+    all_held = _tile(d, group, -(-k // group))
+    fits_twice = all_held <= _MOST_SHARED // 2
+    return _kernel(name, d, group, all_held if fits_twice else _tile(d, group), device, held=fits_twice)
 
 
 def _launch(kernel: Kernel, points: Any, n: int, *given: Any) -> None:
@@ -106,13 +141,13 @@ def _launch(kernel: Kernel, points: Any, n: int, *given: Any) -> None:
 
 
 @cache
-def _kernel(name: str, d: int, group: int, shared: int, device: Any) -> Kernel | None:
+def _kernel(name: str, d: int, group: int, shared: int, device: Any, *, held: bool = False) -> Kernel | None:
     """Return a kernel for points of d coordinates and groups of centers; None where it cannot be compiled, or needs too much memory."""
     if shared > _MOST_SHARED:
         return None
     source = (files("feddp_kmeans.silos.gpu") / "rows.cu").read_text()
     try:
         with torch.cuda.device(device):
-            return Kernel(source, name, {"D": d, "G": group, "THREADS": _THREADS, "COPIES": _COPIES}, shared, _THREADS)
+            return Kernel(source, name, {"D": d, "G": group, "ALL": int(held), "THREADS": _THREADS, "COPIES": _COPIES}, shared, _THREADS)
     except (OSError, CudaError):
         return None

@@ -10,9 +10,6 @@ from feddp_kmeans.silos.gpu import rows
 from feddp_kmeans.silos.gpu.torch_arithmetic import encoded_and_labels, project, weighted_sums
 from feddp_kmeans.statistics import residual_sums, spreads
 
-_EXACT = 2.0**24
-"""Whole numbers below this are exact in float32."""
-
 _WHERE = {"center", "radius", "centers", "origins", "projection", "residual_projection"}
 
 
@@ -50,7 +47,7 @@ def _quick_look(
     if not same_space or not torch.equal(targets, origins.round()):
         return None
     found = quick_labels(points, center=center, radius=radius, centers=targets, projection=projection)
-    if found is None or not found[0].can_weigh(k) or bool(targets.abs().amax() >= _EXACT):
+    if found is None or not found[0].can_weigh(k):
         return None
     there, labels, squares, longer = found
     return Look(labels, squares, k, lambda weights: there.weighted_sums(targets, labels, weights)), points[longer]

@@ -32,6 +32,9 @@ from feddp_kmeans.silos.gpu.torch_looks import LOOKS, looked_at, quick_labels
 _QUICK_ROWS = 1 << 22
 """Rows of a look at once: each adds at most 2**30 to any number, so their sums are exact in float64."""
 
+_QUICK_VALUES = 1 << 28
+"""Numbers of a second moment at once: 2 GiB of float64."""
+
 
 class TorchSilo(Silo):
     """Clients as tensors on one device, added up in exact whole numbers. Only for statistics of points.
@@ -79,7 +82,11 @@ def total_of(query: Query, points: Any) -> Any:
     swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
     total, left = swept or (STATISTICS[name](points[:0], **given), None)
     count = len(points) if left is None else len(left)
-    at_once = _QUICK_ROWS if name in {*LOOKS, *_LLOYD} and rows.fits(points) else chunk_rows(name, points.shape[1])
+    at_once = chunk_rows(name, points.shape[1])
+    if rows.fits(points) and name in _MOMENTS:
+        at_once = chunk_rows(name, points.shape[1], _QUICK_VALUES)
+    elif rows.fits(points) and name in {*LOOKS, *_LLOYD}:
+        at_once = _QUICK_ROWS
     for start in range(0, count, at_once):
         chunk = slice(start, start + at_once)
         total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
@@ -87,9 +94,18 @@ def total_of(query: Query, points: Any) -> Any:
 
 
 def _outer_product(points: Any, *, center: Any, radius: float) -> Any:
-    encoded = encode(points, center, radius)
-    upper = torch.triu_indices(encoded.shape[1], encoded.shape[1], device=encoded.device)
-    return (encoded.T @ encoded)[upper[0], upper[1]].to(torch.int64)
+    quick = rows.Rows(points, center, radius).scaled() if rows.fits(points) else None
+    if quick is None:
+        return _upper(encode(points, center, radius), 0)
+    whole, _, left = quick
+    total = _upper(whole, 0)
+    return total + _upper(encode(points[left], center, radius), 0) if bool(left.any()) else total
+
+
+def _upper(whole: Any, diagonal: int) -> Any:
+    """Return the products of all pairs of columns, each pair once; from the first diagonal on, or above it."""
+    upper = torch.triu_indices(whole.shape[1], whole.shape[1], diagonal, device=whole.device)
+    return (whole.T @ whole)[upper[0], upper[1]].to(torch.int64)
 
 
 def _cluster_counts(points: Any, **where: Any) -> Any:
@@ -131,19 +147,28 @@ def _point_costs(points: Any, *, sets: Any, bound: float, **ball: Any) -> Any:
 
 
 def _point_second_moment(points: Any, *, center: Any, radius: float, bound: float) -> Any:
-    encoded = encode(points, center, radius)
-    dimension = encoded.shape[1]
-    starts, scales = (torch.as_tensor(table, device=encoded.device) for table in scale_table(dimension, bound))
+    dimension = points.shape[1]
+    table = [torch.as_tensor(column, device=points.device) for column in scale_table(dimension, bound)]
+    weights = math.sqrt(2), math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT
+    quick = rows.Rows(points, center, radius).scaled(table, weights) if rows.fits(points) else None
+    if quick is None:
+        return _plain_second_moment(encode(points, center, radius), table, weights)
+    whole, sums, left = quick
+    total = torch.cat([2 * _upper(whole, 1), sums])
+    return total + _plain_second_moment(encode(points[left], center, radius), table, weights) if bool(left.any()) else total
+
+
+def _plain_second_moment(encoded: Any, table: Sequence[Any], weights: tuple[float, float]) -> Any:
+    starts, scales = table
     places = torch.searchsorted(starts, encoded.square().sum(dim=1), right=True) - 1
     scaled = (encoded * scales[places][:, None]).round()
-    upper = torch.triu_indices(dimension, dimension, 1, device=encoded.device)
     single = scaled.square()
     traces = single.sum(dim=1, keepdim=True)
     # A tensor, as above: by a plain number a GPU divides as a product with its inverse.
-    columns = torch.tensor(float(dimension), dtype=torch.float64, device=encoded.device)
-    traceless = (math.sqrt(2) * (single - traces / columns)).trunc().sum(dim=0)
-    trace = (math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT * traces).trunc().sum(dim=0)
-    return torch.cat([2 * (scaled.T @ scaled)[upper[0], upper[1]], traceless, trace]).to(torch.int64)
+    columns = torch.tensor(float(encoded.shape[1]), dtype=torch.float64, device=encoded.device)
+    traceless = (weights[0] * (single - traces / columns)).trunc().sum(dim=0)
+    trace = (weights[1] * traces).trunc().sum(dim=0)
+    return torch.cat([2 * _upper(scaled, 1), torch.cat([traceless, trace]).to(torch.int64)])
 
 
 def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
@@ -161,6 +186,7 @@ def _tensor(value: Any, device: Any) -> Any:
 
 
 _LLOYD = ("cluster-sums", "cluster-counts")
+_MOMENTS = ("outer-product", "point-second-moment")
 STATISTICS: Mapping[str, Callable[..., Any]] = {
     "cluster-counts": _cluster_counts,
     "cluster-sums": _cluster_sums,
