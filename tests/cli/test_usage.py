@@ -27,6 +27,10 @@ from tests.cli.command import feddp
                 "or as their folder. Try: feddp join --help"
             ),
         ),
+        (
+            "plan b.csv -k 3 --epsilon 1",
+            "Got unexpected extra argument (b.csv): feddp plan takes options only, and reads no data. Try: feddp plan --help",
+        ),
         ("fit a.csv -k 3 --epsilon one", "Invalid value for '--epsilon': 'one' is not a valid float. Try: feddp fit --help"),
         ("fit a.csv -k 3 --epsilom 1", "No such option: --epsilom (Possible options: --epsilon, --silo). Try: feddp fit --help"),
         ("nonsense", "No such command 'nonsense'. Try: feddp --help"),
