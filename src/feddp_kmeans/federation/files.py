@@ -1,4 +1,4 @@
-"""Clients as files on this machine's disk, read when a statistic needs them and never all at once."""
+"""Clients as files on this machine's disk, read in pieces when a statistic needs them; small ones once per run."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from feddp_kmeans.silos.batched import PointSource, SourceSilo
 
 
 class FileFederation(LocalFederation):
-    r"""One file per client; a statistic reads the files one after the other, in pieces.
+    r"""One file per client; a statistic reads the files one after the other, in pieces. A run keeps what it has read if that is little.
 
     Examples
     --------
