@@ -30,10 +30,9 @@ def usage_line(error: Any, arguments: Sequence[str]) -> str:
         if error.param.name == "clusters" and not any(word.startswith("--epsilon") for word in arguments):
             example = (*example, *_MISSING["epsilon"][1])
         return f"{told}. " + (f"For example: {shlex.join(['feddp', *arguments, *example])}" if example else help_page)
-    is_file = any(Path(word).exists() for word in arguments)
-    if told.startswith("Got unexpected extra argument") and not any(one.param_type_name == "argument" for one in error.ctx.command.params):
-        return f"{told}: {error.ctx.command_path} takes options only{', and reads no data' * is_file}. {help_page}"
-    if told.startswith("Got unexpected extra argument") and is_file:
+    if told.startswith("Got unexpected extra argument") and any(Path(word).exists() for word in arguments):
+        if not any(one.param_type_name == "argument" for one in error.ctx.command.params):
+            return f"{told}: {error.ctx.command_path} takes options only, and reads no data. {help_page}"
         return f"{told}: several files are given as a pattern in quotes, such as 'clients/*.csv', or as their folder. {help_page}"
     return f"{told}{'' if told.endswith('?') else '.'} {help_page}"
 

@@ -66,7 +66,9 @@ class BatchedSilo(Silo):
             numbers += batch.size + batch.n_points
             if numbers > _KEPT_NUMBERS:
                 self.kept = None
-            held = [] if self.kept is None else [*held, batch]
+                held.clear()
+            else:
+                held.append(batch)
             yield batch
         if self.kept is not None:
             self.kept[name] = held

@@ -33,7 +33,7 @@ def log_counts(files: Mapping[Path, RowCounts]) -> None:
     _log(files, {path: each.lost for path, each in files.items()}, "do not parse", "they are left out")
     gaps = {path: each.gaps for path, each in files.items()}
     fate = FILLED if any(each.may_fill for each in files.values()) else "they are left out"
-    often = {each.often for each in files.values() if 2 * each.gaps > each.total}
+    often = {each.often for each in files.values() if 2 * each.gaps > each.total - each.lost}
     if often:
         fate += f". Cells are missing most often in {min(often)!r:.80}: --ignore keeps rows by leaving out a column"
     _log(files, gaps, "have a cell that is missing or not a number", fate)
