@@ -4,7 +4,7 @@ ARG BASE=python:3.11-slim
 FROM ${BASE}
 
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml build_kernels.py constraints.txt README.md LICENSE ./
 COPY src ./src
 RUN python3 -m venv /opt/feddp \
     && PIP_CONSTRAINT=/src/constraints.txt /opt/feddp/bin/pip install --no-cache-dir ".[flower]" \

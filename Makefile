@@ -29,7 +29,9 @@ help:
 	@echo "make format   format the code"
 	@echo "make clean    remove everything that make has made"
 
-$(VENV)/.core: pyproject.toml constraints.txt
+KERNELS := build_kernels.py $(wildcard src/feddp_kmeans/statistics/compiled/*.[ch])
+
+$(VENV)/.core: pyproject.toml constraints.txt $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	@touch $@
@@ -70,7 +72,7 @@ package: $(VENV)/.dev
 	$(BIN)/python -m tests.package
 
 # Spark is large, and few need it.
-$(VENV)-spark/.done: pyproject.toml constraints.txt
+$(VENV)-spark/.done: pyproject.toml constraints.txt $(KERNELS)
 	$(PYTHON) -m venv $(VENV)-spark
 	$(VENV)-spark/bin/pip install --quiet --disable-pip-version-check -e ".[spark]" "pyspark[connect]" pandas pytest hypothesis
 	@touch $@
@@ -82,7 +84,7 @@ spark: $(VENV)-spark/.done
 # Users have no pins. CI does not depend on what others release today; Flower holds some packages back, so it is left out here.
 newest:
 	$(PYTHON) -m venv --clear $(VENV)-newest
-	PIP_CONSTRAINT= $(VENV)-newest/bin/pip install --quiet --disable-pip-version-check -e ".[dask,excel,fast]" -e studies hypothesis openpyxl pandas pycryptodome pytest pytest-xdist
+	PIP_CONSTRAINT= $(VENV)-newest/bin/pip install --quiet --disable-pip-version-check -e ".[dask,excel]" -e studies hypothesis openpyxl pandas pycryptodome pytest pytest-xdist
 	$(VENV)-newest/bin/python -m pytest -n $(JOBS) -m "not slow" tests/algorithm tests/cli tests/report tests/silos tests/statistics tests/test_estimator.py \
 		--deselect tests/cli/test_usage.py  # words of another typer
 

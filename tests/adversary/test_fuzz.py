@@ -91,7 +91,7 @@ def test_fifty_thousand_hostile_queries(block):
 
 @pytest.mark.slow
 def test_thousands_of_hostile_queries_to_compiled_kernels():
-    fuzz(range(200_000, 202_000), Engine.NUMBA)
+    fuzz(range(200_000, 202_000), Engine.COMPILED)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Bugs are planted in Python, which compiled kernels would not show: whether these are used depends on what a process did before."""
+"""Bugs are planted in Python, which compiled kernels would not show."""
 
 import pytest
 

@@ -1,7 +1,5 @@
 """Silos in this process: the same sums from each kind, as many clients and as one, and the engine that their size asks for."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,8 +8,6 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.silos import batched
 from feddp_kmeans.silos.batched import SourceSilo
 from feddp_kmeans.silos.memory import ArraySilo, TableSilo
-from feddp_kmeans.statistics import engine
-from feddp_kmeans.statistics.engine import Engine, compiled, using
 from feddp_kmeans.statistics.norms import POINT_COUNT
 from feddp_kmeans.statistics.query import Query
 from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
@@ -96,23 +92,3 @@ def test_a_silo_without_points_adds_up_to_nothing():
     for empty in (ArraySilo([np.empty((0, 2))] * 3), TableSilo(np.empty((0, 2)), np.zeros(4, dtype=np.int64))):
         for one in (empty, empty.as_one_client()):
             assert one.exact_sum(Query(POINT_COUNT, {}, 2)).tolist() == [0]
-
-
-@pytest.mark.parametrize("large", [True, False])
-def test_the_size_of_a_silo_decides_the_engine_unless_one_is_in_use(silo, large, monkeypatch):
-    pytest.importorskip("numba")
-    monkeypatch.setattr(engine, "_WORTH_STARTING", silo.size + (not large))
-    seen = []
-
-    def count(batch):
-        seen.append(compiled())
-        return POINT_COUNT.compute(batch)
-
-    query = Query(replace(POINT_COUNT, compute=count), {}, DIMENSION)
-    silo.exact_sum(query)
-    assert set(seen) == {large}
-    for one in Engine:
-        seen.clear()
-        with using(one):
-            silo.exact_sum(query)
-        assert set(seen) == {one is Engine.NUMBA}

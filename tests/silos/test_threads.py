@@ -47,7 +47,7 @@ def test_threads_use_the_engine_of_their_run(monkeypatch):
         seen.add((threading.current_thread() is threading.main_thread(), compiled()))
         return batch.points.sum(axis=0).astype(np.int64)
 
-    with using(Engine.NUMBA):
+    with using(Engine.COMPILED):
         add_batches(np.zeros(1, dtype=np.int64), made_up(12), compute)
     assert seen == {(True, True), (False, True)}
 

@@ -1,16 +1,16 @@
-"""The engine: numpy until numba is worth its start, and the same bits from both."""
+"""The engine: compiled kernels where there are any, and the same bits from both."""
 
-import subprocess
-import sys
+import shutil
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feddp_kmeans.statistics.engine import Engine, compiled, engine_for, using
+from feddp_kmeans.statistics import kernels
+from feddp_kmeans.statistics.engine import Engine, available, compiled, using
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
-from tests.statistics.engines import both
+from tests.statistics.engines import both, needs_kernels
 from tests.strategies import points
 
 TYPES = [np.float64, np.float32, np.int64]
@@ -25,9 +25,8 @@ def as_type(rows, dtype):
 def test_both_engines_encode_to_the_same_bits(rows, dtype, radius, shift):
     ball = Ball(np.full(rows.shape[1], shift), radius)
     table = as_type(rows, dtype)
-    plain, fast = both(lambda: ball.encode(table))
-    assert plain.dtype == fast.dtype == np.float64
-    assert np.array_equal(plain, fast)
+    plain, *compiled_ones = both(lambda: ball.encode(table))
+    assert all(fast.dtype == plain.dtype == np.float64 and np.array_equal(plain, fast) for fast in compiled_ones)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 7, 8, 100, 819])
@@ -35,9 +34,9 @@ def test_both_engines_encode_to_the_same_bits(rows, dtype, radius, shift):
 def test_both_engines_agree_on_rows_at_the_edge_of_the_ball(dimension, radius, rng):
     rows = rng.standard_normal((60, dimension))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    plain, fast = both(lambda: Ball(np.zeros(dimension), radius).encode(rows))
-    assert np.array_equal(plain, fast)
-    assert max(sum(int(x) ** 2 for x in row) for row in fast) <= RESOLUTION**2
+    plain, *compiled_ones = both(lambda: Ball(np.zeros(dimension), radius).encode(rows))
+    assert all(np.array_equal(plain, fast) for fast in compiled_ones)
+    assert max(sum(int(x) ** 2 for x in row) for row in plain) <= RESOLUTION**2
 
 
 def test_both_engines_take_tables_in_any_layout(rng):
@@ -55,38 +54,76 @@ def test_shortened_rows_do_not_depend_on_the_order_of_coordinates(rng):
     assert np.array_equal(ball.encode(rows)[:, order], ball.encode(rows[:, order]))
 
 
-def test_few_numbers_are_left_to_numpy_and_many_are_not():
-    pytest.importorskip("numba")
-    assert engine_for(1000) is Engine.NUMPY
-    assert engine_for(1 << 30) is Engine.NUMBA
-    assert engine_for(1000) is Engine.NUMPY  # what was large before does not matter
-    assert not compiled()
+@needs_kernels
+def test_the_package_is_built_with_kernels_where_there_is_a_compiler():
+    assert available()
+    assert kernels.levels()[-1] == 1
 
 
-def test_without_numba_numpy_does_it_all(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    assert engine_for(1 << 30) is Engine.NUMPY
-
-
-def test_an_engine_in_use_stays_in_use():
-    with using(Engine.NUMBA):
-        assert compiled()
-        assert engine_for(1) is Engine.NUMBA
-        with using(Engine.NUMPY):
-            assert engine_for(1 << 30) is Engine.NUMPY
-        assert compiled()
-    assert not compiled()
+@needs_kernels
+def test_compiled_kernels_are_used_unless_numpy_is_asked_for():
+    assert compiled()
+    with using(Engine.NUMPY):
+        assert not compiled()
+        with using(Engine.COMPILED):
+            assert compiled()
+        assert not compiled()
 
 
 def test_an_engine_in_use_is_put_back_after_an_error():
-    with pytest.raises(ZeroDivisionError), using(Engine.NUMBA):
+    with pytest.raises(ZeroDivisionError), using(Engine.NUMPY):
         _ = 1 / 0
+    assert compiled() == available()
+
+
+@pytest.fixture
+def elsewhere(monkeypatch, tmp_path):
+    """Kernels that are looked for in another folder."""
+    shutil.copytree(kernels.FOLDER, tmp_path / "compiled")
+    monkeypatch.setattr(kernels, "FOLDER", tmp_path / "compiled")
+    kernels.library.cache_clear()
+    yield tmp_path / "compiled"
+    kernels.library.cache_clear()
+
+
+def test_without_a_library_numpy_does_it_all(elsewhere, rng):
+    (elsewhere / "kernels.so").unlink(missing_ok=True)
+    assert not available()
+    assert kernels.levels() == ()
     assert not compiled()
+    assert Ball(np.zeros(3), 9.0).encode(rng.standard_normal((5, 3))).shape == (5, 3)
 
 
-def test_a_small_run_does_not_import_numba():
-    code = (
-        "import sys, numpy as np; from feddp_kmeans.statistics.fixed_point import Ball; "
-        "Ball(np.zeros(3), 1.0).encode(np.ones((9, 3))); sys.exit('numba' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+@needs_kernels
+def test_a_library_built_from_other_sources_is_not_used(elsewhere):
+    assert available()
+    kernels.library.cache_clear()
+    with (elsewhere / "encoding.h").open("a") as source:
+        source.write("/* changed */")
+    assert not available()
+
+
+def test_a_file_that_is_no_library_is_not_used(elsewhere):
+    (elsewhere / "kernels.so").write_bytes(b"not a library")
+    assert not available()
+
+
+@needs_kernels
+def test_kernels_refuse_what_would_be_read_beyond_its_end():
+    rows, labels = np.zeros((4, 3)), np.zeros(4, dtype=np.int64)
+    ball = Ball(np.zeros(3), 1.0).for_kernels
+    wrong = [
+        lambda: kernels.encode(rows[:, :2], ball),
+        lambda: kernels.nearest(rows, np.zeros((2, 4)), 0.0),
+        lambda: kernels.nearest_sums(rows, ball, np.zeros((2, 2)), 0.0),
+        lambda: kernels.weighted_sums(rows, np.ones(4), labels + 2, 2),
+        lambda: kernels.weighted_sums(rows, np.ones(4), labels - 1, 2),
+        lambda: kernels.weighted_sums(rows, np.ones(3), labels, 2),
+        lambda: kernels.weighted_sums(rows, np.ones(4), labels[:3], 2),
+        lambda: kernels.weighted_sums(rows, np.ones(4), labels.astype(np.int32), 2),
+        lambda: kernels.products_with(rows, np.zeros((1, 3)), labels + 1),
+        lambda: kernels.products_with(rows, np.zeros((1, 2)), labels),
+    ]
+    for call in wrong:
+        with pytest.raises(ValueError, match="a compiled kernel needs"):
+            call()

@@ -64,8 +64,8 @@ ARRAYS = Place("arrays", lambda clients, _: InMemoryFederation(clients))
 def places() -> list[Place]:
     """Return all places that this installation has; arrays come first."""
     compiled = [
-        Place("compiled kernels", ARRAYS.make, Engine.NUMBA),
-        Place("sparse rows, compiled kernels", lambda clients, _: InMemoryFederation([_sparse(p) for p in clients]), Engine.NUMBA),
+        Place("compiled kernels", ARRAYS.make, Engine.COMPILED),
+        Place("sparse rows, compiled kernels", lambda clients, _: InMemoryFederation([_sparse(p) for p in clients]), Engine.COMPILED),
     ]
     return [
         ARRAYS,

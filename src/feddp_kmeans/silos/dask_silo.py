@@ -13,7 +13,6 @@ from feddp_kmeans._typing import BoolArray, IntArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.memory import ArraySilo, as_points
 from feddp_kmeans.silos.silo import Silo, numbered_columns
-from feddp_kmeans.statistics.engine import engine_for, using
 from feddp_kmeans.statistics.query import Query
 
 _ADDED_AT_ONCE = 8
@@ -60,7 +59,7 @@ class DaskSilo(Silo):
         parts = self._partitions if cohort is None else [part for part, taken in zip(self._partitions, cohort, strict=True) if taken]
         delayed = _delayed()
         sent = delayed(query, traverse=False)
-        sums = [delayed(_partition_sum)(sent, part, len(parts)) for part in parts]
+        sums = [delayed(_partition_sum)(sent, part) for part in parts]
         while len(sums) > 1:
             sums = [delayed(np.sum)(sums[start : start + _ADDED_AT_ONCE], axis=0) for start in range(0, len(sums), _ADDED_AT_ONCE)]
         total: IntArray = sums[0].compute() if sums else query.nothing()
@@ -85,9 +84,8 @@ def _delayed() -> Any:
     return delayed
 
 
-def _partition_sum(query: Query, part: Any, n_parts: int) -> IntArray:
+def _partition_sum(query: Query, part: Any) -> IntArray:
     points = as_points(part, "a partition")
     if points.shape[1] != query.dimension:  # also where it has no rows: no error may depend on their number
         raise InputError(f"a partition must have {query.dimension} columns, got {points.shape[1]}.")
-    with using(engine_for(points.size * n_parts)):  # all partitions are taken to be as large as this one
-        return ArraySilo([points]).exact_sum(query)
+    return ArraySilo([points]).exact_sum(query)

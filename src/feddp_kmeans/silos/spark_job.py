@@ -16,7 +16,6 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.silos.batches import READ_VALUES, side_by_side
 from feddp_kmeans.silos.memory import ArraySilo, TableSilo
 from feddp_kmeans.silos.threads import THREADS
-from feddp_kmeans.statistics.engine import engine_for, using
 from feddp_kmeans.statistics.query import Query
 
 Points = Callable[[pa.Table], FloatArray]
@@ -89,12 +88,9 @@ class SumOfPoints:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield one row, the sum."""
-        total, seen = self.query.nothing(), 0
+        total = self.query.nothing()
         for table in _tables(batches, max(1, READ_VALUES // self.query.dimension)):
-            silo = ArraySilo([self.points(table)])
-            seen += silo.size
-            with using(engine_for(seen)):  # how large the partition is shows as it goes by
-                total += silo.exact_sum(self.query)
+            total += ArraySilo([self.points(table)]).exact_sum(self.query)
         yield _as_row(total)
 
 

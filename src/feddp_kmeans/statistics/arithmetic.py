@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from feddp_kmeans._typing import Array, FloatArray, IntArray
+from feddp_kmeans.statistics import kernels
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import compiled
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, Ball, row_norms
-from feddp_kmeans.statistics.nearest import nearest, ranked, uses_kernel
+from feddp_kmeans.statistics.nearest import nearest, score_error
 
 if TYPE_CHECKING:
     from feddp_kmeans.statistics.sparse_points import SparsePoints
@@ -100,11 +101,9 @@ def nearest_sums(
     """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can and nothing is encoded yet."""
     targets = np.rint(centers)
     fresh = projection is None and not batch.is_sparse and not batch.remembers
-    if fresh and uses_kernel(targets):
-        from feddp_kmeans.statistics import kernels
-
-        points, *ball = Ball(center, float(radius)).kernel_arguments(batch.points)
-        return kernels.nearest_sums(points, tuple(ball), ranked(targets))
+    if fresh and compiled():
+        ball = Ball(center, float(radius))
+        return kernels.nearest_sums(batch.points, ball.for_kernels, targets, score_error(len(center)))
     encoded, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
     return sums_by(encoded, labels, len(centers))
 
@@ -128,9 +127,7 @@ def products_with(encoded: Encoded, vectors: FloatArray, labels: IntArray) -> Fl
     if not isinstance(encoded, np.ndarray):
         return encoded.products_with(vectors, labels)
     if compiled():
-        from feddp_kmeans.statistics import kernels
-
-        return kernels.products_with(np.ascontiguousarray(encoded), np.ascontiguousarray(vectors), labels)
+        return kernels.products_with(encoded, vectors, labels)
     products: FloatArray = np.einsum("ij,ij->i", encoded, vectors[labels])
     return products
 
@@ -140,9 +137,7 @@ def weighted_sums(encoded: Encoded, weights: FloatArray, labels: IntArray, k: in
     if not isinstance(encoded, np.ndarray):
         return encoded.weighted_sums(weights, labels, k)
     if compiled():
-        from feddp_kmeans.statistics import kernels
-
-        return kernels.weighted_sums(np.ascontiguousarray(encoded), weights, labels, k)
+        return kernels.weighted_sums(encoded, weights, labels, k)
     sums = np.zeros((k, encoded.shape[1]))
     step = max(1, _AT_ONCE // k)
     for start in range(0, len(labels), step):

@@ -11,6 +11,7 @@ import numpy as np
 
 from feddp_kmeans._typing import Array, FloatArray
 from feddp_kmeans.errors import InputError
+from feddp_kmeans.statistics import kernels
 from feddp_kmeans.statistics.engine import compiled
 
 RESOLUTION = 1 << 16
@@ -66,17 +67,13 @@ class Ball:
             raise InputError(f"center of the ball must have {points.shape[1]} coordinates, got {self.dimension}.")
         if not compiled():
             return _encode(points, self.center, RESOLUTION / self.radius)
-        from feddp_kmeans.statistics import kernels
+        return kernels.encode(points, self.for_kernels)
 
-        encoded = np.empty(points.shape)
-        kernels.encode(*self.kernel_arguments(points), encoded)
-        return encoded
-
-    def kernel_arguments(self, points: Array) -> tuple[Array, FloatArray, float, float, int, float]:
-        """Return the arguments of the compiled form of ``encode``."""
-        rows = np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
+    @property
+    def for_kernels(self) -> tuple[FloatArray, float, float, float, int]:
+        """Return the ball as compiled kernels take it."""
         center = np.ascontiguousarray(self.center, dtype=np.float64)
-        return rows, center, RESOLUTION / self.radius, LARGEST, spare_bits(self.dimension), float(RESOLUTION)
+        return center, RESOLUTION / self.radius, LARGEST, float(RESOLUTION), spare_bits(self.dimension)
 
     def decode(self, encoded: FloatArray) -> FloatArray:
         """Return the points that these integer vectors stand for."""

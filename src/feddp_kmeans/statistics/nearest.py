@@ -10,7 +10,8 @@ stand for the rounding of a coordinate of z, of c, of the half square, of the di
 
 import numpy as np
 
-from feddp_kmeans._typing import Array, FloatArray, IntArray
+from feddp_kmeans._typing import FloatArray, IntArray
+from feddp_kmeans.statistics import kernels
 from feddp_kmeans.statistics.engine import compiled
 
 _SCORES = 1 << 18
@@ -20,16 +21,11 @@ _UNIT_ROUNDOFF = 2.0**-24
 _TO_SPARE = 1.01
 """For the rounding of the bound itself."""
 
-_FEW_COORDINATES, _MANY_CENTERS = 16, 48
-"""With at most this many coordinates and at least this many centers, a matrix product by numpy is faster than the kernel."""
-
 
 def nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     """Return ``argmin_r |z - c_r|**2`` for every point z, all whole numbers; the first of several that tie."""
-    if uses_kernel(targets):
-        from feddp_kmeans.statistics import kernels
-
-        return kernels.nearest(np.ascontiguousarray(points, dtype=np.float64), ranked(targets))
+    if compiled():
+        return kernels.nearest(points, targets, score_error(targets.shape[1]))
     labels = np.empty(len(points), dtype=np.int64)
     step = max(1, _SCORES // len(targets))
     for start in range(0, len(points), step):
@@ -37,19 +33,8 @@ def nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     return labels
 
 
-def uses_kernel(targets: FloatArray) -> bool:
-    """Return whether a compiled kernel finds the nearest of these targets."""
-    return compiled() and not (targets.shape[1] <= _FEW_COORDINATES and len(targets) >= _MANY_CENTERS)
-
-
-def ranked(targets: FloatArray) -> tuple[FloatArray, FloatArray, Array, Array, float]:
-    """Return what a kernel needs to know of the targets: themselves and their squares, both also in float32, and the error bound."""
-    exact, squares = np.ascontiguousarray(targets), np.square(targets).sum(axis=1)
-    coarse = np.ascontiguousarray(exact.T, dtype=np.float32)  # in this order a product with few targets takes two thirds of the time
-    return exact, squares, coarse, (squares / 2).astype(np.float32), _error(targets.shape[1])
-
-
-def _error(dimension: int) -> float:
+def score_error(dimension: int) -> float:
+    """Return g of the bound."""
     terms = (dimension + 5) * _UNIT_ROUNDOFF
     return _TO_SPARE * terms / (1 - terms)
 
@@ -65,7 +50,7 @@ def _nearest(points: FloatArray, targets: FloatArray) -> IntArray:
     best = scores[rows, labels].astype(np.float64)
     scores[rows, labels] = -np.inf
     longest = np.sqrt(offsets.max())
-    slack = _error(targets.shape[1]) * longest * (np.sqrt(np.einsum("ij,ij->i", points, points)) + longest / 2)
+    slack = score_error(targets.shape[1]) * longest * (np.sqrt(np.einsum("ij,ij->i", points, points)) + longest / 2)
     second = scores[rows, scores.argmax(axis=1)]  # takes two thirds of the time of a maximum
     unsure = ~(second < best - 2 * slack)  # also where a score were no number
     if unsure.any():

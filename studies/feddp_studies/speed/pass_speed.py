@@ -128,7 +128,7 @@ def _lookup(one: Pass) -> dict[str, Work]:
 
 
 def _engines(job: Work) -> dict[str, Work]:
-    engines = [Engine.NUMPY, Engine.NUMBA] if available() else [Engine.NUMPY]
+    engines = [Engine.NUMPY, Engine.COMPILED] if available() else [Engine.NUMPY]
     return {f"ours, {engine.value}": partial(_with_engine, engine, job) for engine in engines}
 
 

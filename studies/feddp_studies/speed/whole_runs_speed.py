@@ -15,7 +15,6 @@ from feddp_kmeans.algorithm.settings import MethodName, Settings
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.mixture import gaussian_mixture
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.engine import Engine, available, using
 from feddp_studies.speed.machine import machine_facts, peak_megabytes
 from feddp_studies.speed.pass_speed import Pass, measure_passes
 
@@ -103,12 +102,10 @@ def measure(case: SpeedCase, method: str) -> dict[str, Any]:
 
 
 def warm_up(case: SpeedCase, method: str) -> None:
-    """Make small runs, so that neither an import nor a compiler's start is timed afterwards."""
+    """Make a small run, so that no import is timed afterwards."""
     small = replace(case, n_clients=20, client_size=20, dimension=10)
     data = gaussian_mixture(0, n_clients=20, client_size=20, k=case.k, dimension=10)
-    for engine in (Engine.NUMPY, Engine.NUMBA) if available() else (Engine.NUMPY,):
-        with using(engine):
-            timed_run(_settings(small, method), data.clients, data.server_points)
+    timed_run(_settings(small, method), data.clients, data.server_points)
 
 
 def timed_run(settings: Settings, clients: Sequence[Points], server_points: FloatArray) -> tuple[Clustering, dict[str, float]]:

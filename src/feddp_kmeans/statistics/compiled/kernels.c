@@ -1,0 +1,121 @@
+/* Encoding, the nearest center, and products and sums by label, in exact whole numbers: the compiled form of what numpy does in this folder,
+   to the last bit. kernels.py loads it; it is optional.
+
+   The file is compiled once for every set of instructions that a processor may have (LEVEL: 1 any, 3 AVX2 with FMA, 4 AVX-512), and each
+   function's name ends in its level. Sums are exact in any order, with and without fused products, as they are whole numbers below 2**53;
+   float32 scores only have an error bound (nearest.py), which holds in any order, too. What rounds is encoding, one operation at a time:
+   none of them can be fused with the next. */
+
+#include "encoding.h"
+#include "ranking.h"
+
+#define FLUSHED 256 /* rows whose coordinates, at most 2**16 each, add up to at most 2**24 */
+
+int EXPORTED(encode)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
+                     double resolution, whole bits, double *encoded) {
+    const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
+    double *values = malloc((size_t)d * sizeof(double));
+    if (!values) return 1;
+    for (whole i = 0; i < n; ++i) {
+        if (is_single) encode_float_to_double((const float *)points + i * d, &ball, values, encoded + i * d);
+        else encode_double_to_double((const double *)points + i * d, &ball, values, encoded + i * d);
+    }
+    free(values);
+    return 0;
+}
+
+int EXPORTED(nearest)(const double *points, whole n, const double *exact, const double *squares, whole k, whole d, double error,
+                      whole *labels) {
+    targets_t targets;
+    float *tile = vectors(ROWS * d);
+    const int failed = arrange(&targets, exact, squares, k, d) || !tile;
+    for (whole i = 0; !failed && i < n; i += ROWS) {
+        const whole rows = n - i < ROWS ? n - i : ROWS;
+        const double *some = points + i * d;
+        double largest = 0.0;
+        whole found[ROWS];
+        for (whole r = 0; r < ROWS; ++r) {
+            if (r >= rows) {
+                memset(tile + r * d, 0, (size_t)d * sizeof(float));
+                continue;
+            }
+            SIMD(omp simd)
+            for (whole j = 0; j < d; ++j) tile[r * d + j] = (float)some[r * d + j];
+            largest = fmax(largest, product_double(some + r * d, some + r * d, d));
+        }
+        rank(tile, &targets, slack(&targets, error, sqrt(largest)), found);
+        for (whole r = 0; r < rows; ++r) labels[i + r] = found[r] >= 0 ? found[r] : decided_double(some + r * d, &targets);
+    }
+    release(&targets);
+    free(tile);
+    return failed;
+}
+
+int EXPORTED(nearest_sums)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
+                           double resolution, whole bits, const double *exact, const double *squares, whole k, double error, double *sums) {
+    const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
+    const whole numbers = k * d;
+    targets_t targets;
+    float *tile = vectors(ROWS * d), *part = vectors(numbers); /* sums of up to FLUSHED rows, exact in float32 */
+    double *values = malloc((size_t)d * sizeof(double));
+    const int failed = arrange(&targets, exact, squares, k, d) || !tile || !part || !values;
+    const double ahead = slack(&targets, error, resolution);
+    for (whole i = 0; !failed && i < n; i += ROWS) {
+        const whole rows = n - i < ROWS ? n - i : ROWS;
+        whole found[ROWS];
+        if (i % FLUSHED == 0) memset(part, 0, (size_t)numbers * sizeof(float));
+        for (whole r = 0; r < ROWS; ++r) {
+            if (r >= rows) memset(tile + r * d, 0, (size_t)d * sizeof(float));
+            else if (is_single) encode_float_to_float((const float *)points + (i + r) * d, &ball, values, tile + r * d);
+            else encode_double_to_float((const double *)points + (i + r) * d, &ball, values, tile + r * d);
+        }
+        rank(tile, &targets, ahead, found);
+        for (whole r = 0; r < rows; ++r) {
+            const float *row = tile + r * d;
+            float *sum = part + (found[r] >= 0 ? found[r] : decided_float(row, &targets)) * d;
+            SIMD(omp simd)
+            for (whole j = 0; j < d; ++j) sum[j] += row[j];
+        }
+        if ((i + ROWS) % FLUSHED == 0 || i + ROWS >= n)
+            for (whole x = 0; x < numbers; ++x) sums[x] += part[x];
+    }
+    release(&targets);
+    free(values);
+    free(part);
+    free(tile);
+    return failed;
+}
+
+int EXPORTED(weighted_sums)(const double *rows, whole n, whole d, const double *weights, const whole *labels, double *sums) {
+    for (whole i = 0; i < n; ++i) {
+        double *sum = sums + labels[i] * d;
+        const double *row = rows + i * d, weight = weights[i];
+        SIMD(omp simd)
+        for (whole j = 0; j < d; ++j) sum[j] += weight * row[j];
+    }
+    return 0;
+}
+
+int EXPORTED(products_with)(const double *rows, whole n, whole d, const double *others, const whole *labels, double *products) {
+    for (whole i = 0; i < n; ++i) products[i] = product_double(rows + i * d, others + labels[i] * d, d);
+    return 0;
+}
+
+#if LEVEL == 1
+/* A digest of the sources. */
+__attribute__((visibility("default"))) const char *built_from(void) { return BUILT_FROM; }
+
+/* The best level of the processor that this runs on. */
+__attribute__((visibility("default"))) int best_level(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const int wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (wide && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return 4;
+    return wide ? 3 : 1;
+#else
+    return 1;
+#endif
+}
+#endif
