@@ -22,6 +22,7 @@ NEEDED = (
     "feddp_kmeans/report/page.html",
     "feddp_kmeans/report/roc.svg",
     "feddp_kmeans/report/style.css",
+    "feddp_kmeans/statistics/compiled/kernels.c",
     "feddp_kmeans/silos/gpu/lloyd.cu",
     "feddp_kmeans/silos/gpu/rows.cu",
     "feddp_kmeans/network/deployment/app/pyproject.toml",
@@ -30,8 +31,13 @@ NEEDED = (
 )
 """Files that are not found by an import; each must be in a wheel."""
 
-EXTRAS = ("Crypto", "dask", "distributed", "flwr", "httpx", "numba", "pyspark", "python_calamine", "ray", "torch", "uvicorn")
+EXTRAS = ("Crypto", "dask", "distributed", "flwr", "httpx", "pyspark", "python_calamine", "ray", "torch", "uvicorn")
 """What only extras install. A module may fail to import if one of these is missing, or with a line that names the extra."""
+
+KERNELS = "feddp_kmeans/statistics/compiled/kernels.so"
+"""What the wheel of a machine with a C compiler has, in addition to what the source archive has."""
+
+ENGINE = "from feddp_kmeans.statistics.engine import available; print(available())"
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -86,11 +92,13 @@ def build(name, folder):
     stem = f"{name.replace('-', '_')}-{version}"
     package = packages / stem.split("-", maxsplit=1)[0]
     assert (folder / f"{stem}.tar.gz").exists()
-    wheel = folder / f"{stem}-py3-none-any.whl"
+    (wheel,) = folder.glob(f"{stem}-py3-none-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         held = {file for file in archive.namelist() if ".dist-info/" not in file}
     files = (path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    expected = {path.relative_to(packages).as_posix() for path in files}
+    expected = {path.relative_to(packages).as_posix() for path in files if path.suffix != ".so"}
+    if not wheel.stem.endswith("-any"):
+        expected.add(KERNELS)
     assert held == expected, f"{wheel.name} differs from the source: {sorted(held ^ expected)}"
     return wheel
 
@@ -113,6 +121,7 @@ def main(folder):
         assert run(feddp, "--version", cwd=here).strip() == f"feddp {version}"
         assert "pip install feddp-studies" in run(feddp, "reproduce", cwd=here, fails=True)
         run(python, "-c", IMPORT_ALL, "feddp_kmeans", ",".join(EXTRAS), cwd=here)
+        assert run(python, "-c", ENGINE, cwd=here).strip() == str(shutil.which(os.environ.get("CC", "cc")) is not None)
         run(python, "-c", TABLE, cwd=here)
         run(feddp, "fit", "clients", "--server", "public.csv", "-k", 2, "--epsilon", 5, "--lloyd-steps", 1, "--out", "run", cwd=here)
         assert (here / "run" / "report.html").exists()

@@ -20,6 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from build_kernels import build
+
 from tests.mutation.mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +40,7 @@ def copy_of_the_tree(folder: Path) -> None:
         "examples",
         "README.md",
         "pyproject.toml",
+        "build_kernels.py",
         "conftest.py",
         "mkdocs.yml",
         "constraints.txt",
@@ -57,7 +60,7 @@ def planted(mutant: Mutant, folder: Path) -> tuple[Path, str] | None:
     inner = mutant.before.strip()
     ahead, _, behind = mutant.before.partition(inner)
     text = re.compile(ahead + r"\s+".join(re.escape(part) for part in inner.split()) + behind)
-    files = [path for source in SOURCES for path in sorted((folder / source).rglob("*")) if path.suffix in {".html", ".py"}]
+    files = [path for source in SOURCES for path in sorted((folder / source).rglob("*")) if path.suffix in {".c", ".h", ".html", ".py"}]
     files = [path for path in files if "tests" not in path.parts]
     for chosen in ([path for path in files if path.name == mutant.file], files if len(inner) >= _TELLING else []):
         found = [(path, source) for path in chosen for source in (path.read_text(encoding="utf-8"),) for _ in text.findall(source)]
@@ -73,12 +76,18 @@ def planted(mutant: Mutant, folder: Path) -> tuple[Path, str] | None:
 def caught_by(mutant: Mutant, path: Path, changed: str, folder: Path, *, near: bool) -> str | None:
     """Plant the bug; return the first test that fails, if any does."""
     right = path.read_text(encoding="utf-8")
-    path.write_text(changed, encoding="utf-8")
+    _write(path, changed, folder)
     try:
         found = first_failure(folder, *mutant.tests)
         return found if found or near else first_failure(folder, "-n", "2", "tests", "studies")
     finally:
-        path.write_text(right, encoding="utf-8")
+        _write(path, right, folder)
+
+
+def _write(path: Path, source: str, folder: Path) -> None:
+    path.write_text(source, encoding="utf-8")
+    if path.suffix in {".c", ".h"}:
+        build(folder)
 
 
 def first_failure(folder: Path, *what: str) -> str | None:

@@ -169,10 +169,34 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "kernels.py",
+        "encoding.h",
         ("tests/conformance/test_engines.py", "tests/statistics/test_engine.py"),
-        ("compiled: a ball twice as large", "if square > resolution * resolution:", "if square > 4 * resolution * resolution:"),
-        ("compiled: rounding beyond the ball", "np.trunc(shortened) if beyond else np.rint(shortened)", "np.rint(shortened)"),
+        (
+            "compiled: a ball twice as large",
+            "if (!(square <= ball->resolution * ball->resolution)) {",
+            "if (!(square <= 4 * ball->resolution * ball->resolution)) {",
+        ),
+        (
+            "compiled: rounding beyond the ball",
+            "values[j] = beyond ? trunc(values[j] * factor) : rint(values[j] * factor);",
+            "values[j] = rint(values[j] * factor);",
+        ),
+        ("compiled: overlapping squares count twice", "counts = ball->last;", "counts = ~(wholes){0};"),
+    ),
+    *_in(
+        "kernels.c",
+        ("tests/statistics/test_nearest.py", "tests/conformance/test_engines.py"),
+        ("compiled: sums in float32 for too long", "#define FLUSHED 256", "#define FLUSHED (1 << 20)"),
+    ),
+    *_in(
+        "kernels.py",
+        ("tests/statistics/test_engine.py",),
+        ("compiled: labels are not checked", 'f"labels from 0 to {k - 1}")', 'f"labels from 0 to {k - 1}") if k < 0 else None'),
+        (
+            "compiled: a library of other sources",
+            "return found if found.built_from() == sha256(sources).hexdigest().encode() else None",
+            "return found",
+        ),
     ),
     *_in(
         "paper_sums.py",
@@ -408,9 +432,18 @@ MUTANTS = [
         ("lengths that overflow", "LARGEST = 1e150", "LARGEST = 1e300"),
     ),
     *_in(
-        "kernels.py",
+        "ranking.h",
         ("tests/statistics/test_nearest.py", "tests/conformance/test_engines.py"),
-        ("compiled: labels by float32 alone", "return label if second < least else -1, float(least)", "return label, float(least)"),
+        (
+            "compiled: labels by float32 alone",
+            "labels[i] = (double)second[i] < (double)best[i] - ahead ? nearest[i] : -1;",
+            "labels[i] = (double)second[i] < (double)best[i] ? nearest[i] : -1;",
+        ),
+        (
+            "compiled: the second best of the lanes is forgotten",
+            "to.second[kept * i + l] = next > lesser ? next : lesser;",
+            "to.second[kept * i + l] = next;",
+        ),
     ),
     *_in(
         "paper_sums.py",
