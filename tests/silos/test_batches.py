@@ -78,7 +78,7 @@ def test_what_is_much_larger_than_the_points_is_not_remembered(rng):
         expected = OUTER_PRODUCT(ClientBatch(rows.toarray(), batch.starts), center=center, radius=0.5)
         for _ in range(2):
             assert np.array_equal(OUTER_PRODUCT(batch, center=center, radius=0.5), expected)
-            assert batch.remembers is kept
+            assert bool(batch._held) is kept
 
 
 @pytest.mark.parametrize("made", [sparse.csr_matrix((3, 0)), sparse.coo_array(np.ones(3))])

@@ -1,6 +1,7 @@
 """Exact arithmetic on encoded points: whole numbers below 2**53, carried in float64, the same bits in any order.
 
-Encoded points are an array, or ``SparsePoints`` where the points are a sparse matrix. Both give the same bits.
+Encoded points are an array, ``SparsePoints`` where the points are a sparse matrix, or ``BallPoints`` where compiled kernels encode them.
+All give the same bits.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import numpy as np
 
 from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics import kernels
+from feddp_kmeans.statistics.ball_points import BallPoints, Labelled
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import compiled
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, Ball, row_norms
@@ -27,7 +29,7 @@ _AT_ONCE = 1 << 22
 _LARGEST_TOGETHER = 1 << 12
 """Clients of more points than this are multiplied one by one."""
 
-Encoded: TypeAlias = "FloatArray | SparsePoints"
+Encoded: TypeAlias = "FloatArray | SparsePoints | BallPoints"
 """Points as integer vectors."""
 
 
@@ -37,7 +39,7 @@ def encoded_points(batch: ClientBatch, center: FloatArray, radius: float) -> Enc
     def encode() -> Encoded:
         ball = Ball(center, float(radius))
         if not batch.is_sparse:
-            return ball.encode(batch.points)
+            return BallPoints(batch.points, ball) if compiled() else ball.encode(batch.points)
         from feddp_kmeans.statistics.sparse_points import encode_sparse
 
         return encode_sparse(ball, batch.points.tocsr())
@@ -89,21 +91,30 @@ def encoded_and_labels(
     batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
 ) -> tuple[Encoded, IntArray]:
     """Return the batch's points in the integer coordinates of a ball, and the nearest center of each."""
+    encoded = encoded_points(batch, center, radius)
+    if isinstance(encoded, BallPoints) and projection is None:
+        return encoded, labelled(batch, encoded, centers).labels
     projected = projected_points(batch, center, radius, projection)
     key = (float(radius), *(None if array is None else array.tobytes() for array in (center, projection, centers)))
     labels: IntArray = batch.remembered("labels", key, lambda: assign(projected, centers))
-    return encoded_points(batch, center, radius), labels
+    return encoded, labels
+
+
+def labelled(batch: ClientBatch, points: BallPoints, centers: FloatArray) -> Labelled:
+    """Return the nearest center of each of the batch's points, and its squared distance from it."""
+    targets = np.rint(centers)
+    key = (points.ball.radius, points.ball.center.tobytes(), targets.tobytes())
+    found: Labelled = batch.remembered("labelled", key, lambda: points.labelled(targets, score_error(targets.shape[1])))
+    return found
 
 
 def nearest_sums(
     batch: ClientBatch, *, center: FloatArray, radius: float, centers: FloatArray, projection: FloatArray | None = None
 ) -> FloatArray:
-    """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can and nothing is encoded yet."""
-    targets = np.rint(centers)
-    fresh = projection is None and not batch.is_sparse and not batch.remembers
-    if fresh and compiled():
-        ball = Ball(center, float(radius))
-        return kernels.nearest_sums(batch.points, ball.for_kernels, targets, score_error(len(center)))
+    """Return the sum of the encoded points nearest to each center; in one sweep where a kernel can."""
+    points = encoded_points(batch, center, radius)
+    if isinstance(points, BallPoints) and projection is None:
+        return points.nearest_sums(np.rint(centers), score_error(len(center)))
     encoded, labels = encoded_and_labels(batch, center=center, radius=radius, centers=centers, projection=projection)
     return sums_by(encoded, labels, len(centers))
 

@@ -65,11 +65,6 @@ class ClientBatch:
         return int(self.points.size)
 
     @property
-    def remembers(self) -> bool:
-        """Return whether something is remembered."""
-        return bool(self._held)
-
-    @property
     def single_points(self) -> "ClientBatch":
         """Return the same points, one client per point."""
         return replace(self, starts=np.arange(self.n_points + 1), with_gaps=None)

@@ -57,6 +57,26 @@ def nearest(points: FloatArray, targets: FloatArray, error: float) -> IntArray:
     return labels
 
 
+def labelled(points: Array, ball: tuple[Any, ...], targets: FloatArray, error: float) -> tuple[IntArray, FloatArray]:
+    """Return the nearest target of each encoded point, and its squared distance from it, in one sweep."""
+    _require(len(ball[0]) == points.shape[1] == targets.shape[1], "as many coordinates of center and targets as of points")
+    rows, is_single = _rows(points)
+    labels, distances = np.empty(len(points), dtype=np.int64), np.empty(len(points))
+    _call("labelled", rows, is_single, *points.shape, *ball, *_described(targets), len(targets), error, labels, distances)
+    return labels, distances
+
+
+def encoded_sums(points: Array, ball: tuple[Any, ...], weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the weighted sum of the encoded points with each label, in one sweep."""
+    _require(len(ball[0]) == points.shape[1], "one coordinate of the center for each of the points")
+    _require_labels(points, labels, k)
+    _require(len(weights) == len(points), "one weight per row")
+    rows, is_single = _rows(points)
+    sums = np.zeros((k, points.shape[1]))
+    _call("encoded_sums", rows, is_single, *points.shape, *ball, _doubles(weights), labels, sums)
+    return sums
+
+
 def nearest_sums(points: Array, ball: tuple[Any, ...], targets: FloatArray, error: float) -> FloatArray:
     """Return the sum of the encoded points nearest to each target, in one sweep in which encoded points never leave the cache."""
     _require(len(ball[0]) == points.shape[1] == targets.shape[1], "as many coordinates of center and targets as of points")

@@ -9,6 +9,7 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import arithmetic
+from feddp_kmeans.statistics.ball_points import BallPoints
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.gate import BALL, MOMENT_BOUND, RESIDUAL_BOUND, RESIDUALS, SQUARES
 from feddp_kmeans.statistics.paper_sums import ONE, SLACK
@@ -202,8 +203,12 @@ def residual_squares(
 ) -> tuple[Any, IntArray, FloatArray]:
     """Return each point's coordinates, its cluster and the squared length of its residual, a whole number: sparse points stay sparse."""
     starts = np.rint(origins)
-    _, labels = arithmetic.encoded_and_labels(batch, **where)
     coordinates = arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection)
+    in_full_space = isinstance(coordinates, BallPoints) and where.get("projection") is None
+    if in_full_space and np.array_equal(starts, np.rint(where["centers"])):
+        found = arithmetic.labelled(batch, coordinates, starts)
+        return coordinates, found.labels, found.squares
+    _, labels = arithmetic.encoded_and_labels(batch, **where)
     products = arithmetic.products_with(coordinates, starts, labels)
     squares = arithmetic.squared_norms(coordinates) - 2 * products + arithmetic.squared_norms(starts)[labels]
     return coordinates, labels, squares

@@ -24,6 +24,21 @@ int EXPORTED(encode)(const void *points, whole is_single, whole n, whole d, cons
     return 0;
 }
 
+/* Write the whole numbers of ROWS rows; rows that are not there are zero. */
+static void fill(float *tile, const void *points, whole is_single, whole first, whole rows, const ball_t *ball, double *values) {
+    const whole d = ball->d;
+    for (whole r = 0; r < rows; ++r) {
+        if (is_single) encode_float_to_float((const float *)points + (first + r) * d, ball, values, tile + r * d);
+        else encode_double_to_float((const double *)points + (first + r) * d, ball, values, tile + r * d);
+    }
+    if (rows < ROWS) memset(tile + rows * d, 0, (size_t)((ROWS - rows) * d) * sizeof(float));
+}
+
+static inline void add(double *sum, const double *row, double weight, whole d) {
+    SIMD(omp simd)
+    for (whole j = 0; j < d; ++j) sum[j] += weight * row[j];
+}
+
 int EXPORTED(nearest)(const double *points, whole n, const double *exact, const double *squares, whole k, whole d, double error,
                       whole *labels) {
     targets_t targets;
@@ -51,6 +66,47 @@ int EXPORTED(nearest)(const double *points, whole n, const double *exact, const 
     return failed;
 }
 
+int EXPORTED(labelled)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
+                       double resolution, whole bits, const double *exact, const double *squares, whole k, double error, whole *labels,
+                       double *distances) {
+    const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
+    targets_t targets;
+    float *tile = vectors(ROWS * d);
+    double *values = malloc((size_t)d * sizeof(double));
+    const int failed = arrange(&targets, exact, squares, k, d) || !tile || !values;
+    const double ahead = slack(&targets, error, resolution);
+    for (whole i = 0; !failed && i < n; i += ROWS) {
+        const whole rows = n - i < ROWS ? n - i : ROWS;
+        whole found[ROWS];
+        fill(tile, points, is_single, i, rows, &ball, values);
+        rank(tile, &targets, ahead, found);
+        for (whole r = 0; r < rows; ++r) {
+            const float *row = tile + r * d;
+            labels[i + r] = found[r] >= 0 ? found[r] : decided_float(row, &targets);
+            distances[i + r] = distance(row, exact + labels[i + r] * d, d);
+        }
+    }
+    release(&targets);
+    free(values);
+    free(tile);
+    return failed;
+}
+
+int EXPORTED(encoded_sums)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
+                           double resolution, whole bits, const double *weights, const whole *labels, double *sums) {
+    const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
+    double *values = malloc((size_t)d * sizeof(double)), *row = malloc((size_t)d * sizeof(double));
+    const int failed = !values || !row;
+    for (whole i = 0; !failed && i < n; ++i) {
+        if (is_single) encode_float_to_double((const float *)points + i * d, &ball, values, row);
+        else encode_double_to_double((const double *)points + i * d, &ball, values, row);
+        add(sums + labels[i] * d, row, weights[i], d);
+    }
+    free(row);
+    free(values);
+    return failed;
+}
+
 int EXPORTED(nearest_sums)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
                            double resolution, whole bits, const double *exact, const double *squares, whole k, double error, double *sums) {
     const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
@@ -64,11 +120,7 @@ int EXPORTED(nearest_sums)(const void *points, whole is_single, whole n, whole d
         const whole rows = n - i < ROWS ? n - i : ROWS;
         whole found[ROWS];
         if (i % FLUSHED == 0) memset(part, 0, (size_t)numbers * sizeof(float));
-        for (whole r = 0; r < ROWS; ++r) {
-            if (r >= rows) memset(tile + r * d, 0, (size_t)d * sizeof(float));
-            else if (is_single) encode_float_to_float((const float *)points + (i + r) * d, &ball, values, tile + r * d);
-            else encode_double_to_float((const double *)points + (i + r) * d, &ball, values, tile + r * d);
-        }
+        fill(tile, points, is_single, i, rows, &ball, values);
         rank(tile, &targets, ahead, found);
         for (whole r = 0; r < rows; ++r) {
             const float *row = tile + r * d;
@@ -87,12 +139,7 @@ int EXPORTED(nearest_sums)(const void *points, whole is_single, whole n, whole d
 }
 
 int EXPORTED(weighted_sums)(const double *rows, whole n, whole d, const double *weights, const whole *labels, double *sums) {
-    for (whole i = 0; i < n; ++i) {
-        double *sum = sums + labels[i] * d;
-        const double *row = rows + i * d, weight = weights[i];
-        SIMD(omp simd)
-        for (whole j = 0; j < d; ++j) sum[j] += weight * row[j];
-    }
+    for (whole i = 0; i < n; ++i) add(sums + labels[i] * d, rows + i * d, weights[i], d);
     return 0;
 }
 

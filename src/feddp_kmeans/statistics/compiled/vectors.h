@@ -73,6 +73,23 @@ static inline double added(doubles parts) {
 PRODUCT(float)
 PRODUCT(double)
 
+/* The squared distance of two rows. */
+static inline double distance(const float *row, const double *other, whole d) {
+    doubles squares = {0};
+    whole j = 0;
+    for (; j + PART <= d; j += PART) {
+        float_part numbers;
+        doubles others;
+        memcpy(&numbers, row + j, sizeof numbers);
+        memcpy(&others, other + j, sizeof others);
+        const doubles apart = float_to_double(numbers) - others;
+        squares += apart * apart;
+    }
+    double square = added(squares);
+    for (; j < d; ++j) square += ((double)row[j] - other[j]) * ((double)row[j] - other[j]);
+    return square;
+}
+
 /* Of each lane: the larger number, the smaller one, and one of two whole numbers by which of a and b is larger. */
 #if LEVEL == 4
 static inline lanes larger(lanes a, lanes b) { return (lanes)_mm512_max_ps((__m512)a, (__m512)b); }
