@@ -121,7 +121,7 @@ class Partition:
         self.nearest[rows], self.distances[rows] = (np.take_along_axis(values, order, axis=1) for values in (four, far))
 
     def _two_nearest(self, rows: IntArray, among: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return for these points the nearest two of some centers, and their squared distances; of one center the other is infinitely far."""
+        """Return for these points the nearest two of some centers, and their squared distances; infinity if there is only one."""
         found, distances = np.zeros((len(rows), 2), dtype=np.int64), np.full((len(rows), 2), np.inf)
         centers = self._centers[among]
         if centers.shape[1] <= _FEW_COLUMNS and len(among) > _WORTH_A_TREE:
