@@ -10,6 +10,7 @@ import typer
 
 from feddp_kmeans.cli import options
 from feddp_kmeans.cli.terminal import err, out
+from feddp_kmeans.errors import InputError
 
 
 def bench(
@@ -22,15 +23,22 @@ def bench(
     python: Annotated[
         str, typer.Option("--python", help="The Python that has what the authors' code needs (pfl).", show_default="this one")
     ] = sys.executable,
+    page: Annotated[
+        Path | None, typer.Option("--page", metavar="DOCS", help="Also write the tables into scale.md of this folder; half an hour.")
+    ] = None,
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds that the authors' code may take.")] = 600,
     as_json: options.Json = False,
 ) -> None:
     """Measure whole private runs on this machine: CPU seconds and memory, and how they grow with points, dimensions, clusters, clients."""
     from feddp_kmeans._files import write_whole
     from feddp_kmeans.report.result import check_folder
-    from feddp_studies.speed import pass_speed, whole_runs_speed
+    from feddp_studies.speed import large_runs, pass_speed, whole_runs_speed
     from feddp_studies.speed.speed_figure import draw_speed
+    from feddp_studies.speed.speed_tables import check_page, write_speed_page
 
+    if page is not None and (quick or published):
+        raise InputError("--page must be given without --quick and --published: pages show whole measurements.")
+    printed = None if page is None else check_page(page)
     check_folder(folder, force=True)
     folder.mkdir(parents=True, exist_ok=True)
     if published:
@@ -38,10 +46,16 @@ def bench(
         return
     cases = whole_runs_speed.QUICK if quick else (*whole_runs_speed.PAPER, *whole_runs_speed.GROWTH)
     passes = pass_speed.QUICK_PASSES if quick else pass_speed.PASSES
-    found = whole_runs_speed.measure_all(cases, passes, lambda what: err.print(f"{what} ...", highlight=False))
+    found = whole_runs_speed.measure_all(cases, passes, _say)
+    if not quick:
+        found["many"] = large_runs.measure_larges(large_runs.MANY, whole_runs_speed.alone, _say)
+        found["memory"] = large_runs.measure_larges(large_runs.MEMORY, whole_runs_speed.alone, _say)
     paths = [folder / "bench.json", folder / "bench.svg"]
     write_whole(paths[0], (json.dumps(found, indent=2) + "\n").encode())
     draw_speed(found, paths[1])
+    if printed is not None:
+        write_speed_page(printed, found)
+        paths.append(printed)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
@@ -50,12 +64,16 @@ def bench(
         out.print(str(path), highlight=False, soft_wrap=True)
 
 
+def _say(what: str) -> None:
+    err.print(f"{what} ...", highlight=False)
+
+
 def _compare_published(path: Path, repository: Path, python: str, timeout: float, *, as_json: bool) -> None:
     """Run the published code and ours, write what was found, and print it."""
     from feddp_kmeans._files import write_whole
     from feddp_studies.speed.published_run import compare
 
-    found = compare(repository, python, timeout, lambda what: err.print(f"{what} ...", highlight=False))
+    found = compare(repository, python, timeout, _say)
     write_whole(path, (json.dumps(found, indent=2) + "\n").encode())
     if as_json:
         typer.echo(json.dumps(found, indent=2))
