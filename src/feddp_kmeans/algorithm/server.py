@@ -148,23 +148,41 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
 
 
 def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArray:
-    """Return k centers: the pair of points whose union costs least becomes one, until k are left (Ward's method)."""
+    """Return k centers: the pair of points whose union costs least becomes one, until k are left (Ward's method).
+
+    Each row of prices keeps its least one and the first place of that, so that a step looks only at rows whose least price has changed.
+    """
     points, weights = points.copy(), weights.copy()
+    squares = np.empty_like(points)
 
     def price(row: int) -> FloatArray:
-        prices: FloatArray = np.square(points - points[row]).sum(axis=1) * (weights * weights[row] / (weights + weights[row]))
+        np.square(np.subtract(points, points[row], out=squares), out=squares)
+        prices: FloatArray = squares.sum(axis=1) * (weights * weights[row] / (weights + weights[row]))
         return prices
 
     prices = np.stack([price(row) for row in range(len(points))])
     np.fill_diagonal(prices, np.inf)
     left = np.ones(len(points), dtype=bool)
+    places = prices.argmin(axis=1)
+    least = prices[np.arange(len(points)), places]
     for _ in range(len(points) - k):
-        one, other = np.unravel_index(prices.argmin(), prices.shape)
+        one = int(least.argmin())
+        other = int(places[one])
         points[one] = np.average(points[[one, other]], axis=0, weights=weights[[one, other]])
         weights[one] += weights[other]
         left[other] = False
         prices[other] = prices[:, other] = np.inf
-        prices[one] = prices[:, one] = np.where(left & (np.arange(len(points)) != one), price(int(one)), np.inf)
+        fresh = np.where(left, price(one), np.inf)
+        fresh[one] = np.inf
+        prices[one] = prices[:, one] = fresh
+        least[other], places[other] = np.inf, 0
+        stale = left & ((places == one) | (places == other))
+        stale[one] = True
+        nearer = (fresh < least) | ((fresh == least) & (one < places))
+        least[nearer], places[nearer] = fresh[nearer], one
+        rows = np.flatnonzero(stale)
+        places[rows] = prices[rows].argmin(axis=1)
+        least[rows] = prices[rows, places[rows]]
     return points[left]
 
 
