@@ -16,13 +16,12 @@ Why no bit differs from the CPU's, with R = 2**16:
 """
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import torch
 
 from feddp_kmeans.errors import CudaError
-from feddp_kmeans.silos.gpu.cuda import Kernel
+from feddp_kmeans.silos.gpu.cuda import Kernel, source
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
@@ -57,6 +56,13 @@ class Rows:
 
     def in_subspace(self, projection: Any) -> "tuple[Rows, Any] | None":
         """Return the rows' coordinates in a subspace, and which rows would have been shortened; None where that is impossible."""
+        if (found := self.turned(projection)) is None:
+            return None
+        turned, left = found
+        return Rows(turned, torch.zeros(projection.shape[1], dtype=torch.float64, device=turned.device), float(RESOLUTION)), left
+
+    def turned(self, projection: Any) -> tuple[Any, Any] | None:
+        """Return these coordinates as whole numbers in float32, and which rows would have been shortened."""
         (n, d), q, device = self._points.shape, projection.shape[1], self._points.device
         kernel = _multiplier("turn", d, q, device)
         if kernel is None:
@@ -65,8 +71,7 @@ class Rows:
         left = torch.empty(n, dtype=torch.bool, device=device)
         whole = (projection * PROJECTION_STEPS).round().T.contiguous()
         _launch(kernel, self._points, n, q, self._ball, whole, turned, left)
-        rows = Rows(turned, torch.zeros(q, dtype=torch.float64, device=device), float(RESOLUTION))
-        return rows, left
+        return turned, left
 
     def labelled(self, targets: Any) -> tuple[Any, Any, Any] | None:
         """Return each row's nearest target, its squared distance from it, and whether the row would have been shortened."""
@@ -145,9 +150,10 @@ def _kernel(name: str, d: int, group: int, shared: int, device: Any, *, held: bo
     """Return a kernel for points of d coordinates and groups of centers; None where it cannot be compiled, or needs too much memory."""
     if shared > _MOST_SHARED:
         return None
-    source = (files("feddp_kmeans.silos.gpu") / "rows.cu").read_text()
     try:
         with torch.cuda.device(device):
-            return Kernel(source, name, {"D": d, "G": group, "ALL": int(held), "THREADS": _THREADS, "COPIES": _COPIES}, shared, _THREADS)
+            return Kernel(
+                source("rows.cu"), name, {"D": d, "G": group, "ALL": int(held), "THREADS": _THREADS, "COPIES": _COPIES}, shared, _THREADS
+            )
     except (OSError, CudaError):
         return None

@@ -5,9 +5,10 @@ root and a quotient, which every device rounds alike.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from copy import copy
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 from feddp_kmeans._typing import BoolArray, IntArray
@@ -27,10 +28,7 @@ except ImportError:
 
 from feddp_kmeans.silos.gpu import lloyd, rows
 from feddp_kmeans.silos.gpu.torch_arithmetic import encode, encoded_and_labels, weighted_sums
-from feddp_kmeans.silos.gpu.torch_looks import LOOKS, looked_at, quick_labels
-
-_QUICK_ROWS = 1 << 22
-"""Rows of a look at once: each adds at most 2**30 to any number, so their sums are exact in float64."""
+from feddp_kmeans.silos.gpu.torch_looks import LOOK_ROWS, LOOKS, looked_at, quick_labels, swept
 
 _QUICK_VALUES = 1 << 28
 """Numbers of a second moment at once: 2 GiB of float64."""
@@ -50,6 +48,7 @@ class TorchSilo(Silo):
             raise InputError(f"clients must be tensors of points with the same number of columns, got shapes {sorted(shapes)}.")
         finite = [torch.isfinite(tensor).all(dim=1) for tensor in clients]
         self._tensors = [tensor if bool(kept.all()) else tensor[kept] for tensor, kept in zip(clients, finite, strict=True)]
+        self._kept: list[dict[Any, Any]] = [{} for _ in clients]
         self.n_clients, self.dimension = len(clients), int(clients[0].shape[1])
 
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
@@ -57,7 +56,7 @@ class TorchSilo(Silo):
         del cohort  # Clients are sampled only where they are the unit, and here points are.
         if query.statistic.whole_clients:
             raise InputError("privacy_unit must be 'point' on a GPU, got 'client'.")
-        total: IntArray = sum(total_of(query, tensor) for tensor in self._tensors).cpu().numpy()
+        total: IntArray = sum(starmap(partial(total_of, query), zip(self._tensors, self._kept, strict=True))).cpu().numpy()
         return total
 
     def as_one_client(self) -> "TorchSilo":
@@ -71,22 +70,24 @@ class TorchSilo(Silo):
         return (tensor.cpu().numpy() for tensor in self._tensors)
 
 
-def total_of(query: Query, points: Any) -> Any:
-    """Return the sum of a statistic over the points as int64, exact."""
+def total_of(query: Query, points: Any, kept: MutableMapping[Any, Any] | None = None) -> Any:
+    """Return the sum of a statistic over the points as int64, exact; coordinates in a subspace may be ``kept`` for the next one."""
     name = query.statistic.name
     if name not in STATISTICS:
         raise InputError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
     given = {key: _tensor(value, points.device) for key, value in query.own.items()}
     if (units := query.public.get("units")) is not None:  # rows with gaps are left out already
         points = (points.to(torch.float64) / _tensor(units, points.device)).clamp(-LARGEST, LARGEST)
-    swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
-    total, left = swept or (STATISTICS[name](points[:0], **given), None)
+    found = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
+    if found is None and name in {*LOOKS, *_LLOYD}:
+        found = _left(swept(name, points, kept, given))
+    total, left = found or (STATISTICS[name](points[:0], **given), None)
     count = len(points) if left is None else len(left)
     at_once = chunk_rows(name, points.shape[1])
     if rows.fits(points) and name in _MOMENTS:
         at_once = chunk_rows(name, points.shape[1], _QUICK_VALUES)
     elif rows.fits(points) and name in {*LOOKS, *_LLOYD}:
-        at_once = _QUICK_ROWS
+        at_once = LOOK_ROWS
     for start in range(0, count, at_once):
         chunk = slice(start, start + at_once)
         total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
@@ -177,7 +178,11 @@ def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] 
     if not lloyd.fits(*arguments):
         return None
     sums, counts, left = lloyd.lloyd_pass(*arguments)
-    return sums.ravel() if name == "cluster-sums" else counts, left.nonzero().ravel()
+    return _left((sums.ravel() if name == "cluster-sums" else counts, left))
+
+
+def _left(found: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
+    return found and (found[0], found[1].nonzero().ravel())
 
 
 def _tensor(value: Any, device: Any) -> Any:

@@ -1,0 +1,169 @@
+"""Looks at float32 points on a GPU in a single sweep of its memory, in exact whole numbers. The kernel is ``sweeps.cu``, with ``tiles.cu``.
+
+Why no bit differs from the CPU's, with R = 2**16:
+
+- *Encoding and labels* are those of ``lloyd.py``, for any number of centers: parts in float16, coarse scores with the same bound on their
+  error, and for rows whose best score is not ahead by more than twice that, scores in float64, which are exact. No bits of a score
+  are replaced, so its error is smaller than stated there.
+- *Which rows*: the squared length is added up in float64 and exact up to 2**53. A row that is longer than R would be shortened; it is left
+  to the caller. In a subspace coordinates are whole numbers already, their rows may be a little longer, and only such as cannot be
+  split into parts (``_WIDEST``) and rows marked as infinite are left.
+- *Squares*: a coordinate less that of its center is a whole number below 2**22 (``_FARTHEST``), exact in float32; its squares are added in
+  64-bit integers, and a sum of 128 of them is below 2**51, so float64 holds it.
+- *Factors*: the float64 operations of the statistic in their order; none is fused with another, and division and square root are those of
+  IEEE 754, so they are rounded as numpy rounds them. With a bound of at least 1 a factor is at most 2**30.
+- *Sums*: a factor times a residual, a weighted square and a weighted count are at most BOUNDED_STEPS = 2**30 in size, since the
+  factor makes the whole vector no longer than that. Each is added as ``2**16 high + low``: of 2**16 rows the low parts add up to less than
+  2**32, the high ones to at most 2**30. Then both are added to 64-bit integers.
+"""
+
+import math
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from feddp_kmeans.errors import CudaError
+from feddp_kmeans.silos.gpu import rows
+from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS, UNREACHABLE, parts, slack
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
+
+_FARTHEST = 2.0**21
+"""Limit of a center's coordinates."""
+
+_WIDEST = 2.0**17 - 128
+"""Numbers below this have two parts."""
+
+_STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 12, 8
+_MOST_SHARED = 227 * 1024
+_SPARE = 1 << 31
+"""Bytes that are left free beside coordinates in a subspace."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Each row's nearest center, its squared distance from it, and which rows are left out; those have a label that is no center's."""
+
+    labels: Any
+    squares: Any
+    left: Any
+
+
+@dataclass(frozen=True)
+class Space:
+    """Points that are to be encoded in a ball; or coordinates in a subspace, which are whole numbers already."""
+
+    points: Any
+    center: Any
+    radius: float
+    longest: float
+
+    def labelled(self, centers: Any) -> Labelled | None:
+        """Return the label and square of every row; None where that is impossible."""
+        n = len(self.points)
+        kernel = self._kernel(centers, sums=False)
+        if kernel is None:
+            return None
+        labels = torch.empty(n, dtype=torch.int32, device=self.points.device)
+        squares = torch.empty(n, dtype=torch.float64, device=self.points.device)
+        left = self._launch(kernel, centers, (0.0,) * 5, labels, labels, squares)
+        return Labelled(labels, squares, left)
+
+    def residuals(self, centers: Any, bound: float, count_weight: float, square_weight: float | None) -> tuple[Any, Any] | None:
+        """Return the sums of weighted residuals, squares and counts of each center, and which rows are left; None where impossible."""
+        k, d = len(centers), centers.shape[1]
+        kernel = self._kernel(centers, sums=True) if bound >= 1 else None
+        if kernel is None:
+            return None
+        slots = -(-self.points.shape[1] // 4) + 1
+        totals = torch.zeros((k, 4, slots), dtype=torch.int64, device=self.points.device)
+        numbers = bound, count_weight, count_weight**2, square_weight or 0.0, BOUNDED_STEPS * (1 - 2.0**-32)
+        left = self._launch(kernel, centers, numbers, totals, totals, totals)
+        columns = totals.transpose(1, 2).reshape(k, 4 * slots)
+        last = columns[:, -4:-2] if square_weight is not None else columns[:, -3:-2]
+        return torch.cat([columns[:, :d], last], dim=1).ravel(), left
+
+    def _kernel(self, centers: Any, *, sums: bool) -> Kernel | None:
+        points = self.points
+        there = bool(points.is_cuda and points.dtype == torch.float32 and points.is_contiguous() and len(points))
+        if not there or points.data_ptr() % 16 or not 1 <= points.shape[1] <= MOST_DIMENSIONS or not bool(centers.abs().max() < _FARTHEST):
+            return None
+        return _compiled(points.shape[1], len(centers), sums, points.device)
+
+    def _launch(self, kernel: Kernel, centers: Any, numbers: tuple[float, ...], totals: Any, labels: Any, squares: Any) -> Any:
+        (n, d), k, device = self.points.shape, len(centers), self.points.device
+        wide = torch.zeros((-(-k // 16) * 16, -(-d // 16) * 16), dtype=torch.float64)
+        wide[:k, : centers.shape[1]] = centers.cpu()
+        offsets = wide.square().sum(dim=1)
+        halves = torch.full((len(wide),), UNREACHABLE, dtype=torch.float64)
+        halves[:k] = offsets[:k] / 4096
+        starts = torch.zeros((k, 4 * (-(-d // 4) | 1)), dtype=torch.float32)
+        starts[:, : min(starts.shape[1], wide.shape[1])] = wide[:k, : starts.shape[1]]
+        public = torch.zeros(9 + wide.shape[1], dtype=torch.float64)
+        public[:9] = torch.tensor([RESOLUTION / self.radius, self.longest, *numbers, *slack(wide)], dtype=torch.float64)
+        public[9 : 9 + d] = self.center.cpu()
+        given = (public, parts(wide), halves.to(torch.float32), starts, wide[:k, :d].T.contiguous(), offsets[:k])
+        left = torch.zeros(n, dtype=torch.bool, device=device)
+        there = [array.contiguous().to(device) for array in given]
+        with torch.cuda.device(device):
+            kernel(kernel.blocks, self.points, n, k, len(wide) // 16, *there, totals, labels, squares, left)
+        return left
+
+
+def space(points: Any, center: Any, radius: float, projection: Any = None, kept: MutableMapping[Any, Any] | None = None) -> Space | None:
+    """Return points in a ball, or their coordinates in a subspace; these are computed once and kept as long as they are asked for."""
+    if not rows.fits(points):
+        return None
+    if projection is None:
+        if kept is not None:
+            kept.clear()
+        return Space(points, center, radius, float(RESOLUTION**2))
+    key = tuple(array.cpu().numpy().tobytes() for array in (center, projection)), radius
+    if kept is not None and key in kept:
+        return Space(*kept[key])
+    width = -(-projection.shape[1] // 4) * 4
+    if kept is not None:
+        kept.clear()
+    if width > MOST_DIMENSIONS or not _has_room(points.device, 4 * len(points) * width):
+        return None
+    whole = torch.nn.functional.pad(projection, (0, width - projection.shape[1]))
+    turned = rows.Rows(points, center, radius).turned(whole)
+    if turned is None:
+        return None
+    coordinates, shortened = turned
+    coordinates[:, 0].masked_fill_(shortened, math.inf)
+    found = coordinates, torch.zeros(width, dtype=torch.float64, device=points.device), float(RESOLUTION), _WIDEST**2
+    if kept is not None:
+        kept[key] = found
+    return Space(*found)
+
+
+def _has_room(device: Any, size: int) -> bool:
+    free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return bool(size + _SPARE < free)
+
+
+@cache
+def _compiled(d: int, k: int, sums: bool, device: Any) -> Kernel | None:
+    """Return the kernel for points of d coordinates and k centers; None where it cannot be compiled, or needs too much memory."""
+    chunks, steps, groups = -(-d // 4), -(-d // 16), -(-k // 16)
+    a_warp = 16 * (_STAGES * 16 * (chunks | 1) + 16)
+    all_parts, all_starts, all_sums = 1024 * groups * steps, 16 * k * (chunks | 1), 32 * k * (chunks + 1) * sums
+    for parts_held, starts_held in ((True, True), (True, False), (False, False)):
+        common = all_parts * parts_held + all_starts * starts_held + all_sums
+        warps = min(_MOST_WARPS, (_MOST_SHARED - common) // a_warp)
+        if warps >= _FEWEST_WARPS:
+            break
+    else:
+        return None
+    constants = {"D": d, "WARPS": warps, "STAGES": _STAGES, "SUMS": sums, "PARTS_HELD": parts_held, "STARTS_HELD": starts_held}
+    try:
+        with torch.cuda.device(device):
+            numbers = {name: int(value) for name, value in constants.items()}
+            return Kernel(source("tiles.cu", "sweeps.cu"), "look", numbers, common + warps * a_warp, 32 * warps)
+    except (OSError, CudaError):
+        return None
