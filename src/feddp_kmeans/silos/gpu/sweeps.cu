@@ -1,7 +1,7 @@
 // A look at float32 points in one sweep; sweeps.py says why it is exact, and gives D, WARPS, STAGES, SUMS, PARTS_HELD and STARTS_HELD.
 //
 // Every warp goes its own way. It takes 16 rows at a time, which stay in shared memory from their arrival to their last use, and the next 16
-// are on their way meanwhile. It encodes them and scores them against 16 centers at once, as in lloyd.cu; then it finds each row's exact
+// are on their way meanwhile. It encodes them, in place, and scores them against 16 centers at once, as in lloyd.cu; then it finds each row's exact
 // squared distance from its center, and its factor; and adds factor times residual to sums in shared memory, which all warps of a block
 // share. These have 32 bits: a product is added in two parts, its last 16 bits and the rest.
 
@@ -10,8 +10,8 @@ constexpr int UNTIL_FLUSH = 65536 / ROWS;          // rounds whose parts fit 32 
 constexpr int START = 4 * (CHUNKS | 1);            // numbers from center to center
 constexpr int SLOTS = CHUNKS + 1, WIDE = 4 * SLOTS;  // of a center's sums: its coordinates, then the weighted square and count
 constexpr int LANES = SLOTS <= 4 ? 4 : SLOTS <= 8 ? 8 : SLOTS <= 16 ? 16 : 32;  // that add up one row
-constexpr int ENCODED = STEPS <= 4 ? STEPS : 1;    // steps whose parts stay in registers
-constexpr float WHOLE = 12582912.0f;               // 1.5 * 2**23: a float32 number that is added to it becomes a whole one
+constexpr bool KEPT = STEPS <= 4;                  // a row's parts stay in registers, for all centers
+constexpr unsigned OFFSET = 0x64660080u;           // see encoded() in tiles.cu
 
 struct Public {  // laid out alike in sweeps.py
     double scale, longest, bound, count_weight, count_square, square_weight, most, slack, slack_of_length, center[16 * STEPS];
@@ -35,11 +35,11 @@ __device__ double with_square(double sum, double biased_z) {
     return fma(z, z, sum);
 }
 
-// A coordinate from its two parts, less that of a center: a whole number.
-__device__ int residual(unsigned high, unsigned low, int place, float start) {
-    const float h = number(place ? high >> 16 : high), l = number(place ? low >> 16 : low);
-    return __float_as_int(fmaf(16.0f, h, fmaf(16.0f, l, -start)) + WHOLE) - __float_as_int(WHOLE);
+__device__ uint4 split(uint4 w) {
+    return make_uint4(sixteen_high(w.x, w.y), sixteen_high(w.z, w.w), sixteenth_low(w.x, w.y), sixteenth_low(w.z, w.w));
 }
+
+__device__ long long square_of(int r) { return (long long)r * r; }
 
 __device__ Best merged(Best mine, Best sent, int apart) {
     const float best = __shfl_xor_sync(ALL, sent.best, apart), second = __shfl_xor_sync(ALL, sent.second, apart);
@@ -70,15 +70,12 @@ __device__ double gathered(const double (&norms)[2], int labels, int lane) {
 }
 
 // The nearest center of an encoded row in exact arithmetic, found by a whole warp; the first where several tie.
-__device__ __noinline__ int nearest(const char* row, const double* targets, const double* offsets, int k, int lane) {
+__device__ __noinline__ int nearest(const unsigned* row, const double* targets, const double* offsets, int k, int lane) {
     int best = -1;
     double most = 0;
     for (int center = lane; center < k; center += 32) {
         double score = 0;
-        for (int i = 0; i < D; i++) {
-            const unsigned short* z = (const unsigned short*)(row + 16 * (i / 4)) + i % 4;
-            score += 16.0 * (double)(number(z[0]) + number(z[4])) * targets[(long long)i * k + center];
-        }
+        for (int i = 0; i < D; i++) score += (double)(int)(row[i] - OFFSET) * targets[(long long)i * k + center];
         score = 2 * score - offsets[center];
         if (best < 0 || score > most) { most = score; best = center; }
     }
@@ -100,29 +97,28 @@ __device__ OfRow of_row(int label, double square, const Public* given) {
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
 look(const float* __restrict__ points, long long n, long long k_, long long groups_, const Public* __restrict__ given,
-     const uint4* __restrict__ parts, const float* __restrict__ halves, const float* __restrict__ starts_, const double* __restrict__ targets,
+     const uint4* __restrict__ parts, const float* __restrict__ halves, const int* __restrict__ starts_, const double* __restrict__ targets,
      const double* __restrict__ offsets, unsigned long long* totals, int* labels_out, double* squares_out, unsigned char* left) {
     extern __shared__ __align__(128) char memory[];
     const int k = (int)k_, groups = (int)groups_, lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
-    char* slabs = memory + warp * STAGES * 16 * STRIDE;
-    OfRow* of_rows = (OfRow*)(memory + WARPS * STAGES * 16 * STRIDE) + 16 * warp;
-    uint4* held_parts = (uint4*)(memory + WARPS * 16 * (STAGES * STRIDE + sizeof(OfRow)));
-    float* held_starts = (float*)(held_parts + (PARTS_HELD ? groups * STEPS * 64 : 0));
+    double* middle = (double*)memory;
+    char* slabs = memory + 128 * STEPS + warp * STAGES * 16 * STRIDE;
+    OfRow* of_rows = (OfRow*)(memory + 128 * STEPS + WARPS * STAGES * 16 * STRIDE) + 16 * warp;
+    uint4* held_parts = (uint4*)(memory + 128 * STEPS + WARPS * 16 * (STAGES * STRIDE + sizeof(OfRow)));
+    int* held_starts = (int*)(held_parts + (PARTS_HELD ? groups * STEPS * 64 : 0));
     unsigned* low_sums = (unsigned*)(held_starts + (STARTS_HELD ? k * START : 0));
     int* high_sums = (int*)low_sums + k * WIDE;
     for (int i = threadIdx.x; PARTS_HELD && i < groups * STEPS * 64; i += 32 * WARPS) held_parts[i] = parts[i];
+    for (int i = threadIdx.x; i < 16 * STEPS; i += 32 * WARPS) middle[i] = given->center[i];
     for (int i = threadIdx.x; STARTS_HELD && i < k * START; i += 32 * WARPS) held_starts[i] = starts_[i];
     for (int i = threadIdx.x; SUMS && i < 2 * k * WIDE; i += 32 * WARPS) low_sums[i] = 0;
     const uint4* operands = PARTS_HELD ? held_parts : parts;
-    const float* starts = STARTS_HELD ? held_starts : starts_;
+    const int* starts = STARTS_HELD ? held_starts : starts_;
 
     const int encodes = group / 2 + group % 2 * 4;  // and eight more, as in lloyd.cu
     const int labels = t + lane / 8 * 4;            // the row whose label this lane finds, one lane of two
     const double scale = given->scale, longest = given->longest;
     const float slack = (float)given->slack, slack_of_length = (float)given->slack_of_length;
-    double center[STEPS][4];
-    for (int s = 0; s < STEPS; s++)
-        for (int i = 0; i < 4; i++) center[s][i] = given->center[16 * s + 4 * t + i];
     const long long units = (n + 15) / 16, step = (long long)gridDim.x * WARPS, rounds = (units + step - 1) / step;
     const long long own = (long long)blockIdx.x * WARPS + warp;
     #pragma unroll
@@ -143,46 +139,54 @@ look(const float* __restrict__ points, long long n, long long k_, long long grou
         char* slab = slabs + stage * 16 * STRIDE;
         if (first < n) {
             double norms[2] = {0, 0};
-            uint4 kept[ENCODED][2];
+            uint4 kept[KEPT ? STEPS : 1][2];
+            float most[2][4] = {}, rest[2][4] = {};
             #pragma unroll
             for (int s = 0; s < STEPS; s++) {
                 const int chunk = 4 * s + t;
+                const double2 c01 = *(const double2*)(middle + 4 * chunk), c23 = *(const double2*)(middle + 4 * chunk + 2);
+                const uint4 large = operands[64 * s + lane], small = operands[64 * s + 32 + lane];
                 #pragma unroll
                 for (int h = 0; h < 2; h++) {
                     const float4 x = four(slab, encodes + 8 * h, t, s);
-                    const double v0 = biased(x.x, center[s][0], scale), v1 = biased(x.y, center[s][1], scale);
-                    const double v2 = biased(x.z, center[s][2], scale), v3 = biased(x.w, center[s][3], scale);
+                    const double v0 = biased(x.x, c01.x, scale), v1 = biased(x.y, c01.y, scale);
+                    const double v2 = biased(x.z, c23.x, scale), v3 = biased(x.w, c23.y, scale);
                     norms[h] = with_square(with_square(with_square(with_square(norms[h], v0), v1), v2), v3);
-                    const unsigned a = __double2loint(v0), b = __double2loint(v1), c = __double2loint(v2), d = __double2loint(v3);
-                    const uint4 z = make_uint4(sixteen_high(a, b), sixteen_high(c, d), sixteenth_low(a, b), sixteenth_low(c, d));
-                    if (4 * s + 3 < CHUNKS || chunk < CHUNKS) *(uint4*)(slab + (encodes + 8 * h) * STRIDE + 16 * chunk) = z;
-                    if (ENCODED == STEPS) kept[s % ENCODED][h] = z;
+                    const uint4 word = make_uint4(__double2loint(v0), __double2loint(v1), __double2loint(v2), __double2loint(v3));
+                    if (4 * s + 3 < CHUNKS || chunk < CHUNKS) *(uint4*)(slab + (encodes + 8 * h) * STRIDE + 16 * chunk) = word;
+                    const uint4 z = split(word);
+                    if (KEPT) kept[s][h] = z;
+                    multiply(most[h], large, z.x, z.y);
+                    multiply(rest[h], small, z.x, z.y);
+                    multiply(rest[h], large, z.z, z.w);
                 }
             }
             Best two[2][2];
             for (int i = 0; i < 4; i++) two[i / 2][i % 2] = {-3e38f, -3e38f, 0};
-            for (int g = 0; g < groups; g++) {
-                float most[2][4] = {}, rest[2][4] = {};
-                #pragma unroll
-                for (int s = 0; s < STEPS; s++) {
-                    const uint4 large = operands[(g * STEPS + s) * 64 + lane], small = operands[(g * STEPS + s) * 64 + 32 + lane];
-                    #pragma unroll
-                    for (int h = 0; h < 2; h++) {
-                        uint4 z = make_uint4(0, 0, 0, 0);
-                        if (ENCODED == STEPS) z = kept[s % ENCODED][h];
-                        else if (4 * s + 3 < CHUNKS || 4 * s + t < CHUNKS)
-                            z = *(const uint4*)(slab + (encodes + 8 * h) * STRIDE + 16 * (4 * s + t));
-                        multiply(most[h], large, z.x, z.y);
-                        multiply(rest[h], small, z.x, z.y);
-                        multiply(rest[h], large, z.z, z.w);
-                    }
-                }
+            for (int g = 0;;) {
                 const float half_a = halves[16 * g + group], half_b = halves[16 * g + group + 8];
                 #pragma unroll
                 for (int i = 0; i < 4; i++) {
                     const int h = i / 2, j = i % 2;
                     rank(two[h][j], most[h][j] + rest[h][j] - half_a, 16 * g + group);
                     rank(two[h][j], most[h][2 + j] + rest[h][2 + j] - half_b, 16 * g + group + 8);
+                }
+                if (++g == groups) break;
+                #pragma unroll
+                for (int i = 0; i < 8; i++) most[i / 4][i % 4] = rest[i / 4][i % 4] = 0;
+                #pragma unroll
+                for (int s = 0; s < STEPS; s++) {
+                    const uint4 large = operands[(g * STEPS + s) * 64 + lane], small = operands[(g * STEPS + s) * 64 + 32 + lane];
+                    #pragma unroll
+                    for (int h = 0; h < 2; h++) {
+                        uint4 z = make_uint4(0, 0, 0, 0);
+                        if (KEPT) z = kept[KEPT ? s : 0][h];
+                        else if (4 * s + 3 < CHUNKS || 4 * s + t < CHUNKS)
+                            z = split(*(const uint4*)(slab + (encodes + 8 * h) * STRIDE + 16 * (4 * s + t)));
+                        multiply(most[h], large, z.x, z.y);
+                        multiply(rest[h], small, z.x, z.y);
+                        multiply(rest[h], large, z.z, z.w);
+                    }
                 }
             }
             const Best mine = two_best(two, lane);
@@ -193,7 +197,7 @@ look(const float* __restrict__ points, long long n, long long k_, long long grou
             __syncwarp();
             for (unsigned todo = __ballot_sync(ALL, close && counts && !(lane & 4)); todo; todo &= todo - 1) {
                 const int its = __ffs(todo) - 1, at = its % 4 + its / 8 * 4;
-                const int found = nearest(slab + at * STRIDE, targets, offsets, k, lane);
+                const int found = nearest((const unsigned*)(slab + at * STRIDE), targets, offsets, k, lane);
                 if (labels == at) label = found;
             }
             if (!(lane & 4)) of_rows[labels].label = counts ? label : -1;
@@ -204,16 +208,14 @@ look(const float* __restrict__ points, long long n, long long k_, long long grou
             #pragma unroll
             for (int h = 0; h < 2; h++) {
                 const int its = of_rows[encodes + 8 * h].label;
-                const float* start = starts + (its < 0 ? 0 : its) * START;
+                const int* start = starts + (its < 0 ? 0 : its) * START;
                 #pragma unroll
                 for (int s = 0; s < STEPS; s++) {
                     const int chunk = 4 * s + t;
                     if (4 * s + 3 < CHUNKS || chunk < CHUNKS) {
                         const uint4 z = *(const uint4*)(slab + (encodes + 8 * h) * STRIDE + 16 * chunk);
-                        const float4 from = *(const float4*)(start + 4 * chunk);
-                        const int a = residual(z.x, z.z, 0, from.x), b = residual(z.x, z.z, 1, from.y);
-                        const int c = residual(z.y, z.w, 0, from.z), d = residual(z.y, z.w, 1, from.w);
-                        squares[h] += (long long)a * a + (long long)b * b + (long long)c * c + (long long)d * d;
+                        const int4 from = *(const int4*)(start + 4 * chunk);
+                        squares[h] += square_of(z.x - from.x) + square_of(z.y - from.y) + square_of(z.z - from.z) + square_of(z.w - from.w);
                     }
                 }
                 squares[h] += __shfl_xor_sync(ALL, squares[h], 1);
@@ -238,11 +240,11 @@ look(const float* __restrict__ points, long long n, long long k_, long long grou
                         int added[4] = {of.extra[0], of.extra[1], 0, 0};
                         if (c < CHUNKS) {
                             const uint4 z = *(const uint4*)(slab + r * STRIDE + 16 * c);
-                            const float4 from = *(const float4*)(starts + of.label * START + 4 * c);
-                            added[0] = of.factor * residual(z.x, z.z, 0, from.x);
-                            added[1] = of.factor * residual(z.x, z.z, 1, from.y);
-                            added[2] = of.factor * residual(z.y, z.w, 0, from.z);
-                            added[3] = of.factor * residual(z.y, z.w, 1, from.w);
+                            const int4 from = *(const int4*)(starts + of.label * START + 4 * c);
+                            added[0] = of.factor * (int)(z.x - from.x);
+                            added[1] = of.factor * (int)(z.y - from.y);
+                            added[2] = of.factor * (int)(z.z - from.z);
+                            added[3] = of.factor * (int)(z.w - from.w);
                         }
                         #pragma unroll
                         for (int i = 0; i < 4; i++) {

@@ -8,8 +8,8 @@ Why no bit differs from the CPU's, with R = 2**16:
 - *Which rows*: the squared length is added up in float64 and exact up to 2**53. A row that is longer than R would be shortened; it is left
   to the caller. In a subspace coordinates are whole numbers already, their rows may be a little longer, and only such as cannot be
   split into parts (``_WIDEST``) and rows marked as infinite are left.
-- *Squares*: a coordinate less that of its center is a whole number below 2**22 (``_FARTHEST``), exact in float32; its squares are added in
-  64-bit integers, and a sum of 128 of them is below 2**51, so float64 holds it.
+- *Squares*: a coordinate less that of its center is a whole number below 2**22 (``_FARTHEST``); its squares are added in 64-bit integers,
+  and a sum of 128 of them is below 2**51, so float64 holds it.
 - *Factors*: the float64 operations of the statistic in their order; none is fused with another, and division and square root are those of
   IEEE 754, so they are rounded as numpy rounds them. With a bound of at least 1 a factor is at most 2**30.
 - *Sums*: a factor times a residual, a weighted square and a weighted count are at most BOUNDED_STEPS = 2**30 in size, since the
@@ -35,10 +35,13 @@ from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
 _FARTHEST = 2.0**21
 """Limit of a center's coordinates."""
 
+_OFFSET = 0x64660080
+"""What an encoded coordinate is stored with; see ``tiles.cu``."""
+
 _WIDEST = 2.0**17 - 128
 """Numbers below this have two parts."""
 
-_STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 12, 8
+_STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 16, 8
 _MOST_SHARED = 227 * 1024
 _SPARE = 1 << 31
 """Bytes that are left free beside coordinates in a subspace."""
@@ -101,8 +104,8 @@ class Space:
         offsets = wide.square().sum(dim=1)
         halves = torch.full((len(wide),), UNREACHABLE, dtype=torch.float64)
         halves[:k] = offsets[:k] / 4096
-        starts = torch.zeros((k, 4 * (-(-d // 4) | 1)), dtype=torch.float32)
-        starts[:, : min(starts.shape[1], wide.shape[1])] = wide[:k, : starts.shape[1]]
+        starts = torch.full((k, 4 * (-(-d // 4) | 1)), _OFFSET, dtype=torch.int32)
+        starts[:, :d] += wide[:k, :d].to(torch.int32)
         public = torch.zeros(9 + wide.shape[1], dtype=torch.float64)
         public[:9] = torch.tensor([RESOLUTION / self.radius, self.longest, *numbers, *slack(wide)], dtype=torch.float64)
         public[9 : 9 + d] = self.center.cpu()
@@ -154,8 +157,8 @@ def _compiled(d: int, k: int, sums: bool, device: Any) -> Kernel | None:
     a_warp = 16 * (_STAGES * 16 * (chunks | 1) + 16)
     all_parts, all_starts, all_sums = 1024 * groups * steps, 16 * k * (chunks | 1), 32 * k * (chunks + 1) * sums
     for parts_held, starts_held in ((True, True), (True, False), (False, False)):
-        common = all_parts * parts_held + all_starts * starts_held + all_sums
-        warps = min(_MOST_WARPS, (_MOST_SHARED - common) // a_warp)
+        common = 128 * steps + all_parts * parts_held + all_starts * starts_held + all_sums
+        warps = min(_MOST_WARPS if steps == 1 or steps > 4 else 12, (_MOST_SHARED - common) // a_warp)
         if warps >= _FEWEST_WARPS:
             break
     else:

@@ -26,7 +26,7 @@ try:
 except ImportError:
     raise InputError("statistics on a GPU need torch: pip install 'feddp-kmeans[torch]'.") from None
 
-from feddp_kmeans.silos.gpu import lloyd, rows
+from feddp_kmeans.silos.gpu import lloyd, moments, rows
 from feddp_kmeans.silos.gpu.torch_arithmetic import encode, encoded_and_labels, weighted_sums
 from feddp_kmeans.silos.gpu.torch_looks import LOOK_ROWS, LOOKS, looked_at, quick_labels, swept
 
@@ -81,6 +81,8 @@ def total_of(query: Query, points: Any, kept: MutableMapping[Any, Any] | None = 
     found = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
     if found is None and name in {*LOOKS, *_LLOYD}:
         found = _left(swept(name, points, kept, given))
+    elif name in _MOMENTS:
+        found = _left(_moment_at_once(name, points, given))
     total, left = found or (STATISTICS[name](points[:0], **given), None)
     count = len(points) if left is None else len(left)
     at_once = chunk_rows(name, points.shape[1])
@@ -103,10 +105,32 @@ def _outer_product(points: Any, *, center: Any, radius: float) -> Any:
     return total + _upper(encode(points[left], center, radius), 0) if bool(left.any()) else total
 
 
+def _moment_at_once(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return a second moment in one sweep by the GPU's kernel, and which rows it leaves out; None where that is impossible."""
+    if name == "outer-product":
+        found = moments.products(points, given["center"], given["radius"])
+        return found and (_pairs(found[0], 0), found[2])
+    if not rows.fits(points):
+        return None
+    table, weights = _scales(points, given["bound"])
+    found = moments.products(points, given["center"], given["radius"], table, weights)
+    return found and (torch.cat([2 * _pairs(found[0], 1), found[1]]), found[2])
+
+
+def _scales(points: Any, bound: float) -> tuple[list[Any], tuple[float, float]]:
+    dimension = points.shape[1]
+    weights = math.sqrt(2), math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT
+    return [torch.as_tensor(column, device=points.device) for column in scale_table(dimension, bound)], weights
+
+
 def _upper(whole: Any, diagonal: int) -> Any:
     """Return the products of all pairs of columns, each pair once; from the first diagonal on, or above it."""
-    upper = torch.triu_indices(whole.shape[1], whole.shape[1], diagonal, device=whole.device)
-    return (whole.T @ whole)[upper[0], upper[1]].to(torch.int64)
+    return _pairs(whole.T @ whole, diagonal)
+
+
+def _pairs(products: Any, diagonal: int) -> Any:
+    upper = torch.triu_indices(len(products), len(products), diagonal, device=products.device)
+    return products[upper[0], upper[1]].to(torch.int64)
 
 
 def _cluster_counts(points: Any, **where: Any) -> Any:
@@ -148,9 +172,7 @@ def _point_costs(points: Any, *, sets: Any, bound: float, **ball: Any) -> Any:
 
 
 def _point_second_moment(points: Any, *, center: Any, radius: float, bound: float) -> Any:
-    dimension = points.shape[1]
-    table = [torch.as_tensor(column, device=points.device) for column in scale_table(dimension, bound)]
-    weights = math.sqrt(2), math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT
+    table, weights = _scales(points, bound)
     quick = rows.Rows(points, center, radius).scaled(table, weights) if rows.fits(points) else None
     if quick is None:
         return _plain_second_moment(encode(points, center, radius), table, weights)
