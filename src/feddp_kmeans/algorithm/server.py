@@ -151,39 +151,43 @@ def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArra
     """Return k centers: the pair of points whose union costs least becomes one, until k are left (Ward's method).
 
     Each row of prices keeps its least one and the first place of that, so that a step looks only at rows whose least price has changed.
+    Points that are merged are taken out whenever they are half of all.
     """
     points, weights = points.copy(), weights.copy()
-    squares = np.empty_like(points)
+    prices = np.full((len(points), len(points)), np.inf)
+    for row in range(len(points)):
+        prices[row, row + 1 :] = prices[row + 1 :, row] = _prices(points[row + 1 :], weights[row + 1 :], points[row], weights[row])
+    while True:
+        left, places = np.ones(len(points), dtype=bool), prices.argmin(axis=1)
+        least = prices[np.arange(len(points)), places]
+        for _ in range(len(points) - max(k, len(points) // 2)):
+            one = int(least.argmin())
+            other = int(places[one])
+            both = weights[one] + weights[other]
+            points[one] = (points[one] * weights[one] + points[other] * weights[other]) / both
+            weights[one] = both
+            left[other] = False
+            prices[other] = prices[:, other] = np.inf
+            fresh = np.where(left, _prices(points, weights, points[one], weights[one]), np.inf)
+            fresh[one] = np.inf
+            prices[one] = prices[:, one] = fresh
+            least[other], places[other] = np.inf, 0
+            stale = left & ((places == one) | (places == other))
+            stale[one] = True
+            nearer = (fresh < least) | ((fresh == least) & (one < places))
+            least[nearer], places[nearer] = fresh[nearer], one
+            rows = np.flatnonzero(stale)
+            places[rows] = prices[rows].argmin(axis=1)
+            least[rows] = prices[rows, places[rows]]
+        points, weights, prices = points[left], weights[left], prices[np.ix_(left, left)]
+        if len(points) <= k:
+            return points
 
-    def price(row: int) -> FloatArray:
-        np.square(np.subtract(points, points[row], out=squares), out=squares)
-        prices: FloatArray = squares.sum(axis=1) * (weights * weights[row] / (weights + weights[row]))
-        return prices
 
-    prices = np.stack([price(row) for row in range(len(points))])
-    np.fill_diagonal(prices, np.inf)
-    left = np.ones(len(points), dtype=bool)
-    places = prices.argmin(axis=1)
-    least = prices[np.arange(len(points)), places]
-    for _ in range(len(points) - k):
-        one = int(least.argmin())
-        other = int(places[one])
-        points[one] = np.average(points[[one, other]], axis=0, weights=weights[[one, other]])
-        weights[one] += weights[other]
-        left[other] = False
-        prices[other] = prices[:, other] = np.inf
-        fresh = np.where(left, price(one), np.inf)
-        fresh[one] = np.inf
-        prices[one] = prices[:, one] = fresh
-        least[other], places[other] = np.inf, 0
-        stale = left & ((places == one) | (places == other))
-        stale[one] = True
-        nearer = (fresh < least) | ((fresh == least) & (one < places))
-        least[nearer], places[nearer] = fresh[nearer], one
-        rows = np.flatnonzero(stale)
-        places[rows] = prices[rows].argmin(axis=1)
-        least[rows] = prices[rows, places[rows]]
-    return points[left]
+def _prices(points: FloatArray, weights: FloatArray, point: FloatArray, weight: float) -> FloatArray:
+    """Return what the union of each point with this one costs."""
+    prices: FloatArray = np.square(points - point).sum(axis=1) * (weights * weight / (weights + weight))
+    return prices
 
 
 def variance_of(median_square: float, dimension: int) -> float:
