@@ -56,13 +56,6 @@ class Rows:
 
     def in_subspace(self, projection: Any) -> "tuple[Rows, Any] | None":
         """Return the rows' coordinates in a subspace, and which rows would have been shortened; None where that is impossible."""
-        if (found := self.turned(projection)) is None:
-            return None
-        turned, left = found
-        return Rows(turned, torch.zeros(projection.shape[1], dtype=torch.float64, device=turned.device), float(RESOLUTION)), left
-
-    def turned(self, projection: Any) -> tuple[Any, Any] | None:
-        """Return these coordinates as whole numbers in float32, and which rows would have been shortened."""
         (n, d), q, device = self._points.shape, projection.shape[1], self._points.device
         kernel = _multiplier("turn", d, q, device)
         if kernel is None:
@@ -71,7 +64,8 @@ class Rows:
         left = torch.empty(n, dtype=torch.bool, device=device)
         whole = (projection * PROJECTION_STEPS).round().T.contiguous()
         _launch(kernel, self._points, n, q, self._ball, whole, turned, left)
-        return turned, left
+        rows = Rows(turned, torch.zeros(q, dtype=torch.float64, device=device), float(RESOLUTION))
+        return rows, left
 
     def labelled(self, targets: Any) -> tuple[Any, Any, Any] | None:
         """Return each row's nearest target, its squared distance from it, and whether the row would have been shortened."""

@@ -8,6 +8,8 @@ Why no bit differs from the CPU's, with R = 2**16:
 - *Which rows*: the squared length is added up in float64 and exact up to 2**53. A row that is longer than R would be shortened; it is left
   to the caller. In a subspace coordinates are whole numbers already, their rows may be a little longer, and only such as cannot be
   split into parts (``_WIDEST``) and rows marked as infinite are left.
+- *A subspace* (``turns.cu``): products with a whole matrix below 2**53, exact in float64 in any order, over a power of two, rounded; the
+  result is below 2**24, so float32 holds it.
 - *Squares*: a coordinate less that of its center is a whole number below 2**22 (``_FARTHEST``); its squares are added in 64-bit integers,
   and a sum of 128 of them is below 2**51, so float64 holds it.
 - *Factors*: the float64 operations of the statistic in their order; none is fused with another, and division and square root are those of
@@ -17,7 +19,6 @@ Why no bit differs from the CPU's, with R = 2**16:
   2**32, the high ones to at most 2**30. Then both are added to 64-bit integers.
 """
 
-import math
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,7 @@ from feddp_kmeans.errors import CudaError
 from feddp_kmeans.silos.gpu import rows
 from feddp_kmeans.silos.gpu.cuda import Kernel, source
 from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS, UNREACHABLE, parts, slack
+from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
 
@@ -43,6 +45,7 @@ _WIDEST = 2.0**17 - 128
 
 _STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 16, 8
 _MOST_SHARED = 227 * 1024
+_MOST_DIRECTIONS = 64
 _SPARE = 1 << 31
 """Bytes that are left free beside coordinates in a subspace."""
 
@@ -131,14 +134,15 @@ def space(points: Any, center: Any, radius: float, projection: Any = None, kept:
     width = -(-projection.shape[1] // 4) * 4
     if kept is not None:
         kept.clear()
-    if width > MOST_DIMENSIONS or not _has_room(points.device, 4 * len(points) * width):
+    kernel = _turner(points.shape[1], width, points.device) if _has_room(points.device, 4 * len(points) * width) else None
+    if kernel is None:
         return None
-    whole = torch.nn.functional.pad(projection, (0, width - projection.shape[1]))
-    turned = rows.Rows(points, center, radius).turned(whole)
-    if turned is None:
-        return None
-    coordinates, shortened = turned
-    coordinates[:, 0].masked_fill_(shortened, math.inf)
+    directions = torch.zeros((-(-points.shape[1] // 4) * 4, -(-width // 8) * 8), dtype=torch.float64, device=points.device)
+    directions[: points.shape[1], : projection.shape[1]] = (projection * PROJECTION_STEPS).round()
+    ball = torch.cat([center.to(torch.float64), torch.tensor([RESOLUTION / radius], dtype=torch.float64, device=points.device)])
+    coordinates = torch.empty((len(points), width), dtype=torch.float32, device=points.device)
+    with torch.cuda.device(points.device):
+        kernel(kernel.blocks, points, len(points), ball, directions, coordinates)
     found = coordinates, torch.zeros(width, dtype=torch.float64, device=points.device), float(RESOLUTION), _WIDEST**2
     if kept is not None:
         kept[key] = found
@@ -148,6 +152,23 @@ def space(points: Any, center: Any, radius: float, projection: Any = None, kept:
 def _has_room(device: Any, size: int) -> bool:
     free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return bool(size + _SPARE < free)
+
+
+@cache
+def _turner(d: int, width: int, device: Any) -> Kernel | None:
+    """Return the kernel that writes so many coordinates in a subspace; None where it cannot be compiled, or needs too much memory."""
+    if d > MOST_DIMENSIONS or width > _MOST_DIRECTIONS:
+        return None
+    chunks, columns = -(-d // 4), -(-width // 8) * 8
+    common = 8 * 4 * chunks * (columns + 4) + 32 * chunks
+    a_warp = _STAGES * 16 * 16 * (chunks | 1)
+    warps = min(_MOST_WARPS, (_MOST_SHARED - common) // a_warp)
+    constants = {"D": d, "WIDTH": width, "WARPS": warps, "STAGES": _STAGES, "STEPS_OF_ONE": int(PROJECTION_STEPS)}
+    try:
+        with torch.cuda.device(device):
+            return Kernel(source("tiles.cu", "turns.cu"), "turn", constants, common + warps * a_warp, 32 * warps)
+    except (OSError, CudaError):
+        return None
 
 
 @cache
