@@ -10,8 +10,17 @@ constexpr int PLACES = (D + 31) / 32;                           // coordinates o
 constexpr double BALL = 4294967296.0;                           // R * R
 constexpr unsigned ALL = 0xffffffffu;
 
-__device__ void multiply(double (&sums)[2], double a, double b) {
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(sums[0]), "+d"(sums[1]) : "d"(a), "d"(b));
+// Add the products of 16 rows and 8 columns over 8 places: lane l has a of rows l / 4 and 8 more, and b of column l / 4, all of place l % 4 and
+// 4 more, and the sums of those rows and columns 2 (l % 4) and the next.
+__device__ void multiply(double (&sums)[2][2], const double (&a)[2][2], const double (&b)[2]) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+d"(sums[0][0]), "+d"(sums[0][1]), "+d"(sums[1][0]), "+d"(sums[1][1]) : "d"(a[0][0]), "d"(a[0][1]), "d"(a[1][0]), "d"(a[1][1]), "d"(b[0]), "d"(b[1]));
+#else
+    for (int i = 0; i < 4; i++)
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(sums[i % 2][0]), "+d"(sums[i % 2][1]) : "d"(a[i / 2][i % 2]), "d"(b[i / 2]));
+#endif
 }
 
 __device__ double added_up(double part) {
@@ -104,13 +113,15 @@ moment(const float* __restrict__ points, long long n, long long steps, const dou
         }
         __syncthreads();
 
-        for (int k = 0; k < ROWS; k += 4) {
+        for (int k = 0; k < ROWS; k += 8) {
             const double* at = tile + (k + lane % 4) * STRIDE + lane / 4;
             #pragma unroll
             for (int o = 0; o < OWN; o++) {
-                const double a[2] = {at[down[o]], at[down[o] + 8]}, b[2] = {at[across[o]], at[across[o] + 8]};
-                #pragma unroll
-                for (int i = 0; i < 4; i++) multiply(sums[o][i / 2][i % 2], a[i / 2], b[i % 2]);
+                const double *one = at + down[o], *other = at + across[o];
+                const double a[2][2] = {{one[0], one[8]}, {one[4 * STRIDE], one[4 * STRIDE + 8]}};
+                const double b[2][2] = {{other[0], other[4 * STRIDE]}, {other[8], other[4 * STRIDE + 8]}};
+                multiply(sums[o][0], a, b[0]);
+                multiply(sums[o][1], a, b[1]);
             }
         }
         __syncthreads();
@@ -120,7 +131,7 @@ moment(const float* __restrict__ points, long long n, long long steps, const dou
     for (int o = 0; o < OWN; o++) {
         #pragma unroll
         for (int i = 0; i < 8; i++) {
-            const int row = down[o] + i / 4 * 8 + lane / 4, column = across[o] + i / 2 % 2 * 8 + lane % 4 * 2 + i % 2;
+            const int row = down[o] + i / 2 % 2 * 8 + lane / 4, column = across[o] + i / 4 * 8 + lane % 4 * 2 + i % 2;
             if (warp * OWN + o < PAIRS && row <= column && column < D)
                 atomicAdd(products + row * D + column, (unsigned long long)(long long)sums[o][i / 4][i / 2 % 2][i % 2]);
         }

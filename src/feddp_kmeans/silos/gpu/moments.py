@@ -56,6 +56,7 @@ def _kernel(d: int, device: Any) -> Kernel | None:
     width = -(-d // 16)
     pairs = width * (width + 1) // 2
     warps = max(-(-pairs // -(-pairs // _MOST_WARPS)), _FEWEST_WARPS)
+    warps += warps % 2  # rows are multiplied eight at a time
     try:
         with torch.cuda.device(device):
             return Kernel(source("moments.cu"), "moment", {"D": d, "WARPS": warps}, 8 * 4 * warps * (16 * width + 4), 32 * warps)

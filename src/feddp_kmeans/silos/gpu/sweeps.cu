@@ -7,9 +7,6 @@
 
 constexpr int ROWS = 16 * WARPS;
 constexpr int UNTIL_FLUSH = 65536 / ROWS;          // rounds whose parts fit 32 bits
-constexpr int START = 4 * (CHUNKS | 1);            // numbers from center to center
-constexpr int SLOTS = CHUNKS + 1, WIDE = 4 * SLOTS;  // of a center's sums: its coordinates, then the weighted square and count
-constexpr int LANES = SLOTS <= 4 ? 4 : SLOTS <= 8 ? 8 : SLOTS <= 16 ? 16 : 32;  // that add up one row
 constexpr bool KEPT = STEPS <= 4;                  // a row's parts stay in registers, for all centers
 constexpr unsigned OFFSET = 0x64660080u;           // see encoded() in tiles.cu
 
@@ -20,10 +17,6 @@ struct Public {  // laid out alike in sweeps.py
 struct Best {
     float best, second;
     int center;
-};
-
-struct OfRow {
-    int label, factor, extra[2];
 };
 
 __device__ double biased(float x, double center, double scale) {
@@ -232,27 +225,8 @@ look(const float* __restrict__ points, long long n, long long k_, long long grou
                 __syncwarp();
                 if (t < 2) of_rows[at] = of_row(its, square, given);
                 __syncwarp();
-                for (int r = lane / LANES; r < 16; r += 32 / LANES) {
-                    const OfRow of = of_rows[r];
-                    if (of.label < 0) continue;
-                    for (int c = lane % LANES; c < SLOTS; c += LANES) {
-                        const int place = of.label * WIDE + c;
-                        int added[4] = {of.extra[0], of.extra[1], 0, 0};
-                        if (c < CHUNKS) {
-                            const uint4 z = *(const uint4*)(slab + r * STRIDE + 16 * c);
-                            const int4 from = *(const int4*)(starts + of.label * START + 4 * c);
-                            added[0] = of.factor * (int)(z.x - from.x);
-                            added[1] = of.factor * (int)(z.y - from.y);
-                            added[2] = of.factor * (int)(z.z - from.z);
-                            added[3] = of.factor * (int)(z.w - from.w);
-                        }
-                        #pragma unroll
-                        for (int i = 0; i < 4; i++) {
-                            atomicAdd(low_sums + place + i * SLOTS, (unsigned)added[i] & 0xffffu);
-                            atomicAdd(high_sums + place + i * SLOTS, added[i] >> 16);
-                        }
-                    }
-                }
+                if (LANES == 32) add_by_label(slab, of_rows, starts, low_sums, high_sums, lane);
+                else add_rows(slab, of_rows, starts, low_sums, high_sums, lane);
             }
             __syncwarp();
         }

@@ -1,4 +1,6 @@
-"""Looks at float32 points on a GPU in a single sweep of its memory, in exact whole numbers. The kernel is ``sweeps.cu``, with ``tiles.cu``.
+"""Looks at float32 points on a GPU in a single sweep of its memory, in exact whole numbers.
+
+The kernel is ``sweeps.cu``, with ``tiles.cu`` and ``residuals.cu``; coordinates in a subspace are found by ``turns.cu``.
 
 Why no bit differs from the CPU's, with R = 2**16:
 
@@ -43,6 +45,9 @@ _OFFSET = 0x64660080
 _WIDEST = 2.0**17 - 128
 """Numbers below this have two parts."""
 
+_LONG = 2.0**40
+"""A bound that no residual reaches."""
+
 _STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 16, 8
 _MOST_SHARED = 227 * 1024
 _MOST_DIRECTIONS = 64
@@ -81,17 +86,34 @@ class Space:
 
     def residuals(self, centers: Any, bound: float, count_weight: float, square_weight: float | None) -> tuple[Any, Any] | None:
         """Return the sums of weighted residuals, squares and counts of each center, and which rows are left; None where impossible."""
+        numbers = bound, count_weight, count_weight**2, square_weight or 0.0, BOUNDED_STEPS * (1 - 2.0**-32)
+        found = self._sums(centers, numbers)
+        if found is None:
+            return None
+        sums, numbered, left = found
+        return torch.cat([sums, numbered if square_weight is not None else numbered[:, 1:]], dim=1).ravel(), left
+
+    def sums(self, centers: Any) -> tuple[Any, Any] | None:
+        """Return the sums of the points nearest to each center, and which rows are left; None where that is impossible.
+
+        They are sums of residuals with a factor of 1, and as many times the center as it has points.
+        """
+        found = self._sums(centers, (_LONG, 1.0, 1.0, 0.0, _LONG))
+        if found is None:
+            return None
+        sums, numbered, left = found
+        return (sums + numbered[:, 1:] * centers.to(torch.int64)).ravel(), left
+
+    def _sums(self, centers: Any, numbers: tuple[float, ...]) -> tuple[Any, Any, Any] | None:
         k, d = len(centers), centers.shape[1]
-        kernel = self._kernel(centers, sums=True) if bound >= 1 else None
+        kernel = self._kernel(centers, sums=True) if numbers[0] >= 1 else None
         if kernel is None:
             return None
         slots = -(-self.points.shape[1] // 4) + 1
         totals = torch.zeros((k, 4, slots), dtype=torch.int64, device=self.points.device)
-        numbers = bound, count_weight, count_weight**2, square_weight or 0.0, BOUNDED_STEPS * (1 - 2.0**-32)
         left = self._launch(kernel, centers, numbers, totals, totals, totals)
         columns = totals.transpose(1, 2).reshape(k, 4 * slots)
-        last = columns[:, -4:-2] if square_weight is not None else columns[:, -3:-2]
-        return torch.cat([columns[:, :d], last], dim=1).ravel(), left
+        return columns[:, :d], columns[:, -4:-2], left
 
     def _kernel(self, centers: Any, *, sums: bool) -> Kernel | None:
         points = self.points
@@ -188,6 +210,6 @@ def _compiled(d: int, k: int, sums: bool, device: Any) -> Kernel | None:
     try:
         with torch.cuda.device(device):
             numbers = {name: int(value) for name, value in constants.items()}
-            return Kernel(source("tiles.cu", "sweeps.cu"), "look", numbers, common + warps * a_warp, 32 * warps)
+            return Kernel(source("tiles.cu", "residuals.cu", "sweeps.cu"), "look", numbers, common + warps * a_warp, 32 * warps)
     except (OSError, CudaError):
         return None

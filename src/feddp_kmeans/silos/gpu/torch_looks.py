@@ -7,13 +7,16 @@ from typing import Any
 import torch
 
 from feddp_kmeans.silos.gpu import rows, sweeps
-from feddp_kmeans.silos.gpu.torch_arithmetic import encoded_and_labels, project, weighted_sums
+from feddp_kmeans.silos.gpu.torch_arithmetic import encode, encoded_and_labels, project, weighted_sums
 from feddp_kmeans.statistics import residual_sums, spreads
 
 _WHERE = {"center", "radius", "centers", "origins", "projection", "residual_projection"}
 
 LOOK_ROWS = 1 << 22
 """Rows of a look that are added up at once: each adds at most 2**30 to any number, so their sums are exact in float64."""
+
+_ADDED_ROWS = 1 << 19
+"""Rows that are added up at once where there are too many centers for a kernel."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ def swept(name: str, points: Any, kept: MutableMapping[Any, Any] | None, given: 
     where = sweeps.space(points, given["center"], given["radius"], projection, kept)
     if where is not None and name == "point-residuals":
         return where.residuals(centers, given["bound"], given["count_weight"], given.get("square_weight"))
+    if where is not None and name == "cluster-sums" and projection is None and (sums := where.sums(centers)) is not None:
+        return sums
     found = None if where is None else where.labelled(centers)
     return None if found is None else _of_labels(name, points, found, given)
 
@@ -119,8 +124,13 @@ def _of_labels(name: str, points: Any, found: sweeps.Labelled, given: Mapping[st
         return torch.bincount(found.labels, minlength=k + 1)[:k].to(torch.int64), found.left
     if name == "cluster-sums":
         zeros = torch.zeros((k, points.shape[1]), dtype=torch.float64, device=points.device)
-        sums = whole.can_weigh(k) and whole.weighted_sums(zeros, found.labels, torch.ones_like(found.squares)).ravel()
-        return None if sums is False else (sums, found.left)
+        if whole.can_weigh(k):
+            return whole.weighted_sums(zeros, found.labels, torch.ones_like(found.squares)).ravel(), found.left
+        sums = torch.zeros((k + 1, points.shape[1]), dtype=torch.int64, device=points.device)
+        for start in range(0, len(points), _ADDED_ROWS):
+            part = slice(start, start + _ADDED_ROWS)
+            sums.index_add_(0, found.labels[part], encode(points[part], given["center"], given["radius"]).to(torch.int64))
+        return sums[:k].ravel(), found.left
     own = {key: value for key, value in given.items() if key not in _WHERE}
     parts = [slice(start, start + LOOK_ROWS) for start in range(0, len(points), LOOK_ROWS)]
     return sum(LOOKS[name](Look(found.labels[part], found.squares[part], k, _no_sums), **own) for part in parts), found.left

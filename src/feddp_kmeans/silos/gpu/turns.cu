@@ -8,8 +8,17 @@ constexpr int FROM = COLUMNS + 4;        // numbers from coordinate to coordinat
 constexpr double BALL = 4294967296.0;    // R * R
 constexpr double WHOLE = 6755399441055744.0;  // 1.5 * 2**52
 
-__device__ void multiply(double (&sums)[2], double a, double b) {
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(sums[0]), "+d"(sums[1]) : "d"(a), "d"(b));
+// Add the products of 16 rows and 8 columns over 4 places: lane l has a of rows l / 4 and 8 more, and b of column l / 4, all of place l % 4,
+// and the sums of those rows and columns 2 (l % 4) and the next.
+__device__ void multiply(double (&sums)[2][2], const double (&a)[2], double b) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+d"(sums[0][0]), "+d"(sums[0][1]), "+d"(sums[1][0]), "+d"(sums[1][1]) : "d"(a[0]), "d"(a[1]), "d"(b));
+#else
+    for (int h = 0; h < 2; h++)
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(sums[h][0]), "+d"(sums[h][1]) : "d"(a[h]), "d"(b));
+#endif
 }
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
@@ -37,7 +46,7 @@ turn(const float* __restrict__ points, long long n, const double* __restrict__ b
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 1) : "memory");
         __syncwarp();
         const char* slab = slabs + stage * 16 * STRIDE;
-        double sums[2][TILES][2] = {}, lengths[2] = {0, 0};
+        double sums[TILES][2][2] = {}, lengths[2] = {0, 0};
         #pragma unroll 5
         for (int c = 0; c < CHUNKS; c++) {
             double z[2];
@@ -48,11 +57,7 @@ turn(const float* __restrict__ points, long long n, const double* __restrict__ b
                 lengths[h] = fma(z[h], z[h], lengths[h]);
             }
             #pragma unroll
-            for (int i = 0; i < TILES; i++) {
-                const double b = matrix[(4 * c + t) * FROM + 8 * i + row];
-                multiply(sums[0][i], z[0], b);
-                multiply(sums[1][i], z[1], b);
-            }
+            for (int i = 0; i < TILES; i++) multiply(sums[i], z, matrix[(4 * c + t) * FROM + 8 * i + row]);
         }
         #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -63,8 +68,8 @@ turn(const float* __restrict__ points, long long n, const double* __restrict__ b
             #pragma unroll
             for (int i = 0; i < TILES; i++) {
                 float2 pair;
-                pair.x = out && i == 0 && t == 0 ? __int_as_float(0x7f800000) : float(rint(sums[h][i][0] / (double)STEPS_OF_ONE));
-                pair.y = float(rint(sums[h][i][1] / (double)STEPS_OF_ONE));
+                pair.x = out && i == 0 && t == 0 ? __int_as_float(0x7f800000) : float(rint(sums[i][h][0] / (double)STEPS_OF_ONE));
+                pair.y = float(rint(sums[i][h][1] / (double)STEPS_OF_ONE));
                 if (there && 8 * i + 2 * t < WIDTH) *(float2*)(to + 8 * i) = pair;
             }
         }
