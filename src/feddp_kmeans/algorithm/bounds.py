@@ -68,6 +68,7 @@ class SimulatedBounds:
             for column in (np.square(sums[:, :-2]).sum(axis=1), *np.square(sums[:, -2:]).T)
         ]
         squares = np.square(rows).sum(axis=1)
+        clusters = _parts(rows, self.weights, members) if frame.in_full else None
 
         def best(whole: FloatArray, own: FloatArray) -> tuple[float, float]:
             """Return the best length for units whose vectors are so long, and points as long as these; and its bias."""
@@ -78,7 +79,7 @@ class SimulatedBounds:
 
             def bias_of(bound: float) -> float:
                 """Cells hold too few server points to show a bias: theirs is guessed."""
-                return clipping_bias(rows, self.weights, members, own, bound) if frame.in_full else guessed_bias(whole, bound)
+                return _clipping_bias(*clusters, own, bound) if clusters else guessed_bias(whole, bound)
 
             part = BOUNDS.believed if frame.in_full else 1.0
             length = least_error_length(np.maximum(whole, 1.0), noise, lambda bound: part * bias_of(bound)).length
@@ -117,23 +118,45 @@ class SimulatedBounds:
         return chosen.ravel(), ClientBatch(np.empty((count * self.size, 0)), np.arange(count + 1) * self.size)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """The points of one cluster: which they are, their part of its weight, and how far each is from their mean."""
+
+    size: float
+    rows: IntArray
+    weights: FloatArray
+    offsets: FloatArray
+
+
+def _parts(rows: FloatArray, weights: FloatArray, members: IntArray) -> tuple[list[_Part], float]:
+    """Return every cluster's points, and the weight of all."""
+    parts, sizes = [], np.bincount(members, weights)
+    for cluster in np.flatnonzero(sizes > 0):
+        inside = np.flatnonzero(members == cluster)
+        part, x = weights[inside] / sizes[cluster], rows[inside]
+        parts.append(_Part(sizes[cluster], inside, part, x - part @ x))
+    return parts, float(sizes.sum())
+
+
 def clipping_bias(rows: FloatArray, weights: FloatArray, members: IntArray, lengths: FloatArray, bound: float) -> float:
     """Return the squared distance of means of points scaled down to a bound from plain means, averaged over points of all clusters.
 
     Scaling down moves a cluster's mean by the mean of ``(s / mean of s - 1) (x - mean of x)``, s the factors. What the sampling of
     so few points explains is subtracted: points that scatter evenly around their center show no bias.
     """
+    return _clipping_bias(*_parts(rows, weights, members), lengths, bound)
+
+
+def _clipping_bias(parts: list[_Part], size: float, lengths: FloatArray, bound: float) -> float:
     factors = np.minimum(1.0, bound / np.maximum(lengths, LEAST_LENGTH))
-    total, explained, sizes = 0.0, 0.0, np.bincount(members, weights)
-    for cluster in np.flatnonzero(sizes > 0):
-        inside = members == cluster
-        part = weights[inside] / sizes[cluster]
-        scaled, x = factors[inside], rows[inside]
-        moves = (scaled / (part @ scaled) - 1)[:, None] * (x - part @ x)
-        move = part @ moves
-        total += sizes[cluster] * float(move @ move)
-        explained += sizes[cluster] * float(np.square(part) @ np.square(moves - move).sum(axis=1))
-    return max(0.0, total - explained) / max(float(sizes.sum()), LEAST_LENGTH)
+    total, explained = 0.0, 0.0
+    for part in parts:
+        scaled = factors[part.rows]
+        moves = (scaled / (part.weights @ scaled) - 1)[:, None] * part.offsets
+        move = part.weights @ moves
+        total += part.size * float(move @ move)
+        explained += part.size * float(np.square(part.weights) @ np.square(moves - move).sum(axis=1))
+    return max(0.0, total - explained) / max(size, LEAST_LENGTH)
 
 
 @dataclass(frozen=True)

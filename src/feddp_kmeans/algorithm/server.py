@@ -12,6 +12,7 @@ from feddp_kmeans._typing import FloatArray, IntArray, Points
 from feddp_kmeans.algorithm.breathing import breathe
 from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
+from feddp_kmeans.algorithm.merging import merged_centers
 from feddp_kmeans.algorithm.tuning import REFINED
 from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
@@ -145,49 +146,6 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
         models = [KMeans(k, **start).fit(points, sample_weight=relative) for start in starts]
     found: FloatArray = min(models, key=lambda model: float(model.inertia_)).cluster_centers_
     return breathe(points, relative, found, seed) if moves else found
-
-
-def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArray:
-    """Return k centers: the pair of points whose union costs least becomes one, until k are left (Ward's method).
-
-    Each row of prices keeps its least one and the first place of that, so that a step looks only at rows whose least price has changed.
-    Points that are merged are taken out whenever they are half of all.
-    """
-    points, weights = points.copy(), weights.copy()
-    prices = np.full((len(points), len(points)), np.inf)
-    for row in range(len(points)):
-        prices[row, row + 1 :] = prices[row + 1 :, row] = _prices(points[row + 1 :], weights[row + 1 :], points[row], weights[row])
-    while True:
-        left, places = np.ones(len(points), dtype=bool), prices.argmin(axis=1)
-        least = prices[np.arange(len(points)), places]
-        for _ in range(len(points) - max(k, len(points) // 2)):
-            one = int(least.argmin())
-            other = int(places[one])
-            both = weights[one] + weights[other]
-            points[one] = (points[one] * weights[one] + points[other] * weights[other]) / both
-            weights[one] = both
-            left[other] = False
-            prices[other] = prices[:, other] = np.inf
-            fresh = np.where(left, _prices(points, weights, points[one], weights[one]), np.inf)
-            fresh[one] = np.inf
-            prices[one] = prices[:, one] = fresh
-            least[other], places[other] = np.inf, 0
-            stale = left & ((places == one) | (places == other))
-            stale[one] = True
-            nearer = (fresh < least) | ((fresh == least) & (one < places))
-            least[nearer], places[nearer] = fresh[nearer], one
-            rows = np.flatnonzero(stale)
-            places[rows] = prices[rows].argmin(axis=1)
-            least[rows] = prices[rows, places[rows]]
-        points, weights, prices = points[left], weights[left], prices[np.ix_(left, left)]
-        if len(points) <= k:
-            return points
-
-
-def _prices(points: FloatArray, weights: FloatArray, point: FloatArray, weight: float) -> FloatArray:
-    """Return what the union of each point with this one costs."""
-    prices: FloatArray = np.square(points - point).sum(axis=1) * (weights * weight / (weights + weight))
-    return prices
 
 
 def variance_of(median_square: float, dimension: int) -> float:
