@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from feddp_kmeans.algorithm.clustering import run
+from feddp_kmeans.algorithm.merging import forget
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.federation.local import LocalFederation
@@ -74,6 +75,7 @@ def main():
     for method in ("refined", "paper"):
         for which in ("kernels to be compiled", "kernels compiled"):
             silo.seconds.clear()
+            forget()
             prepared = prepare(Settings(K, 1.0, method=method, scale="off", noise="gaussian"), server, 1)
             began = time.perf_counter()
             run(LocalFederation(silo), prepared, seed=0)

@@ -13,6 +13,11 @@ def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArra
     return _merged(points.shape, points.tobytes(), weights.tobytes(), k).copy()
 
 
+def forget() -> None:
+    """Forget what was found, so that the next run takes as long as a first one."""
+    _merged.cache_clear()
+
+
 @lru_cache(maxsize=2)
 def _merged(shape: tuple[int, int], points_read: bytes, weights_read: bytes, k: int) -> FloatArray:
     """Return them for float64 points; a run asks for those of its server points twice.
