@@ -1,7 +1,6 @@
 """How long the vector of one unit may be: from units simulated with server points, or from noisy histograms of lengths."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -69,19 +68,18 @@ class SimulatedBounds:
             for column in (np.square(sums[:, :-2]).sum(axis=1), *np.square(sums[:, -2:]).T)
         ]
         squares = np.square(rows).sum(axis=1)
-        is_plain = self.unit is PrivacyUnit.CLIENT or release.scale == 0
-        scaled = ScaledMeans(rows, self.weights, members) if frame.in_full and not is_plain else None
+        clusters = _parts(rows, self.weights, members) if frame.in_full else None
 
         def best(whole: FloatArray, own: FloatArray) -> tuple[float, float]:
             """Return the best length for units whose vectors are so long, and points as long as these; and its bias."""
-            if is_plain:
+            if self.unit is PrivacyUnit.CLIENT or release.scale == 0:
                 return float(np.median(whole)), 0.0
             shape = frame.origins.shape
             noise = noise_per_length(release, self.n_points, shape[0], shape[1], release.times if frame.in_full else times)
 
             def bias_of(bound: float) -> float:
                 """Cells hold too few server points to show a bias: theirs is guessed."""
-                return scaled.bias(own, bound) if scaled else guessed_bias(whole, bound)
+                return _clipping_bias(*clusters, own, bound) if clusters else guessed_bias(whole, bound)
 
             part = BOUNDS.believed if frame.in_full else 1.0
             length = least_error_length(np.maximum(whole, 1.0), noise, lambda bound: part * bias_of(bound)).length
@@ -120,40 +118,45 @@ class SimulatedBounds:
         return chosen.ravel(), ClientBatch(np.empty((count * self.size, 0)), np.arange(count + 1) * self.size)
 
 
-class ScaledMeans:
-    """How far means of clusters move if points are scaled down to a bound: of the same points, for one bound after the other."""
+@dataclass(frozen=True)
+class _Part:
+    """The points of one cluster: which they are, their part of its weight, and how far each is from their mean."""
 
-    def __init__(self, rows: FloatArray, weights: FloatArray, members: IntArray) -> None:
-        sizes = np.bincount(members, weights)
-        held = np.flatnonzero(sizes > 0)
-        order = np.argsort(members, kind="stable")
-        self._order = order[sizes[members[order]] > 0]
-        self._places = np.searchsorted(held, members[self._order])
-        self._sizes, self._total = sizes[held], float(sizes.sum())
-        rows, parts = rows[self._order], weights[self._order] / self._sizes[self._places]
-        ends = np.concatenate([[0], np.cumsum(np.bincount(self._places))])
-        self._runs = [(slice(start, end), parts[start:end]) for start, end in pairwise(ends)]
-        self._apart = rows - np.array([part @ rows[run] for run, part in self._runs])[self._places]
+    size: float
+    rows: IntArray
+    weights: FloatArray
+    offsets: FloatArray
 
-    def bias(self, lengths: FloatArray, bound: float) -> float:
-        """Return the squared distance of means of scaled points from plain means, averaged over points of all clusters.
 
-        Scaling down moves a cluster's mean by the mean of ``(s / mean of s - 1) (x - mean of x)``, s the factors. What the sampling of
-        so few points explains is subtracted: points that scatter evenly around their center show no bias.
-        """
-        factors = np.minimum(1.0, bound / np.maximum(lengths, LEAST_LENGTH))[self._order]
-        usual, shifts = np.ones(len(self._sizes)), np.zeros((len(self._sizes), self._apart.shape[1]))
-        for place, (run, part) in enumerate(self._runs):
-            usual[place] = part @ factors[run]
-        moves = (factors / usual[self._places] - 1)[:, None] * self._apart
-        for place, (run, part) in enumerate(self._runs):
-            shifts[place] = part @ moves[run]
-        squares = np.square(moves - shifts[self._places]).sum(axis=1)
-        total, explained = 0.0, 0.0
-        for place, (run, part) in enumerate(self._runs):
-            total += self._sizes[place] * float(shifts[place] @ shifts[place])
-            explained += self._sizes[place] * float(np.square(part) @ squares[run])
-        return max(0.0, total - explained) / max(self._total, LEAST_LENGTH)
+def _parts(rows: FloatArray, weights: FloatArray, members: IntArray) -> tuple[list[_Part], float]:
+    """Return every cluster's points, and the weight of all."""
+    parts, sizes = [], np.bincount(members, weights)
+    for cluster in np.flatnonzero(sizes > 0):
+        inside = np.flatnonzero(members == cluster)
+        part, x = weights[inside] / sizes[cluster], rows[inside]
+        parts.append(_Part(sizes[cluster], inside, part, x - part @ x))
+    return parts, float(sizes.sum())
+
+
+def clipping_bias(rows: FloatArray, weights: FloatArray, members: IntArray, lengths: FloatArray, bound: float) -> float:
+    """Return the squared distance of means of points scaled down to a bound from plain means, averaged over points of all clusters.
+
+    Scaling down moves a cluster's mean by the mean of ``(s / mean of s - 1) (x - mean of x)``, s the factors. What the sampling of
+    so few points explains is subtracted: points that scatter evenly around their center show no bias.
+    """
+    return _clipping_bias(*_parts(rows, weights, members), lengths, bound)
+
+
+def _clipping_bias(parts: list[_Part], size: float, lengths: FloatArray, bound: float) -> float:
+    factors = np.minimum(1.0, bound / np.maximum(lengths, LEAST_LENGTH))
+    total, explained = 0.0, 0.0
+    for part in parts:
+        scaled = factors[part.rows]
+        moves = (scaled / (part.weights @ scaled) - 1)[:, None] * part.offsets
+        move = part.weights @ moves
+        total += part.size * float(move @ move)
+        explained += part.size * float(np.square(part.weights) @ np.square(moves - move).sum(axis=1))
+    return max(0.0, total - explained) / max(size, LEAST_LENGTH)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from feddp_kmeans.algorithm.breathing import breathe
 from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
 from feddp_kmeans.algorithm.many_centers import many_centers
+from feddp_kmeans.algorithm.merging import merged_centers
 from feddp_kmeans.algorithm.tuning import REFINED
 from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
@@ -152,27 +153,6 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
         models = [KMeans(k, **start).fit(points, sample_weight=relative) for start in starts]
     found: FloatArray = min(models, key=lambda model: float(model.inertia_)).cluster_centers_
     return breathe(points, relative, found, seed) if moves else found
-
-
-def merged_centers(points: FloatArray, weights: FloatArray, k: int) -> FloatArray:
-    """Return k centers: the pair of points whose union costs least becomes one, until k are left (Ward's method)."""
-    points, weights = points.copy(), weights.copy()
-
-    def price(row: int) -> FloatArray:
-        prices: FloatArray = np.square(points - points[row]).sum(axis=1) * (weights * weights[row] / (weights + weights[row]))
-        return prices
-
-    prices = np.stack([price(row) for row in range(len(points))])
-    np.fill_diagonal(prices, np.inf)
-    left = np.ones(len(points), dtype=bool)
-    for _ in range(len(points) - k):
-        one, other = np.unravel_index(prices.argmin(), prices.shape)
-        points[one] = np.average(points[[one, other]], axis=0, weights=weights[[one, other]])
-        weights[one] += weights[other]
-        left[other] = False
-        prices[other] = prices[:, other] = np.inf
-        prices[one] = prices[:, one] = np.where(left & (np.arange(len(points)) != one), price(int(one)), np.inf)
-    return points[left]
 
 
 def variance_of(median_square: float, dimension: int) -> float:

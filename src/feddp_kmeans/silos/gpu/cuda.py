@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Mapping
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import torch
@@ -37,6 +38,12 @@ class Kernel:
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         launched = self._driver.cuLaunchKernel(self._function, blocks, 1, 1, self._threads, 1, 1, self._shared, stream, pointers, None)
         _check("launch", launched)
+
+
+@cache
+def source(*names: str) -> str:
+    """Return these files of CUDA C as one."""
+    return "".join((files("feddp_kmeans.silos.gpu") / name).read_text() for name in names)
 
 
 @cache

@@ -1,4 +1,6 @@
-"""One Lloyd pass over float32 points on a GPU in a single sweep of its memory, in exact whole numbers. The kernel is ``lloyd.cu``.
+"""One Lloyd pass over float32 points on a GPU in a single sweep of its memory, in exact whole numbers.
+
+The kernel is ``lloyd.cu``, with ``tiles.cu``.
 
 Why no bit differs from the CPU's, with R = 2**16 and d coordinates:
 
@@ -10,19 +12,18 @@ Why no bit differs from the CPU's, with R = 2**16 and d coordinates:
 - *Labels*: a center over 128 is exactly a sum of two float16 numbers, a large and a small one. The error of a score ``z c - |c|**2 / 2``
   is the product of the low parts and the small numbers, which is left out, and the rounding of sums: w products of high parts and large
   numbers (w: d rounded up to 16), 2 w smaller ones, three last operations and four bits that the center's index replaces. Neither order
-  nor direction of a tensor core's rounding is specified, only float32's precision: 2**-23 per addition. ``_slack`` bounds twice all that.
+  nor direction of a tensor core's rounding is specified, only float32's precision: 2**-23 per addition. ``slack`` bounds twice all that.
   A row whose best score is not ahead by more is scored in float64, which is exact.
 """
 
 import math
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import torch
 
 from feddp_kmeans.errors import CudaError
-from feddp_kmeans.silos.gpu.cuda import Kernel
+from feddp_kmeans.silos.gpu.cuda import Kernel, source
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 MOST_DIMENSIONS, MOST_CENTERS = 128, 16
@@ -41,7 +42,7 @@ _MOST_SHIFT = 2.0**8
 _LONGEST_RADIUS = 2.0**80
 """Up to this radius, scales and lengths stay far from the ends of float32's range."""
 
-_UNREACHABLE = 3e38
+UNREACHABLE = 3e38
 """Half the square of a center that no point is near: it fills up the 16."""
 
 _TENSOR_ROUNDOFF = 2.0**-23
@@ -80,10 +81,9 @@ def _kernel(d: int, device: Any) -> Kernel | None:
     rows, chunks, steps = 16 * _WARPS, -(-d // 4), -(-d // 16)
     shared = _STAGES * rows * 16 * (chunks | 1) + 2 * rows * 48 + steps * 1024 + 64
     constants = {"D": d, "WARPS": _WARPS, "STAGES": _STAGES, "BLOCKS": _BLOCKS}
-    source = (files("feddp_kmeans.silos.gpu") / "lloyd.cu").read_text()
     try:
         with torch.cuda.device(device):
-            return Kernel(source, "lloyd", constants, shared, 32 * _WARPS)
+            return Kernel(source("tiles.cu", "lloyd.cu"), "lloyd", constants, shared, 32 * _WARPS)
     except (OSError, CudaError):
         return None
 
@@ -97,14 +97,14 @@ def _public(center: Any, scale: float, targets: Any) -> Any:
     squares[:k] = targets.square().sum(dim=1)
     middle = torch.zeros(wide.shape[1], dtype=torch.float64)
     middle[:d] = center
-    numbers = torch.tensor([scale, RESOLUTION**2 * _SURE, *_slack(wide)], dtype=torch.float64)
-    halves = (squares / 4096).clamp(max=_UNREACHABLE)  # Scores are in units of 2048: a center over 128, a point over 16.
+    numbers = torch.tensor([scale, RESOLUTION**2 * _SURE, *slack(wide)], dtype=torch.float64)
+    halves = (squares / 4096).clamp(max=UNREACHABLE)  # Scores are in units of 2048: a center over 128, a point over 16.
     exact = torch.cat([numbers[:1], squares, middle, wide.T.ravel()])
     coarse = torch.cat([numbers, halves, middle * scale]).to(torch.float32)
-    return torch.cat([piece.contiguous().view(torch.uint8).ravel() for piece in (_parts(wide), exact, coarse)])
+    return torch.cat([piece.contiguous().view(torch.uint8).ravel() for piece in (parts(wide), exact, coarse)])
 
 
-def _slack(wide: Any) -> tuple[float, float]:
+def slack(wide: Any) -> tuple[float, float]:
     """Return how far ahead the best score must be: a number, and what is added to it per unit of a point's length."""
     width, longest = wide.shape[1], float(wide.norm(dim=1).max())
     small = 128 * float(_halves(wide)[1].to(torch.float64).norm(dim=1).max())
@@ -122,7 +122,7 @@ def _halves(wide: Any) -> Any:
     return torch.stack([large, (wide / 128 - large).to(torch.float16)])
 
 
-def _parts(wide: Any) -> Any:
+def parts(wide: Any) -> Any:
     """Return those numbers in the order in which the lanes of a warp read them."""
-    both = _halves(wide).reshape(2, 2, 8, -1, 4, 2, 2)  # part, half, group, step, lane of the group, pair, coordinate
-    return both.permute(3, 0, 2, 4, 5, 1, 6)
+    both = _halves(wide).reshape(2, -1, 2, 8, wide.shape[1] // 16, 4, 2, 2)  # part, 16 centers, half, group, step, lane, pair, coordinate
+    return both.permute(1, 4, 0, 3, 5, 6, 2, 7)

@@ -16,13 +16,12 @@ Why no bit differs from the CPU's, with R = 2**16:
 """
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import torch
 
 from feddp_kmeans.errors import CudaError
-from feddp_kmeans.silos.gpu.cuda import Kernel
+from feddp_kmeans.silos.gpu.cuda import Kernel, source
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
@@ -145,9 +144,10 @@ def _kernel(name: str, d: int, group: int, shared: int, device: Any, *, held: bo
     """Return a kernel for points of d coordinates and groups of centers; None where it cannot be compiled, or needs too much memory."""
     if shared > _MOST_SHARED:
         return None
-    source = (files("feddp_kmeans.silos.gpu") / "rows.cu").read_text()
     try:
         with torch.cuda.device(device):
-            return Kernel(source, name, {"D": d, "G": group, "ALL": int(held), "THREADS": _THREADS, "COPIES": _COPIES}, shared, _THREADS)
+            return Kernel(
+                source("rows.cu"), name, {"D": d, "G": group, "ALL": int(held), "THREADS": _THREADS, "COPIES": _COPIES}, shared, _THREADS
+            )
     except (OSError, CudaError):
         return None

@@ -1,16 +1,22 @@
 """Looks in torch: statistics of each point's residual around its nearest center; on a GPU by kernels, where these can be used."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from feddp_kmeans.silos.gpu import rows
-from feddp_kmeans.silos.gpu.torch_arithmetic import encoded_and_labels, project, weighted_sums
+from feddp_kmeans.silos.gpu import rows, sweeps
+from feddp_kmeans.silos.gpu.torch_arithmetic import encode, encoded_and_labels, project, weighted_sums
 from feddp_kmeans.statistics import residual_sums, spreads
 
 _WHERE = {"center", "radius", "centers", "origins", "projection", "residual_projection"}
+
+LOOK_ROWS = 1 << 22
+"""Rows of a look that are added up at once: each adds at most 2**30 to any number, so their sums are exact in float64."""
+
+_ADDED_ROWS = 1 << 19
+"""Rows that are added up at once where there are too many centers for a kernel."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,7 @@ def _quick_look(
 ) -> tuple[Look, Any] | None:
     """Return a look at the points by the GPU's kernels, and those points that it leaves out; None where it is impossible."""
     targets, k = centers.round(), len(centers)
-    same_space = projection is residual_projection is None or (
-        projection is not None and residual_projection is not None and torch.equal(projection, residual_projection)
-    )
-    if not same_space or not torch.equal(targets, origins.round()):
+    if not _equal(projection, residual_projection) or not torch.equal(targets, origins.round()):
         return None
     found = quick_labels(points, center=center, radius=radius, centers=targets, projection=projection)
     if found is None or not found[0].can_weigh(k):
@@ -95,6 +98,50 @@ def _point_residuals(look: Look, *, bound: float, count_weight: float, square_we
     numbers = [count_weight] if square_weight is None else [weighted_squares, count_weight]
     weighted = [look.added((factors * number).trunc())[:, None] for number in numbers]
     return torch.cat([look.sums(factors), *weighted], dim=1).ravel()
+
+
+def swept(name: str, points: Any, kept: MutableMapping[Any, Any] | None, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return a statistic of all points in one sweep by the GPU's kernel, and which rows it leaves out; None where that is impossible.
+
+    Coordinates in a subspace are ``kept`` for the next one.
+    """
+    centers, projection = given["centers"].round(), given.get("projection")
+    same_space = name not in LOOKS or _equal(projection, given.get("residual_projection", projection))
+    if not same_space or not torch.equal(centers, given.get("origins", centers).round()):
+        return None
+    where = sweeps.space(points, given["center"], given["radius"], projection, kept)
+    if where is not None and name == "point-residuals":
+        return where.residuals(centers, given["bound"], given["count_weight"], given.get("square_weight"))
+    if where is not None and name == "cluster-sums" and projection is None and (sums := where.sums(centers)) is not None:
+        return sums
+    found = None if where is None else where.labelled(centers)
+    return None if found is None else _of_labels(name, points, found, given)
+
+
+def _of_labels(name: str, points: Any, found: sweeps.Labelled, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    k, whole = len(given["centers"]), rows.Rows(points, given["center"], given["radius"])
+    if name == "cluster-counts":
+        return torch.bincount(found.labels, minlength=k + 1)[:k].to(torch.int64), found.left
+    if name == "cluster-sums":
+        zeros = torch.zeros((k, points.shape[1]), dtype=torch.float64, device=points.device)
+        if whole.can_weigh(k):
+            return whole.weighted_sums(zeros, found.labels, torch.ones_like(found.squares)).ravel(), found.left
+        sums = torch.zeros((k + 1, points.shape[1]), dtype=torch.int64, device=points.device)
+        for start in range(0, len(points), _ADDED_ROWS):
+            part = slice(start, start + _ADDED_ROWS)
+            sums.index_add_(0, found.labels[part], encode(points[part], given["center"], given["radius"]).to(torch.int64))
+        return sums[:k].ravel(), found.left
+    own = {key: value for key, value in given.items() if key not in _WHERE}
+    parts = [slice(start, start + LOOK_ROWS) for start in range(0, len(points), LOOK_ROWS)]
+    return sum(LOOKS[name](Look(found.labels[part], found.squares[part], k, _no_sums), **own) for part in parts), found.left
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return one is other is None or (one is not None and other is not None and torch.equal(one, other))
+
+
+def _no_sums(weights: Any) -> Any:
+    raise NotImplementedError
 
 
 def looked_at(name: str, points: Any, **given: Any) -> Any:

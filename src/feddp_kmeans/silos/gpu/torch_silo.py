@@ -5,9 +5,10 @@ root and a quotient, which every device rounds alike.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from copy import copy
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 from feddp_kmeans._typing import BoolArray, IntArray
@@ -25,12 +26,9 @@ try:
 except ImportError:
     raise InputError("statistics on a GPU need torch: pip install 'feddp-kmeans[torch]'.") from None
 
-from feddp_kmeans.silos.gpu import lloyd, rows
+from feddp_kmeans.silos.gpu import lloyd, moments, rows
 from feddp_kmeans.silos.gpu.torch_arithmetic import encode, encoded_and_labels, weighted_sums
-from feddp_kmeans.silos.gpu.torch_looks import LOOKS, looked_at, quick_labels
-
-_QUICK_ROWS = 1 << 22
-"""Rows of a look at once: each adds at most 2**30 to any number, so their sums are exact in float64."""
+from feddp_kmeans.silos.gpu.torch_looks import LOOK_ROWS, LOOKS, looked_at, quick_labels, swept
 
 _QUICK_VALUES = 1 << 28
 """Numbers of a second moment at once: 2 GiB of float64."""
@@ -50,6 +48,7 @@ class TorchSilo(Silo):
             raise InputError(f"clients must be tensors of points with the same number of columns, got shapes {sorted(shapes)}.")
         finite = [torch.isfinite(tensor).all(dim=1) for tensor in clients]
         self._tensors = [tensor if bool(kept.all()) else tensor[kept] for tensor, kept in zip(clients, finite, strict=True)]
+        self._kept: list[dict[Any, Any]] = [{} for _ in clients]
         self.n_clients, self.dimension = len(clients), int(clients[0].shape[1])
 
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
@@ -57,7 +56,7 @@ class TorchSilo(Silo):
         del cohort  # Clients are sampled only where they are the unit, and here points are.
         if query.statistic.whole_clients:
             raise InputError("privacy_unit must be 'point' on a GPU, got 'client'.")
-        total: IntArray = sum(total_of(query, tensor) for tensor in self._tensors).cpu().numpy()
+        total: IntArray = sum(starmap(partial(total_of, query), zip(self._tensors, self._kept, strict=True))).cpu().numpy()
         return total
 
     def as_one_client(self) -> "TorchSilo":
@@ -71,22 +70,26 @@ class TorchSilo(Silo):
         return (tensor.cpu().numpy() for tensor in self._tensors)
 
 
-def total_of(query: Query, points: Any) -> Any:
-    """Return the sum of a statistic over the points as int64, exact."""
+def total_of(query: Query, points: Any, kept: MutableMapping[Any, Any] | None = None) -> Any:
+    """Return the sum of a statistic over the points as int64, exact; coordinates in a subspace may be ``kept`` for the next one."""
     name = query.statistic.name
     if name not in STATISTICS:
         raise InputError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
     given = {key: _tensor(value, points.device) for key, value in query.own.items()}
     if (units := query.public.get("units")) is not None:  # rows with gaps are left out already
         points = (points.to(torch.float64) / _tensor(units, points.device)).clamp(-LARGEST, LARGEST)
-    swept = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
-    total, left = swept or (STATISTICS[name](points[:0], **given), None)
+    found = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
+    if found is None and name in {*LOOKS, *_LLOYD}:
+        found = _left(swept(name, points, kept, given))
+    elif name in _MOMENTS:
+        found = _left(_moment_at_once(name, points, given))
+    total, left = found or (STATISTICS[name](points[:0], **given), None)
     count = len(points) if left is None else len(left)
     at_once = chunk_rows(name, points.shape[1])
     if rows.fits(points) and name in _MOMENTS:
         at_once = chunk_rows(name, points.shape[1], _QUICK_VALUES)
     elif rows.fits(points) and name in {*LOOKS, *_LLOYD}:
-        at_once = _QUICK_ROWS
+        at_once = LOOK_ROWS
     for start in range(0, count, at_once):
         chunk = slice(start, start + at_once)
         total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
@@ -102,10 +105,32 @@ def _outer_product(points: Any, *, center: Any, radius: float) -> Any:
     return total + _upper(encode(points[left], center, radius), 0) if bool(left.any()) else total
 
 
+def _moment_at_once(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return a second moment in one sweep by the GPU's kernel, and which rows it leaves out; None where that is impossible."""
+    if name == "outer-product":
+        found = moments.products(points, given["center"], given["radius"])
+        return found and (_pairs(found[0], 0), found[2])
+    if not rows.fits(points):
+        return None
+    table, weights = _scales(points, given["bound"])
+    found = moments.products(points, given["center"], given["radius"], table, weights)
+    return found and (torch.cat([2 * _pairs(found[0], 1), found[1]]), found[2])
+
+
+def _scales(points: Any, bound: float) -> tuple[list[Any], tuple[float, float]]:
+    dimension = points.shape[1]
+    weights = math.sqrt(2), math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT
+    return [torch.as_tensor(column, device=points.device) for column in scale_table(dimension, bound)], weights
+
+
 def _upper(whole: Any, diagonal: int) -> Any:
     """Return the products of all pairs of columns, each pair once; from the first diagonal on, or above it."""
-    upper = torch.triu_indices(whole.shape[1], whole.shape[1], diagonal, device=whole.device)
-    return (whole.T @ whole)[upper[0], upper[1]].to(torch.int64)
+    return _pairs(whole.T @ whole, diagonal)
+
+
+def _pairs(products: Any, diagonal: int) -> Any:
+    upper = torch.triu_indices(len(products), len(products), diagonal, device=products.device)
+    return products[upper[0], upper[1]].to(torch.int64)
 
 
 def _cluster_counts(points: Any, **where: Any) -> Any:
@@ -147,9 +172,7 @@ def _point_costs(points: Any, *, sets: Any, bound: float, **ball: Any) -> Any:
 
 
 def _point_second_moment(points: Any, *, center: Any, radius: float, bound: float) -> Any:
-    dimension = points.shape[1]
-    table = [torch.as_tensor(column, device=points.device) for column in scale_table(dimension, bound)]
-    weights = math.sqrt(2), math.sqrt(2 / dimension) * residual_sums.TRACE_WEIGHT
+    table, weights = _scales(points, bound)
     quick = rows.Rows(points, center, radius).scaled(table, weights) if rows.fits(points) else None
     if quick is None:
         return _plain_second_moment(encode(points, center, radius), table, weights)
@@ -177,7 +200,11 @@ def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] 
     if not lloyd.fits(*arguments):
         return None
     sums, counts, left = lloyd.lloyd_pass(*arguments)
-    return sums.ravel() if name == "cluster-sums" else counts, left.nonzero().ravel()
+    return _left((sums.ravel() if name == "cluster-sums" else counts, left))
+
+
+def _left(found: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
+    return found and (found[0], found[1].nonzero().ravel())
 
 
 def _tensor(value: Any, device: Any) -> Any:

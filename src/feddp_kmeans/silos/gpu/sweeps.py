@@ -1,0 +1,215 @@
+"""Looks at float32 points on a GPU in a single sweep of its memory, in exact whole numbers.
+
+The kernel is ``sweeps.cu``, with ``tiles.cu`` and ``residuals.cu``; coordinates in a subspace are found by ``turns.cu``.
+
+Why no bit differs from the CPU's, with R = 2**16:
+
+- *Encoding and labels* are those of ``lloyd.py``, for any number of centers: parts in float16, coarse scores with the same bound on their
+  error, and for rows whose best score is not ahead by more than twice that, scores in float64, which are exact. No bits of a score
+  are replaced, so its error is smaller than stated there.
+- *Which rows*: the squared length is added up in float64 and exact up to 2**53. A row that is longer than R would be shortened; it is left
+  to the caller. In a subspace coordinates are whole numbers already, their rows may be a little longer, and only such as cannot be
+  split into parts (``_WIDEST``) and rows marked as infinite are left.
+- *A subspace* (``turns.cu``): products with a whole matrix below 2**53, exact in float64 in any order, over a power of two, rounded; the
+  result is below 2**24, so float32 holds it.
+- *Squares*: a coordinate less that of its center is a whole number below 2**22 (``_FARTHEST``); its squares are added in 64-bit integers,
+  and a sum of 128 of them is below 2**51, so float64 holds it.
+- *Factors*: the float64 operations of the statistic in their order; none is fused with another, and division and square root are those of
+  IEEE 754, so they are rounded as numpy rounds them. With a bound of at least 1 a factor is at most 2**30.
+- *Sums*: a factor times a residual, a weighted square and a weighted count are at most BOUNDED_STEPS = 2**30 in size, since the
+  factor makes the whole vector no longer than that. Each is added as ``2**16 high + low``: of 2**16 rows the low parts add up to less than
+  2**32, the high ones to at most 2**30. Then both are added to 64-bit integers.
+"""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from feddp_kmeans.errors import CudaError
+from feddp_kmeans.silos.gpu import rows
+from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS, UNREACHABLE, parts, slack
+from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
+
+_FARTHEST = 2.0**21
+"""Limit of a center's coordinates."""
+
+_OFFSET = 0x64660080
+"""What an encoded coordinate is stored with; see ``tiles.cu``."""
+
+_WIDEST = 2.0**17 - 128
+"""Numbers below this have two parts."""
+
+_LONG = 2.0**40
+"""A bound that no residual reaches."""
+
+_STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 16, 8
+_MOST_SHARED = 227 * 1024
+_MOST_DIRECTIONS = 64
+_SPARE = 1 << 31
+"""Bytes that are left free beside coordinates in a subspace."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Each row's nearest center, its squared distance from it, and which rows are left out; those have a label that is no center's."""
+
+    labels: Any
+    squares: Any
+    left: Any
+
+
+@dataclass(frozen=True)
+class Space:
+    """Points that are to be encoded in a ball; or coordinates in a subspace, which are whole numbers already."""
+
+    points: Any
+    center: Any
+    radius: float
+    longest: float
+
+    def labelled(self, centers: Any) -> Labelled | None:
+        """Return the label and square of every row; None where that is impossible."""
+        n = len(self.points)
+        kernel = self._kernel(centers, sums=False)
+        if kernel is None:
+            return None
+        labels = torch.empty(n, dtype=torch.int32, device=self.points.device)
+        squares = torch.empty(n, dtype=torch.float64, device=self.points.device)
+        left = self._launch(kernel, centers, (0.0,) * 5, labels, labels, squares)
+        return Labelled(labels, squares, left)
+
+    def residuals(self, centers: Any, bound: float, count_weight: float, square_weight: float | None) -> tuple[Any, Any] | None:
+        """Return the sums of weighted residuals, squares and counts of each center, and which rows are left; None where impossible."""
+        numbers = bound, count_weight, count_weight**2, square_weight or 0.0, BOUNDED_STEPS * (1 - 2.0**-32)
+        found = self._sums(centers, numbers)
+        if found is None:
+            return None
+        sums, numbered, left = found
+        return torch.cat([sums, numbered if square_weight is not None else numbered[:, 1:]], dim=1).ravel(), left
+
+    def sums(self, centers: Any) -> tuple[Any, Any] | None:
+        """Return the sums of the points nearest to each center, and which rows are left; None where that is impossible.
+
+        They are sums of residuals with a factor of 1, and as many times the center as it has points.
+        """
+        found = self._sums(centers, (_LONG, 1.0, 1.0, 0.0, _LONG))
+        if found is None:
+            return None
+        sums, numbered, left = found
+        return (sums + numbered[:, 1:] * centers.to(torch.int64)).ravel(), left
+
+    def _sums(self, centers: Any, numbers: tuple[float, ...]) -> tuple[Any, Any, Any] | None:
+        k, d = len(centers), centers.shape[1]
+        kernel = self._kernel(centers, sums=True) if numbers[0] >= 1 else None
+        if kernel is None:
+            return None
+        slots = -(-self.points.shape[1] // 4) + 1
+        totals = torch.zeros((k, 4, slots), dtype=torch.int64, device=self.points.device)
+        left = self._launch(kernel, centers, numbers, totals, totals, totals)
+        columns = totals.transpose(1, 2).reshape(k, 4 * slots)
+        return columns[:, :d], columns[:, -4:-2], left
+
+    def _kernel(self, centers: Any, *, sums: bool) -> Kernel | None:
+        points = self.points
+        there = bool(points.is_cuda and points.dtype == torch.float32 and points.is_contiguous() and len(points))
+        if not there or points.data_ptr() % 16 or not 1 <= points.shape[1] <= MOST_DIMENSIONS or not bool(centers.abs().max() < _FARTHEST):
+            return None
+        return _compiled(points.shape[1], len(centers), sums, points.device)
+
+    def _launch(self, kernel: Kernel, centers: Any, numbers: tuple[float, ...], totals: Any, labels: Any, squares: Any) -> Any:
+        (n, d), k, device = self.points.shape, len(centers), self.points.device
+        wide = torch.zeros((-(-k // 16) * 16, -(-d // 16) * 16), dtype=torch.float64)
+        wide[:k, : centers.shape[1]] = centers.cpu()
+        offsets = wide.square().sum(dim=1)
+        halves = torch.full((len(wide),), UNREACHABLE, dtype=torch.float64)
+        halves[:k] = offsets[:k] / 4096
+        starts = torch.full((k, 4 * (-(-d // 4) | 1)), _OFFSET, dtype=torch.int32)
+        starts[:, :d] += wide[:k, :d].to(torch.int32)
+        public = torch.zeros(9 + wide.shape[1], dtype=torch.float64)
+        public[:9] = torch.tensor([RESOLUTION / self.radius, self.longest, *numbers, *slack(wide)], dtype=torch.float64)
+        public[9 : 9 + d] = self.center.cpu()
+        given = (public, parts(wide), halves.to(torch.float32), starts, wide[:k, :d].T.contiguous(), offsets[:k])
+        left = torch.zeros(n, dtype=torch.bool, device=device)
+        there = [array.contiguous().to(device) for array in given]
+        with torch.cuda.device(device):
+            kernel(kernel.blocks, self.points, n, k, len(wide) // 16, *there, totals, labels, squares, left)
+        return left
+
+
+def space(points: Any, center: Any, radius: float, projection: Any = None, kept: MutableMapping[Any, Any] | None = None) -> Space | None:
+    """Return points in a ball, or their coordinates in a subspace; these are computed once and kept as long as they are asked for."""
+    if not rows.fits(points):
+        return None
+    if projection is None:
+        if kept is not None:
+            kept.clear()
+        return Space(points, center, radius, float(RESOLUTION**2))
+    key = tuple(array.cpu().numpy().tobytes() for array in (center, projection)), radius
+    if kept is not None and key in kept:
+        return Space(*kept[key])
+    width = -(-projection.shape[1] // 4) * 4
+    if kept is not None:
+        kept.clear()
+    kernel = _turner(points.shape[1], width, points.device) if _has_room(points.device, 4 * len(points) * width) else None
+    if kernel is None:
+        return None
+    directions = torch.zeros((-(-points.shape[1] // 4) * 4, -(-width // 8) * 8), dtype=torch.float64, device=points.device)
+    directions[: points.shape[1], : projection.shape[1]] = (projection * PROJECTION_STEPS).round()
+    ball = torch.cat([center.to(torch.float64), torch.tensor([RESOLUTION / radius], dtype=torch.float64, device=points.device)])
+    coordinates = torch.empty((len(points), width), dtype=torch.float32, device=points.device)
+    with torch.cuda.device(points.device):
+        kernel(kernel.blocks, points, len(points), ball, directions, coordinates)
+    found = coordinates, torch.zeros(width, dtype=torch.float64, device=points.device), float(RESOLUTION), _WIDEST**2
+    if kept is not None:
+        kept[key] = found
+    return Space(*found)
+
+
+def _has_room(device: Any, size: int) -> bool:
+    free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return bool(size + _SPARE < free)
+
+
+@cache
+def _turner(d: int, width: int, device: Any) -> Kernel | None:
+    """Return the kernel that writes so many coordinates in a subspace; None where it cannot be compiled, or needs too much memory."""
+    if d > MOST_DIMENSIONS or width > _MOST_DIRECTIONS:
+        return None
+    chunks, columns = -(-d // 4), -(-width // 8) * 8
+    common = 8 * 4 * chunks * (columns + 4) + 32 * chunks
+    a_warp = _STAGES * 16 * 16 * (chunks | 1)
+    warps = min(_MOST_WARPS, (_MOST_SHARED - common) // a_warp)
+    constants = {"D": d, "WIDTH": width, "WARPS": warps, "STAGES": _STAGES, "STEPS_OF_ONE": int(PROJECTION_STEPS)}
+    try:
+        with torch.cuda.device(device):
+            return Kernel(source("tiles.cu", "turns.cu"), "turn", constants, common + warps * a_warp, 32 * warps)
+    except (OSError, CudaError):
+        return None
+
+
+@cache
+def _compiled(d: int, k: int, sums: bool, device: Any) -> Kernel | None:
+    """Return the kernel for points of d coordinates and k centers; None where it cannot be compiled, or needs too much memory."""
+    chunks, steps, groups = -(-d // 4), -(-d // 16), -(-k // 16)
+    a_warp = 16 * (_STAGES * 16 * (chunks | 1) + 16)
+    all_parts, all_starts, all_sums = 1024 * groups * steps, 16 * k * (chunks | 1), 32 * k * (chunks + 1) * sums
+    for parts_held, starts_held in ((True, True), (True, False), (False, False)):
+        common = 128 * steps + all_parts * parts_held + all_starts * starts_held + all_sums
+        warps = min(_MOST_WARPS if steps == 1 or steps > 4 else 12, (_MOST_SHARED - common) // a_warp)
+        if warps >= _FEWEST_WARPS:
+            break
+    else:
+        return None
+    constants = {"D": d, "WARPS": warps, "STAGES": _STAGES, "SUMS": sums, "PARTS_HELD": parts_held, "STARTS_HELD": starts_held}
+    try:
+        with torch.cuda.device(device):
+            numbers = {name: int(value) for name, value in constants.items()}
+            return Kernel(source("tiles.cu", "residuals.cu", "sweeps.cu"), "look", numbers, common + warps * a_warp, 32 * warps)
+    except (OSError, CudaError):
+        return None
