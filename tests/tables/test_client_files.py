@@ -8,14 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
-import pyarrow.parquet
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.tables import point_files
-from feddp_kmeans.tables.client_files import check_client_column, client_paths, open_clients, open_table, read_grouped
+from feddp_kmeans.silos.memory import TableSilo
+from feddp_kmeans.silos.sorted_rows import SortedSilo
+from feddp_kmeans.tables import client_files, point_files
+from feddp_kmeans.tables.client_files import check_client_column, client_paths, open_clients, open_table, read_grouped, sorted_starts
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.row_counts import FILLED
 from feddp_kmeans.tables.stated_columns import StatedColumns
@@ -35,7 +37,7 @@ def test_csv_with_empty_cells_and_whole_numbers(tmp_path):
 
 def test_parquet_in_pieces_of_any_size(tmp_path, rng):
     points = rng.standard_normal((100, 3)).astype(np.float32)
-    pa.parquet.write_table(pa.table({name: points[:, i] for i, name in enumerate("abc")}), tmp_path / "a.parquet", row_group_size=7)
+    pq.write_table(pa.table({name: points[:, i] for i, name in enumerate("abc")}), tmp_path / "a.parquet", row_group_size=7)
     table = open_table(tmp_path / "a.parquet")
     pieces = list(table.pieces(16))
     assert max(map(len, pieces)) <= 16
@@ -208,7 +210,7 @@ def test_a_line_of_svmlight_that_does_not_parse_is_left_out_by_itself(tmp_path):
 def test_columns_may_stand_in_any_order(tmp_path):
     write(tmp_path / "a.csv", "x,y\n1,2\n")
     write(tmp_path / "b.csv", "y,x\n2,1\n")
-    pa.parquet.write_table(pa.table({"y": [2], "x": [1]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"y": [2], "x": [1]}), tmp_path / "c.parquet")
     assert [t.read().tolist() for t in open_clients(str(tmp_path))] == 3 * [[[1, 2]]]
     assert [t.read().tolist() for t in open_clients(str(tmp_path), like=("y", "x"))] == 3 * [[[2, 1]]]
     assert [t.read().tolist() for t in open_clients(str(tmp_path), ignore=["y"])] == 3 * [[[1]]]
@@ -292,7 +294,7 @@ def test_neither_the_server_table_nor_what_a_run_wrote_nor_another_file_is_a_cli
         write(run / name, "x,y\n1,2\n")
     np.save(run / "releases" / "0.npy", np.zeros((1, 2)))
     for folder in (run, tmp_path, tmp_path / "sub"):  # next to a result, and a table that is only called so
-        pa.parquet.write_table(pa.table({"x": [1], "y": [2]}), folder / "centers.parquet")
+        pq.write_table(pa.table({"x": [1], "y": [2]}), folder / "centers.parquet")
     with logged() as told:
         found = open_clients(str(tmp_path), server=tmp_path / "sub" / ".." / "public.csv")
     assert [table.path.name for table in found] == ["a.csv", "centers.parquet"]
@@ -400,3 +402,33 @@ def test_several_files_are_read_as_their_pattern(tmp_path):
             client_paths(wrong)
     with pytest.raises(FedDPError, match="clients must be one table if a client column is given, got 5 files"):
         open_inputs(names, None, client_column="x")
+
+
+@pytest.mark.parametrize(
+    ("owners", "starts"),
+    [
+        (["a", "a", "b", "d", "d", "d"], [0, 2, 3, 6]),
+        ([1, 1, 2, 7, 7, 9], [0, 2, 3, 5, 6]),
+        (["a"] * 6, [0, 6]),
+        (pa.array(["a", "b", "b", "c", "c", "c"]).dictionary_encode(), [0, 1, 3, 6]),
+        ([False, False, False, True, True, True], [0, 3, 6]),
+        (["b", "b", "a", "a", "c", "c"], None),
+        ([1.0, 2.0, float("nan"), 3.0, 4.0, 5.0], None),
+        (["a", "b", None, "c", "c", "d"], None),
+        ([], None),
+    ],
+)
+@pytest.mark.parametrize("piece", [1, 2, 5, 100])
+def test_where_the_clients_of_a_sorted_table_start(owners, starts, piece, tmp_path, monkeypatch):
+    monkeypatch.setattr(point_files, "PIECE", piece)
+    monkeypatch.setattr(client_files, "PIECE", piece)
+    who = owners if isinstance(owners, pa.Array) else pa.array(owners, None if owners else pa.string())
+    pq.write_table(pa.table({"x": np.arange(float(len(who))), "who": who}), tmp_path / "a.parquet")
+    source = open_table(tmp_path / "a.parquet", ignore=("who",))
+    found = sorted_starts(source, "who")
+    assert (found if found is None else found.tolist()) == starts
+    if starts is not None:  # the same clients in the same order as those of the table in memory
+        points, numbers = read_grouped(source, "who")
+        expected = TableSilo.from_groups(points, numbers).nonprivate_clients()
+        streamed = SortedSilo(source, found).nonprivate_clients()
+        assert all(np.array_equal(one, other) for one, other in zip(expected, streamed, strict=True))

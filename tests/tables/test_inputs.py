@@ -4,13 +4,19 @@ import json
 from dataclasses import asdict
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.cli.show import USELESS
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.network.deployment.run_request import REQUEST, RunRequest, opened, read_request
 from feddp_kmeans.network.deployment.site import Site, read_site
+from feddp_kmeans.silos.memory import TableSilo
+from feddp_kmeans.silos.sorted_rows import SortedSilo
+from feddp_kmeans.tables import inputs
 from feddp_kmeans.tables.columns import CategoryColumn, NumberColumn, OpenColumn
 from feddp_kmeans.tables.inputs import open_inputs
 from feddp_kmeans.tables.reading import Reading
@@ -88,6 +94,17 @@ def test_owners_and_points_leave_out_the_same_lines(tmp_path):
     assert sum(map(len, clients)) == 99 - 15
     for points in clients:
         assert len(np.unique(points[np.isfinite(points)])) == 1
+
+
+def test_a_large_sorted_table_is_not_held_in_memory(tmp_path, monkeypatch, rng):
+    monkeypatch.setattr(inputs, "_LARGE", 100)
+    columns = {"who": np.repeat(np.arange(40), 25), "x": rng.standard_normal(1000), "y": rng.standard_normal(1000)}
+    pq.write_table(pa.table(columns), tmp_path / "sorted.parquet")
+    pq.write_table(pa.table({name: values[::-1] for name, values in columns.items()}), tmp_path / "turned.parquet")
+    opened = [open_inputs(str(tmp_path / name), None, client_column="who").federation for name in ("sorted.parquet", "turned.parquet")]
+    assert [type(federation._silo) for federation in opened] == [SortedSilo, TableSilo]
+    centers = [FedDPKMeans(2, privacy_unit="client", epsilon=9.0, box=(-4, 4), random_state=0).fit(one).cluster_centers_ for one in opened]
+    assert np.array_equal(*centers)
 
 
 def test_a_site_may_have_broken_files_where_it_says_so(folder):

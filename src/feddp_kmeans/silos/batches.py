@@ -81,6 +81,16 @@ def side_by_side(columns: Sequence[FloatArray]) -> FloatArray:
     return points
 
 
+def runs_of(starts: IntArray, rows: int) -> Iterator[tuple[int, int]]:
+    """Yield first and end of runs of at most this many clients and rows; a larger client is a run of its own."""
+    first, n_clients = 0, len(starts) - 1
+    while first < n_clients:
+        end = int(np.searchsorted(starts, starts[first] + rows, side="right")) - 1
+        end = max(min(end, first + rows), first + 1)
+        yield first, end
+        first = end
+
+
 def cut(piece: Points, rows: int) -> Iterator[Points]:
     """Yield an array in parts of this many rows, a sparse matrix in parts that fit a batch."""
     step = sparse_rows(piece.shape[1]) if sparse.issparse(piece) else rows

@@ -10,7 +10,7 @@ from scipy import sparse
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.batched import BatchedSilo, SourceSilo
-from feddp_kmeans.silos.batches import as_floats, batch_rows, finite_batch
+from feddp_kmeans.silos.batches import as_floats, batch_rows, finite_batch, runs_of
 from feddp_kmeans.silos.pages import ReadPages
 from feddp_kmeans.silos.silo import numbered_columns
 from feddp_kmeans.statistics.batch import ClientBatch
@@ -115,7 +115,7 @@ class TableSilo(BatchedSilo):
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
         """Yield the clients of the cohort (None: all), each whole in one batch."""
         read = ReadPages(self._table)
-        for first, end in self._runs(batch_rows(self.dimension)):
+        for first, end in runs_of(self._starts, batch_rows(self.dimension)):
             points = self._rows(int(self._starts[first]), int(self._starts[end]))
             sizes = np.diff(self._starts[first : end + 1])
             if cohort is None:
@@ -124,15 +124,6 @@ class TableSilo(BatchedSilo):
                 taken = cohort[first:end]
                 yield finite_batch(as_floats(points[np.repeat(taken, sizes)]), sizes[taken])
             read.add(points)
-
-    def _runs(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield first and end of runs of at most this many clients and rows; a larger client is a run of its own."""
-        first = 0
-        while first < self.n_clients:
-            end = int(np.searchsorted(self._starts, self._starts[first] + rows, side="right")) - 1
-            end = max(min(end, first + rows), first + 1)
-            yield first, end
-            first = end
 
     def _rows(self, start: int, end: int) -> Any:
         return self._table[start:end] if self._order is None else self._table[self._order[start:end]]

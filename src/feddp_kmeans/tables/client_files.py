@@ -3,8 +3,9 @@
 import difflib
 import glob
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -200,12 +201,39 @@ def _unreadable(broken: Mapping[Path, UnreadableFileError], n_files: int) -> Unr
 def read_grouped(source: PointFile, client_column: str) -> tuple[FloatArray, IntArray]:
     """Return the points of one table and the number of the client of each row, from a single pass over the file."""
     owners, points = [pa.table({"owner": pa.array([], pa.null())})], [np.empty((0, source.dimension))]
-    for table, rows in source.parts(PIECE, (client_column,)):
-        owner = table[client_column]
-        owners.append(pa.table({"owner": as_text(owner) if is_text(owner.type) else as_plain(owner)}))
+    for owner, rows in _owned(source, client_column):
+        owners.append(pa.table({"owner": owner}))
         points.append(rows)
     whole = pa.concat_tables(owners, promote_options="default")["owner"].combine_chunks()
     return np.concatenate(points), pc.dictionary_encode(whole, null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+
+
+def sorted_starts(source: PointFile, client_column: str) -> IntArray | None:
+    """Return the first row of each client, and the number of rows, if the table is sorted by client; from a single pass over the file.
+
+    A table in which a client is missing, or with words next to numbers, is not sorted.
+    """
+    starts, n_rows, last = [np.zeros(1, dtype=np.int64)], 0, None
+    for owner, _ in _owned(source, client_column):
+        names = owner.combine_chunks() if isinstance(owner, pa.ChunkedArray) else owner
+        if not len(names):
+            continue
+        if last is not None and last.type != names.type:
+            return None
+        after = names if last is None else pa.concat_arrays([last, names])
+        if after.null_count or not pc.all(pc.less_equal(after[:-1], after[1:]), min_count=0).as_py():
+            return None
+        new = np.flatnonzero(pc.not_equal(after[:-1], after[1:]).to_numpy(zero_copy_only=False)) + 1
+        starts.append(new + n_rows - (len(after) - len(names)))
+        n_rows, last = n_rows + len(names), names[-1:]
+    return np.concatenate([*starts, [n_rows]]).astype(np.int64) if n_rows else None
+
+
+def _owned(source: PointFile, client_column: str) -> Iterator[tuple[Any, FloatArray]]:
+    """Yield the client of each row and the points, some rows at a time."""
+    for table, rows in source.parts(PIECE, (client_column,)):
+        owner = table[client_column]
+        yield as_text(owner) if is_text(owner.type) else as_plain(owner), rows
 
 
 def check_client_column(where: Where, client_column: str, reading: Reading = AS_THE_HEADER_SAYS) -> Path:

@@ -13,9 +13,11 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.files import FileFederation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.federation.local import LocalFederation
+from feddp_kmeans.silos.sorted_rows import SortedSilo
 from feddp_kmeans.tables.advice import id_advice
-from feddp_kmeans.tables.client_files import Where, check_client_column, client_paths, open_clients, open_table, read_grouped
+from feddp_kmeans.tables.client_files import Where, check_client_column, client_paths, open_clients, open_table, read_grouped, sorted_starts
 from feddp_kmeans.tables.engines import engine_silo
+from feddp_kmeans.tables.formats import has_types
 from feddp_kmeans.tables.frames import bounded
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 from feddp_kmeans.tables.schema import Schema
@@ -23,6 +25,9 @@ from feddp_kmeans.tables.schema_source import check_known, headers, known_names,
 from feddp_kmeans.tables.stated_columns import NOTHING_STATED, StatedColumns
 
 log = logging.getLogger(__name__)
+
+_LARGE = 1 << 23
+"""Values of a file (64 MiB) from which it is not read into memory, if its clients are sorted and its cells need not be parsed each time."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,9 @@ def open_federation(
     path = check_client_column(clients, client_column, reading)
     one = open_table(path, schema, ignore=(*ignore, client_column), like=like, reading=reading)
     one.check()
+    starts = sorted_starts(one, client_column) if has_types(path) and one.size > _LARGE else None
+    if starts is not None:
+        return LocalFederation(SortedSilo(one, starts)), one.columns
     return InMemoryFederation.from_groups(*read_grouped(one, client_column)), one.columns
 
 
