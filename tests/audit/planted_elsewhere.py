@@ -56,6 +56,27 @@ def a_kernel_forgets_the_last_center(patch):
     changed(patch, kernels, "nearest", lambda labels, *_: np.minimum(labels, labels.max() - 1))
 
 
+@planted("statistic 0: cluster-counts")
+def a_kernel_in_full_space_forgets_the_last_center(patch):
+    from feddp_kmeans.statistics import kernels
+
+    changed(patch, kernels, "labelled", lambda found, *_: (np.minimum(found[0], found[0].max() - 1), found[1]))
+
+
+@planted("statistic 0: point-residuals")
+def a_kernel_forgets_half_of_each_distance(patch):
+    from feddp_kmeans.statistics import kernels
+
+    changed(patch, kernels, "labelled", lambda found, *_: (found[0], found[1] // 2))
+
+
+@planted("statistic 0: point-residuals")
+def a_kernel_in_full_space_adds_weights_in_float32(patch):
+    from feddp_kmeans.statistics import kernels
+
+    changed(patch, kernels, "encoded_sums", lambda sums, *_: sums.astype(np.float32).astype(np.float64))
+
+
 @planted("statistic 0: point-residuals")
 def a_kernel_adds_weights_in_float32(patch):
     from feddp_kmeans.statistics import kernels
