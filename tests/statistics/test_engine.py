@@ -120,7 +120,7 @@ def test_kernels_refuse_what_would_be_read_beyond_its_end():
         lambda: kernels.weighted_sums(rows, np.ones(4), labels - 1, 2),
         lambda: kernels.weighted_sums(rows, np.ones(3), labels, 2),
         lambda: kernels.weighted_sums(rows, np.ones(4), labels[:3], 2),
-        lambda: kernels.weighted_sums(rows, np.ones(4), labels.astype(np.int32), 2),
+        lambda: kernels.weighted_sums(rows, np.ones(4), labels.astype(np.float64), 2),
         lambda: kernels.products_with(rows, np.zeros((1, 3)), labels + 1),
         lambda: kernels.products_with(rows, np.zeros((1, 2)), labels),
     ]

@@ -31,7 +31,7 @@ class SortedSilo(BatchedSilo):
 
     def whole(self, cohort: BoolArray | None) -> Iterator[ClientBatch]:
         """Yield the clients of the cohort (None: all), each whole in one batch."""
-        rows = _Rows(self._source)
+        rows = _RowStream(self._source)
         for first, end in runs_of(self._starts, batch_rows(self.dimension)):
             sizes = np.diff(self._starts[first : end + 1])
             points = rows.next(int(sizes.sum()))
@@ -47,11 +47,11 @@ class SortedSilo(BatchedSilo):
 
     def nonprivate_clients(self) -> Iterator[Any]:
         """Yield each client's raw points."""
-        rows = _Rows(self._source)
+        rows = _RowStream(self._source)
         return (rows.next(int(size)) for size in np.diff(self._starts))
 
 
-class _Rows:
+class _RowStream:
     """The rows of a source, as many at a time as are asked for."""
 
     def __init__(self, source: PointSource) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from feddp_kmeans._typing import Array, FloatArray, IntArray
 from feddp_kmeans.statistics import kernels
-from feddp_kmeans.statistics.ball_points import BallPoints, Labelled
+from feddp_kmeans.statistics.ball_points import BallPoints, NearestTargets
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.engine import compiled
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, Ball, row_norms
@@ -100,11 +100,11 @@ def encoded_and_labels(
     return encoded, labels
 
 
-def labelled(batch: ClientBatch, points: BallPoints, centers: FloatArray) -> Labelled:
+def labelled(batch: ClientBatch, points: BallPoints, centers: FloatArray) -> NearestTargets:
     """Return the nearest center of each of the batch's points, and its squared distance from it."""
     targets = np.rint(centers)
     key = (points.ball.radius, points.ball.center.tobytes(), targets.tobytes())
-    found: Labelled = batch.remembered("labelled", key, lambda: points.labelled(targets, score_error(targets.shape[1])))
+    found: NearestTargets = batch.remembered("labelled", key, lambda: points.labelled(targets, score_error(targets.shape[1])))
     return found
 
 

@@ -13,7 +13,7 @@ from feddp_kmeans.statistics.fixed_point import Ball
 
 
 @dataclass(frozen=True)
-class Labelled:
+class NearestTargets:
     """The nearest target of each point, and its squared distance from it."""
 
     labels: IntArray
@@ -70,9 +70,9 @@ class BallPoints:
         """Return the squared norm of each point."""
         return self.labelled(np.zeros((1, self.ball.dimension)), 0.0).squares
 
-    def labelled(self, targets: FloatArray, error: float) -> Labelled:
+    def labelled(self, targets: FloatArray, error: float) -> NearestTargets:
         """Return the nearest of these whole targets for each point, given the relative error of a float32 score."""
-        return Labelled(*kernels.labelled(self.rows, self.ball.for_kernels, targets, error))
+        return NearestTargets(*kernels.labelled(self.rows, self.ball.for_kernels, targets, error))
 
     def nearest_sums(self, targets: FloatArray, error: float) -> FloatArray:
         """Return the sum of the points nearest to each target."""

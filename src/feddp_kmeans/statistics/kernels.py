@@ -69,7 +69,7 @@ def labelled(points: Array, ball: tuple[Any, ...], targets: FloatArray, error: f
 def encoded_sums(points: Array, ball: tuple[Any, ...], weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
     """Return the weighted sum of the encoded points with each label, in one sweep."""
     _require(len(ball[0]) == points.shape[1], "one coordinate of the center for each of the points")
-    _require_labels(points, labels, k)
+    labels = _checked(labels, points, k)
     _require(len(weights) == len(points), "one weight per row")
     rows, is_single = _rows(points)
     sums = np.zeros((k, points.shape[1]))
@@ -88,7 +88,7 @@ def nearest_sums(points: Array, ball: tuple[Any, ...], targets: FloatArray, erro
 
 def weighted_sums(encoded: FloatArray, weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
     """Return the weighted sum of the rows with each label."""
-    _require_labels(encoded, labels, k)
+    labels = _checked(labels, encoded, k)
     _require(len(weights) == len(encoded), "one weight per row")
     sums = np.zeros((k, encoded.shape[1]))
     _call("weighted_sums", _doubles(encoded), *encoded.shape, _doubles(weights), labels, sums)
@@ -97,7 +97,7 @@ def weighted_sums(encoded: FloatArray, weights: FloatArray, labels: IntArray, k:
 
 def products_with(encoded: FloatArray, vectors: FloatArray, labels: IntArray) -> FloatArray:
     """Return the product of each row with the vector of its label."""
-    _require_labels(encoded, labels, len(vectors))
+    labels = _checked(labels, encoded, len(vectors))
     _require(vectors.shape[1] == encoded.shape[1], "as many coordinates of vectors as of rows")
     products = np.empty(len(encoded))
     _call("products_with", _doubles(encoded), *encoded.shape, _doubles(vectors), labels, products)
@@ -119,9 +119,11 @@ def _described(targets: FloatArray) -> tuple[FloatArray, FloatArray]:
     return _doubles(targets), np.square(targets).sum(axis=1)
 
 
-def _require_labels(rows: FloatArray, labels: IntArray, k: int) -> None:
-    _require(len(labels) == len(rows) and labels.dtype == np.int64, "one 64-bit label per row")
+def _checked(labels: IntArray, rows: Array, k: int) -> IntArray:
+    """Return the labels of rows as the library takes them."""
+    _require(len(labels) == len(rows) and labels.dtype.kind in "iu", "one whole label per row")
     _require(not len(labels) or 0 <= labels.min() <= labels.max() < k, f"labels from 0 to {k - 1}")
+    return np.ascontiguousarray(labels, dtype=np.int64)
 
 
 def _require(holds: bool, rule: str) -> None:
