@@ -24,7 +24,8 @@ def bench(
         str, typer.Option("--python", help="The Python that has what the authors' code needs (pfl).", show_default="this one")
     ] = sys.executable,
     page: Annotated[
-        Path | None, typer.Option("--page", metavar="DOCS", help="Also write the tables into scale.md of this folder; a quarter of an hour.")
+        Path | None,
+        typer.Option("--page", metavar="DOCS", help="Also write the tables into scale.md of this folder; a quarter of an hour."),
     ] = None,
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds that the authors' code may take.")] = 600,
     as_json: options.Json = False,
