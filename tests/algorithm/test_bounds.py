@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.bounds import HistogramBounds, SimulatedBounds, clipping_bias
+from feddp_kmeans.algorithm.bounds import ClippingBias, HistogramBounds, SimulatedBounds
 from feddp_kmeans.algorithm.looks import Bound, Frame, noise_per_length, roomy
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.tuning import BOUNDS, SERVERLESS
@@ -58,10 +58,10 @@ def test_the_bias_of_scaling_down_is_the_distance_of_the_two_means():
     lengths = np.hypot(rows[:, 0], 1.0)
     factors = np.minimum(1, 2 / lengths)
     moved = (factors @ rows / factors.sum() - rows.mean(axis=0))[0]
-    many = [np.tile(array.T, 10_000).T for array in (rows, np.ones(4), members, lengths)]
-    assert clipping_bias(*many, 2.0) == pytest.approx(moved**2, rel=1e-3)
-    assert clipping_bias(*many, 10.0) == 0
-    assert clipping_bias(rows, np.ones(4), members, lengths, 2.0) < moved**2  # four points do not show it
+    many = ClippingBias(*(np.tile(array.T, 10_000).T for array in (rows, np.ones(4), members)))
+    assert many(np.tile(lengths, 10_000), 2.0) == pytest.approx(moved**2, rel=1e-3)
+    assert many(np.tile(lengths, 10_000), 10.0) == 0
+    assert ClippingBias(rows, np.ones(4), members)(lengths, 2.0) < moved**2  # four points do not show it
 
 
 @pytest.mark.parametrize("part", [0.01, 0.3, 0.7])

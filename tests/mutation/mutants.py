@@ -189,6 +189,11 @@ MUTANTS = [
         ("compiled: sums in float32 for too long", "#define FLUSHED 256", "#define FLUSHED (1 << 20)"),
     ),
     *_in(
+        "kernels.c",
+        ("tests/silos/test_batches.py",),
+        ("compiled: an infinity at the end of a row counts", "zero += row[j] * (given)0;", "zero += 0;"),
+    ),
+    *_in(
         "kernels.py",
         ("tests/statistics/test_engine.py",),
         ("compiled: labels are not checked", 'f"labels from 0 to {k - 1}")', 'f"labels from 0 to {k - 1}") if k < 0 else None'),

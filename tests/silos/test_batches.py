@@ -8,13 +8,14 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.silos import batched, batches
 from feddp_kmeans.silos.batched import SourceSilo
-from feddp_kmeans.silos.batches import as_floats, side_by_side, sparse_rows
+from feddp_kmeans.silos.batches import as_floats, finite_batch, side_by_side, sparse_rows
 from feddp_kmeans.silos.memory import ArraySilo, ArraySource, TableSilo
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, MAX_DIMENSION
 from feddp_kmeans.statistics.norms import POINT_COUNT
 from feddp_kmeans.statistics.paper_sums import OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Query
+from tests.statistics.engines import both
 
 
 @pytest.mark.parametrize("rows", [0, 1, 4096, 9000])
@@ -60,6 +61,22 @@ def test_a_place_that_is_stored_twice_is_one_number():
     assert clients.exact_sum(Query(OUTER_PRODUCT, public, 2)).tolist() == [0, 0, 0]
     assert as_floats(rows).nnz == 2
     assert rows.nnz == 4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dimension", [1, 3, 8, 20, 100])
+@pytest.mark.parametrize("part", [0.0, 0.1, 1.0])
+def test_rows_that_are_not_finite_are_left_out_of_every_client(dtype, dimension, part, rng):
+    sizes = np.array([0, 5, 1, 0, 40, 0])
+    points = (rng.uniform(-1, 1, (46, dimension)) * np.finfo(dtype).max).astype(dtype)
+    gaps = rng.random(46) < part
+    points[gaps, rng.integers(0, dimension, 46)[gaps]] = rng.choice([np.nan, np.inf, -np.inf], gaps.sum())
+    owners = np.repeat(np.arange(6), sizes)
+    for batch in both(lambda: finite_batch(points, sizes)):
+        assert batch.points.dtype == dtype
+        assert np.array_equal(batch.points, points[~gaps])
+        assert np.array_equal(batch.sizes, np.bincount(owners[~gaps], minlength=6))
+        assert (batch.with_gaps is None) == (not gaps.any())
 
 
 def test_rows_count_for_what_is_kept(monkeypatch):

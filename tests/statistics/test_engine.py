@@ -123,6 +123,10 @@ def test_kernels_refuse_what_would_be_read_beyond_its_end():
         lambda: kernels.weighted_sums(rows, np.ones(4), labels.astype(np.float64), 2),
         lambda: kernels.products_with(rows, np.zeros((1, 3)), labels + 1),
         lambda: kernels.products_with(rows, np.zeros((1, 2)), labels),
+        lambda: kernels.finite_copy(rows, np.array([0, 5])),
+        lambda: kernels.finite_copy(rows, np.array([0, 3])),
+        lambda: kernels.finite_copy(rows, np.array([0, 5, 4])),
+        lambda: kernels.finite_copy(rows, np.array([1, 4])),
     ]
     for call in wrong:
         with pytest.raises(ValueError, match="a compiled kernel needs"):

@@ -68,18 +68,19 @@ class SimulatedBounds:
             for column in (np.square(sums[:, :-2]).sum(axis=1), *np.square(sums[:, -2:]).T)
         ]
         squares = np.square(rows).sum(axis=1)
-        clusters = _parts(rows, self.weights, members) if frame.in_full else None
+        is_plain = self.unit is PrivacyUnit.CLIENT or release.scale == 0
+        clipping_bias = ClippingBias(rows, self.weights, members) if frame.in_full and not is_plain else None
 
         def best(whole: FloatArray, own: FloatArray) -> tuple[float, float]:
             """Return the best length for units whose vectors are so long, and points as long as these; and its bias."""
-            if self.unit is PrivacyUnit.CLIENT or release.scale == 0:
+            if is_plain:
                 return float(np.median(whole)), 0.0
             shape = frame.origins.shape
             noise = noise_per_length(release, self.n_points, shape[0], shape[1], release.times if frame.in_full else times)
 
             def bias_of(bound: float) -> float:
                 """Cells hold too few server points to show a bias: theirs is guessed."""
-                return _clipping_bias(*clusters, own, bound) if clusters else guessed_bias(whole, bound)
+                return clipping_bias(own, bound) if clipping_bias else guessed_bias(whole, bound)
 
             part = BOUNDS.believed if frame.in_full else 1.0
             length = least_error_length(np.maximum(whole, 1.0), noise, lambda bound: part * bias_of(bound)).length
@@ -120,43 +121,44 @@ class SimulatedBounds:
 
 @dataclass(frozen=True)
 class _Part:
-    """The points of one cluster: which they are, their part of its weight, and how far each is from their mean."""
+    """The points of one cluster: which they are, their part of its weight, how far each is from their mean, and the square of that."""
 
     size: float
     rows: IntArray
     weights: FloatArray
     offsets: FloatArray
+    squares: FloatArray
 
 
-def _parts(rows: FloatArray, weights: FloatArray, members: IntArray) -> tuple[list[_Part], float]:
-    """Return every cluster's points, and the weight of all."""
-    parts, sizes = [], np.bincount(members, weights)
-    for cluster in np.flatnonzero(sizes > 0):
-        inside = np.flatnonzero(members == cluster)
-        part, x = weights[inside] / sizes[cluster], rows[inside]
-        parts.append(_Part(sizes[cluster], inside, part, x - part @ x))
-    return parts, float(sizes.sum())
-
-
-def clipping_bias(rows: FloatArray, weights: FloatArray, members: IntArray, lengths: FloatArray, bound: float) -> float:
-    """Return the squared distance of means of points scaled down to a bound from plain means, averaged over points of all clusters.
+class ClippingBias:
+    """How far the means of clusters move when their points are scaled down to a bound: a squared distance, averaged over points.
 
     Scaling down moves a cluster's mean by the mean of ``(s / mean of s - 1) (x - mean of x)``, s the factors. What the sampling of
     so few points explains is subtracted: points that scatter evenly around their center show no bias.
     """
-    return _clipping_bias(*_parts(rows, weights, members), lengths, bound)
 
+    def __init__(self, rows: FloatArray, weights: FloatArray, members: IntArray) -> None:
+        sizes = np.bincount(members, weights)
+        self._parts, self._size = [], max(float(sizes.sum()), LEAST_LENGTH)
+        for cluster in np.flatnonzero(sizes > 0):
+            inside = np.flatnonzero(members == cluster)
+            part, x = weights[inside] / sizes[cluster], rows[inside]
+            offsets = x - part @ x
+            self._parts.append(_Part(sizes[cluster], inside, part, offsets, np.square(offsets).sum(axis=1)))
 
-def _clipping_bias(parts: list[_Part], size: float, lengths: FloatArray, bound: float) -> float:
-    factors = np.minimum(1.0, bound / np.maximum(lengths, LEAST_LENGTH))
-    total, explained = 0.0, 0.0
-    for part in parts:
-        scaled = factors[part.rows]
-        moves = (scaled / (part.weights @ scaled) - 1)[:, None] * part.offsets
-        move = part.weights @ moves
-        total += part.size * float(move @ move)
-        explained += part.size * float(np.square(part.weights) @ np.square(moves - move).sum(axis=1))
-    return max(0.0, total - explained) / max(size, LEAST_LENGTH)
+    def __call__(self, lengths: FloatArray, bound: float) -> float:
+        """Return it for vectors of these lengths."""
+        factors = np.minimum(1.0, bound / np.maximum(lengths, LEAST_LENGTH))
+        total = 0.0
+        for part in self._parts:
+            scaled = factors[part.rows]
+            shares = part.weights * (scaled / (part.weights @ scaled) - 1)
+            move = shares @ part.offsets
+            square = float(move @ move)
+            crossed = 2 * (shares * part.weights) @ (part.offsets @ move)
+            explained = np.square(shares) @ part.squares - crossed + square * float(part.weights @ part.weights)
+            total += part.size * (square - float(explained))
+        return max(0.0, total) / self._size
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.grown_cells import Cells
 from feddp_kmeans.algorithm.looks import Frame
+from feddp_kmeans.algorithm.seeding import seeding_of
 from feddp_kmeans.algorithm.server import LEAST_WEIGHT
 from feddp_kmeans.algorithm.tracking import POOL, Track, Tracker
 from feddp_kmeans.algorithm.tuning import CELLS, TRACKING
@@ -58,8 +59,12 @@ def local_optima(points: FloatArray, weights: FloatArray, within: float, starts:
     relative = np.maximum(weights / weights.max(), LEAST_WEIGHT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        seeding = seeding_of(relative)
         models = [KMeans(k, init=start, n_init=1).fit(points, sample_weight=relative) for start in starts]
-        models += [KMeans(k, n_init=1, random_state=seed + turn).fit(points, sample_weight=relative) for turn in range(CONTEST.starts)]
+        models += [
+            KMeans(k, init=seeding, n_init=1, random_state=seed + turn).fit(points, sample_weight=relative)
+            for turn in range(CONTEST.starts)
+        ]
     models.sort(key=lambda model: float(model.inertia_))
     least = float(models[0].inertia_)
     whole = least + within * float(relative.sum())

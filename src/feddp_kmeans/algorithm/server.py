@@ -14,6 +14,7 @@ from feddp_kmeans.algorithm.error_bars import blocks
 from feddp_kmeans.algorithm.looks import Moment
 from feddp_kmeans.algorithm.many_centers import many_centers
 from feddp_kmeans.algorithm.merging import merged_centers
+from feddp_kmeans.algorithm.seeding import seeding_of
 from feddp_kmeans.algorithm.tuning import REFINED
 from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
@@ -146,7 +147,9 @@ def weighted_kmeans(points: FloatArray, weights: FloatArray, k: int, seed: int, 
     if k > _MANY_CLUSTERS and not few:
         return many_centers(points, relative, k, seed)
     moves = restarts is None and k > _FEW_CLUSTERS and not few
-    starts: list[dict[str, Any]] = [{"n_init": restarts or (_FEW_RESTARTS if moves else RESTARTS), "random_state": seed}]
+    starts: list[dict[str, Any]] = [
+        {"init": seeding_of(relative), "n_init": restarts or (_FEW_RESTARTS if moves else RESTARTS), "random_state": seed}
+    ]
     starts += [{"n_init": 1, "init": merged_centers(points, relative, k)}] if few else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

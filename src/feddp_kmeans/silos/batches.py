@@ -9,7 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
+from feddp_kmeans.statistics import kernels
 from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.engine import compiled
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS
 from feddp_kmeans.statistics.sparse_points import without_duplicates
 
@@ -52,12 +54,18 @@ def finite_batch(points: Points, sizes: IntArray) -> ClientBatch:
 
     The copy without such rows is made even if there are none, and then dropped: otherwise the time of an answer would reveal them.
     """
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    whole = ClientBatch(points, starts)
+    rows, places = _finite_copy(points, starts)
+    return whole if rows.shape == points.shape else ClientBatch(rows, places, whole)
+
+
+def _finite_copy(points: Points, starts: IntArray) -> tuple[Points, IntArray]:
+    """Return a copy of the rows that are finite, and where each client's start."""
+    if compiled() and not sparse.issparse(points):
+        return kernels.finite_copy(points, starts)
     finite = finite_rows(points)
-    owners = np.repeat(np.arange(len(sizes)), sizes)
-    whole = ClientBatch(points, np.concatenate([[0], np.cumsum(sizes)]))
-    sizes = np.bincount(owners[finite], minlength=len(sizes))
-    copied = ClientBatch(points[np.flatnonzero(finite)], np.concatenate([[0], np.cumsum(sizes)]), whole)
-    return whole if finite.all() else copied
+    return points[np.flatnonzero(finite)], np.concatenate([[0], np.cumsum(finite)])[starts]
 
 
 def finite_rows(points: Points) -> BoolArray:

@@ -104,6 +104,15 @@ def products_with(encoded: FloatArray, vectors: FloatArray, labels: IntArray) ->
     return products
 
 
+def finite_copy(points: Array, starts: IntArray) -> tuple[Array, IntArray]:
+    """Return a copy of the rows without a NaN or an infinity, and where clients start; the time does not depend on how many there are."""
+    _require(starts[0] == 0 and starts[-1] == len(points) and bool((np.diff(starts) >= 0).all()), "the starts of all rows' clients")
+    rows, is_single = _rows(points)
+    copied, places = np.empty_like(rows), np.empty(len(starts), dtype=np.int64)
+    _call("finite_copy", rows, is_single, rows.shape[1], np.ascontiguousarray(starts, dtype=np.int64), len(starts) - 1, copied, places)
+    return copied[: places[-1]], places
+
+
 def _rows(points: Array) -> tuple[Array, int]:
     """Return points in float32 or float64, and whether it is float32."""
     is_single = points.dtype == np.float32

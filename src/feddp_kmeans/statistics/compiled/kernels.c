@@ -148,6 +148,47 @@ int EXPORTED(products_with)(const double *rows, whole n, whole d, const double *
     return 0;
 }
 
+/* Copy a row, and return zero if it is finite: only then all its numbers times zero are. */
+#define ROW_COPY(given)                                                            \
+    static inline given row_copy_##given(const given *row, whole d, given *copy) { \
+        given##_part zeros = {0};                                                  \
+        whole j = 0;                                                               \
+        for (; j + PART <= d; j += PART) {                                         \
+            given##_part numbers;                                                  \
+            memcpy(&numbers, row + j, sizeof numbers);                             \
+            memcpy(copy + j, &numbers, sizeof numbers);                            \
+            zeros += numbers * (given)0;                                           \
+        }                                                                          \
+        given zero = 0;                                                            \
+        for (int l = 0; l < PART; ++l) zero += zeros[l];                           \
+        for (; j < d; ++j) {                                                       \
+            copy[j] = row[j];                                                      \
+            zero += row[j] * (given)0;                                             \
+        }                                                                          \
+        return zero;                                                               \
+    }
+
+/* Copy the rows that are finite, and say where each client's start. A row that is not is overwritten by the next: no time depends on it. */
+#define FINITE_COPY(given)                                                                                                          \
+    ROW_COPY(given)                                                                                                                 \
+    static void finite_copy_##given(const given *rows, whole d, const whole *starts, whole clients, given *copied, whole *places) { \
+        whole there = 0;                                                                                                            \
+        for (whole c = 0; c < clients; ++c) {                                                                                       \
+            places[c] = there;                                                                                                      \
+            for (whole i = starts[c]; i < starts[c + 1]; ++i) there += row_copy_##given(rows + i * d, d, copied + there * d) == 0;  \
+        }                                                                                                                           \
+        places[clients] = there;                                                                                                    \
+    }
+
+FINITE_COPY(float)
+FINITE_COPY(double)
+
+int EXPORTED(finite_copy)(const void *rows, whole is_single, whole d, const whole *starts, whole clients, void *copied, whole *places) {
+    if (is_single) finite_copy_float(rows, d, starts, clients, copied, places);
+    else finite_copy_double(rows, d, starts, clients, copied, places);
+    return 0;
+}
+
 #if LEVEL == 1
 /* A digest of the sources. */
 __attribute__((visibility("default"))) const char *built_from(void) { return BUILT_FROM; }
