@@ -284,6 +284,12 @@ def test_a_place_without_tables_gets_one_line_on_what_is_there(tmp_path):
             open_clients(str(tmp_path / where))
 
 
+@pytest.mark.parametrize("where", ["s3a://bucket/points", "hdfs://name/points/*.parquet"])
+def test_a_place_elsewhere_is_refused_with_a_way_to_read_it(where):
+    with pytest.raises(FedDPError, match=r"^clients must be files of this machine, got '.*'\. In Python, .*spark\.read\.parquet\('.*'\)"):
+        open_clients(where)
+
+
 def test_neither_the_server_table_nor_what_a_run_wrote_nor_another_file_is_a_client(tmp_path):
     for name in ("a.csv", "sub/b.csv", "public.csv", "README.txt", "schema.json", "a.labels.csv.gz", "A.LABELS.CSV", ".hidden.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

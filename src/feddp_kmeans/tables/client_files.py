@@ -123,6 +123,11 @@ def _is_made(path: Path) -> bool:
 def _no_clients(where: str, files: Sequence[Path]) -> InputError:
     """Return the error for a place without tables: what is there instead, and what may have been meant."""
     folder = Path(where)
+    if "://" in where:
+        return InputError(
+            f"clients must be files of this machine, got {where!r}. In Python, FedDPKMeans().fit(spark.read.parquet({where!r})) has Spark read "
+            "and add up what lies elsewhere."
+        )
     if files:
         return InputError(
             f"clients must be tables, got none at {where!r}, only {listed([path.name for path in files], 3)}; {advice_for(files[0])}."
