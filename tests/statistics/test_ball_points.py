@@ -33,6 +33,29 @@ def test_points_are_labelled_and_added_as_if_they_were_encoded(points, k, rng):
     assert np.array_equal(points.products_with(targets, found.labels), np.einsum("ij,ij->i", encoded, targets[found.labels]))
 
 
+@pytest.mark.parametrize("bound", [0.5, 3.0, 2.0**14, 2.0**30])
+@pytest.mark.parametrize(("count_weight", "square_weight"), [(0.5, 0.0), (2.0**12, 2.0**-9)])
+def test_residuals_are_added_as_if_points_were_encoded(points, bound, count_weight, square_weight):
+    d, most = points.shape[1], float(2**30 - 1)
+    targets = np.resize(points.dense(), (5, d))
+    sums, numbers = points.residual_sums(targets, score_error(d), (most, bound, count_weight, square_weight))
+    residuals = points.dense()[:, None] - targets
+    chosen = np.eye(5, dtype=np.int64)[np.square(residuals).sum(axis=2).argmin(axis=1)]
+    squares = np.square(residuals).sum(axis=2).min(axis=1)
+    factors = np.floor(most / np.maximum(bound, np.sqrt(squares + np.square(square_weight * squares) + count_weight**2)))
+    weighted = np.column_stack([factors, np.trunc(factors * (square_weight * squares)), np.trunc(factors * count_weight)])
+    assert np.array_equal(sums, chosen.T @ (factors.astype(np.int64)[:, None] * points.dense().astype(np.int64)))
+    assert np.array_equal(numbers, chosen.T @ weighted.astype(np.int64))
+
+
+def test_sums_of_many_equal_points_at_a_center_are_exact():
+    points = BallPoints(np.full((999, 2), 0.7), Ball(np.zeros(2), 1.0))
+    targets, factor = points.dense()[:1], 2**31 - 1
+    sums, numbers = points.residual_sums(targets, score_error(2), (float(factor), 0.5, 1.0, 0.0))
+    assert sums.tolist() == [[999 * factor * int(number) for number in targets[0]]]
+    assert numbers.tolist() == [[999 * factor, 0, 999 * factor]]
+
+
 def test_other_numbers_of_points_are_those_of_encoded_ones(points, rng):
     encoded, (n, d) = points.dense(), points.shape
     assert len(points) == n

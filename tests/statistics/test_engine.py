@@ -116,6 +116,8 @@ def test_kernels_refuse_what_would_be_read_beyond_its_end():
         lambda: kernels.encode(rows[:, :2], ball),
         lambda: kernels.nearest(rows, np.zeros((2, 4)), 0.0),
         lambda: kernels.nearest_sums(rows, ball, np.zeros((2, 2)), 0.0),
+        lambda: kernels.residual_sums(rows, ball, np.zeros((2, 2)), 0.0, (1.0,) * 4),
+        lambda: kernels.residual_sums(rows[:, :2], ball, np.zeros((2, 2)), 0.0, (1.0,) * 4),
         lambda: kernels.weighted_sums(rows, np.ones(4), labels + 2, 2),
         lambda: kernels.weighted_sums(rows, np.ones(4), labels - 1, 2),
         lambda: kernels.weighted_sums(rows, np.ones(3), labels, 2),

@@ -100,6 +100,23 @@ def encoded_and_labels(
     return encoded, labels
 
 
+def points_around(
+    batch: ClientBatch,
+    origins: FloatArray,
+    *,
+    center: FloatArray,
+    radius: float,
+    centers: FloatArray,
+    projection: FloatArray | None = None,
+    residual_projection: FloatArray | None = None,
+) -> BallPoints | None:
+    """Return the batch's points if kernels encode them, in full space, and each one's residual is that from its nearest center."""
+    points = encoded_points(batch, center, radius)
+    if not isinstance(points, BallPoints) or projection is not None or residual_projection is not None:
+        return None
+    return points if np.array_equal(np.rint(origins), np.rint(centers)) else None
+
+
 def labelled(batch: ClientBatch, points: BallPoints, centers: FloatArray) -> NearestTargets:
     """Return the nearest center of each of the batch's points, and its squared distance from it."""
     targets = np.rint(centers)

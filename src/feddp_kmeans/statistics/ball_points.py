@@ -74,6 +74,13 @@ class BallPoints:
         """Return the nearest of these whole targets for each point, given the relative error of a float32 score."""
         return NearestTargets(*kernels.labelled(self.rows, self.ball.for_kernels, targets, error))
 
+    def residual_sums(self, targets: FloatArray, error: float, weights: tuple[float, float, float, float]) -> tuple[IntArray, IntArray]:
+        """Return the sums of factor times point for each target, and of factor, weighted square and weighted count.
+
+        The weights are the largest length in steps, the bound, that of a count and that of a square: see POINT_RESIDUALS.
+        """
+        return kernels.residual_sums(self.rows, self.ball.for_kernels, targets, error, weights)
+
     def nearest_sums(self, targets: FloatArray, error: float) -> FloatArray:
         """Return the sum of the points nearest to each target."""
         return kernels.nearest_sums(self.rows, self.ball.for_kernels, targets, error)

@@ -86,6 +86,17 @@ def nearest_sums(points: Array, ball: tuple[Any, ...], targets: FloatArray, erro
     return sums
 
 
+def residual_sums(
+    points: Array, ball: tuple[Any, ...], targets: FloatArray, error: float, weights: tuple[float, float, float, float]
+) -> tuple[IntArray, IntArray]:
+    """Return the sums of factor times encoded point for each target, and of factor, weighted square and weighted count, in one sweep."""
+    _require(len(ball[0]) == points.shape[1] == targets.shape[1], "as many coordinates of center and targets as of points")
+    rows, is_single = _rows(points)
+    sums, numbers = np.zeros(targets.shape, dtype=np.int64), np.zeros((len(targets), 3), dtype=np.int64)
+    _call("residual_sums", rows, is_single, *points.shape, *ball, *_described(targets), len(targets), error, *weights, sums, numbers)
+    return sums, numbers
+
+
 def weighted_sums(encoded: FloatArray, weights: FloatArray, labels: IntArray, k: int) -> FloatArray:
     """Return the weighted sum of the rows with each label."""
     labels = _checked(labels, encoded, k)

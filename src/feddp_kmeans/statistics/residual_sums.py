@@ -9,9 +9,9 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import arithmetic
-from feddp_kmeans.statistics.ball_points import BallPoints
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.gate import BALL, MOMENT_BOUND, RESIDUAL_BOUND, RESIDUALS, SQUARES
+from feddp_kmeans.statistics.nearest import score_error
 from feddp_kmeans.statistics.paper_sums import ONE, SLACK
 from feddp_kmeans.statistics.query import Statistic, constant
 
@@ -203,11 +203,11 @@ def residual_squares(
 ) -> tuple[Any, IntArray, FloatArray]:
     """Return each point's coordinates, its cluster and the squared length of its residual, a whole number: sparse points stay sparse."""
     starts = np.rint(origins)
+    points = arithmetic.points_around(batch, origins, residual_projection=residual_projection, **where)
+    if points is not None:
+        found = arithmetic.labelled(batch, points, starts)
+        return points, found.labels, found.squares
     coordinates = arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection)
-    in_full_space = isinstance(coordinates, BallPoints) and where.get("projection") is None
-    if in_full_space and np.array_equal(starts, np.rint(where["centers"])):
-        found = arithmetic.labelled(batch, coordinates, starts)
-        return coordinates, found.labels, found.squares
     _, labels = arithmetic.encoded_and_labels(batch, **where)
     products = arithmetic.products_with(coordinates, starts, labels)
     squares = arithmetic.squared_norms(coordinates) - 2 * products + arithmetic.squared_norms(starts)[labels]
@@ -217,11 +217,17 @@ def residual_squares(
 def _point_residuals(
     batch: ClientBatch, *, origins: FloatArray, bound: float, count_weight: float, square_weight: float | None = None, **where: Any
 ) -> IntArray:
-    k, starts = len(origins), np.rint(origins)
+    k, starts = len(origins), np.rint(origins).astype(np.int64)
+    longest = BOUNDED_STEPS * (1 - 2.0**-32)
+    points = arithmetic.points_around(batch, origins, **where)
+    if points is not None:
+        weights = longest, bound, count_weight, square_weight or 0.0
+        sums, numbers = points.residual_sums(np.rint(origins), score_error(starts.shape[1]), weights)
+        return np.column_stack([sums - numbers[:, :1] * starts, numbers[:, 2 if square_weight is None else 1 :]]).ravel()
     coordinates, labels, squares = residual_squares(batch, origins=origins, **where)
     weighted_squares = squares * (square_weight or 0.0)
     lengths = np.sqrt(squares + np.square(weighted_squares) + count_weight**2)
-    factors = np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))
+    factors = np.floor(longest / np.maximum(bound, lengths))
     # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.
     rows = max(1, int(2.0**53 / (max(float(factors.max(initial=0.0)), 1.0) * 2.0**17)))
 
@@ -230,7 +236,7 @@ def _point_residuals(
         counted = np.bincount(labels[some], factors[some], minlength=k).astype(np.int64)
         numbers = [count_weight] if square_weight is None else [weighted_squares[some], count_weight]
         weighted = [np.bincount(labels[some], np.trunc(factors[some] * number), minlength=k).astype(np.int64) for number in numbers]
-        return np.column_stack([summed - counted[:, None] * starts.astype(np.int64), *weighted])
+        return np.column_stack([summed - counted[:, None] * starts, *weighted])
 
     return arithmetic.in_blocks(len(labels), part, rows).ravel()
 

@@ -125,8 +125,8 @@ def _no_clients(where: str, files: Sequence[Path]) -> InputError:
     folder = Path(where)
     if "://" in where:
         return InputError(
-            f"clients must be files of this machine, got {where!r}. In Python, FedDPKMeans().fit(spark.read.parquet({where!r})) has Spark read "
-            "and add up what lies elsewhere."
+            f"clients must be files of this machine, got {where!r}. In Python, FedDPKMeans().fit(spark.read.parquet({where!r})) has "
+            "Spark read and add up what lies elsewhere."
         )
     if files:
         return InputError(

@@ -138,6 +138,65 @@ int EXPORTED(nearest_sums)(const void *points, whole is_single, whole n, whole d
     return failed;
 }
 
+typedef struct { /* how a point's residual, square and count become whole numbers: see POINT_RESIDUALS in residual_sums.py */
+    double most, bound, count_weight, square_weight;
+} weights_t;
+
+/* The factor of a point this far from its target, and its weighted square; each operation rounds as it does in numpy, none is fused. */
+static inline double factor_of(double square, const weights_t *weights, double *weighted) {
+    double own = square * weights->square_weight, count = weights->count_weight * weights->count_weight;
+    APART(own);
+    APART(count);
+    double both = own * own;
+    APART(both);
+    *weighted = own;
+    return floor(weights->most / fmax(weights->bound, sqrt((square + both) + count)));
+}
+
+static inline void add_float(double *sum, const float *row, double factor, whole d) {
+    SIMD(omp simd)
+    for (whole j = 0; j < d; ++j) sum[j] += factor * (double)row[j];
+}
+
+/* Add up factor times coordinate of the points nearest to each target, and of each three numbers: factor, and factor times weighted square
+   and count, cut to whole numbers. Products of a factor are at most 2**16 of the largest one, so 2**52 over that can be added exactly. */
+int EXPORTED(residual_sums)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
+                            double resolution, whole bits, const double *exact, const double *squares, whole k, double error, double most,
+                            double bound, double count_weight, double square_weight, whole *sums, whole *numbers) {
+    const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
+    const weights_t weights = {most, bound, count_weight, square_weight};
+    const whole at_once = (whole)fmax(ROWS, 0x1p36 / fmax(most / bound, 1.0)) / ROWS * ROWS;
+    targets_t targets;
+    float *tile = vectors(ROWS * d);
+    double *values = malloc((size_t)d * sizeof(double)), *part = malloc((size_t)(k * d) * sizeof(double));
+    const int failed = arrange(&targets, exact, squares, k, d) || !tile || !values || !part;
+    const double ahead = slack(&targets, error, resolution);
+    for (whole i = 0; !failed && i < n; i += ROWS) {
+        const whole rows = n - i < ROWS ? n - i : ROWS;
+        whole found[ROWS];
+        if (i % at_once == 0) memset(part, 0, (size_t)(k * d) * sizeof(double));
+        fill(tile, points, is_single, i, rows, &ball, values);
+        rank(tile, &targets, ahead, found);
+        for (whole r = 0; r < rows; ++r) {
+            const float *row = tile + r * d;
+            const whole label = found[r] >= 0 ? found[r] : decided_float(row, &targets);
+            double weighted;
+            const double factor = factor_of(distance(row, exact + label * d, d), &weights, &weighted);
+            numbers[3 * label] += (whole)factor;
+            numbers[3 * label + 1] += (whole)(factor * weighted);
+            numbers[3 * label + 2] += (whole)(factor * count_weight);
+            add_float(part + label * d, row, factor, d);
+        }
+        if ((i + ROWS) % at_once == 0 || i + ROWS >= n)
+            for (whole x = 0; x < k * d; ++x) sums[x] += (whole)part[x];
+    }
+    release(&targets);
+    free(part);
+    free(values);
+    free(tile);
+    return failed;
+}
+
 int EXPORTED(weighted_sums)(const double *rows, whole n, whole d, const double *weights, const whole *labels, double *sums) {
     for (whole i = 0; i < n; ++i) add(sums + labels[i] * d, rows + i * d, weights[i], d);
     return 0;
