@@ -11,8 +11,15 @@
 
 #define FLUSHED 256 /* rows whose coordinates, at most 2**16 each, add up to at most 2**24 */
 
-int EXPORTED(encode)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
-                     double resolution, whole bits, double *encoded) {
+/* What these functions are given: points and the ball that they are encoded in; whole targets, their squares and the error of a score. */
+#define POINTS                                                                                                                    \
+    const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest, double resolution, \
+        whole bits
+#define POINTS_GIVEN points, is_single, n, d, center, scale, largest, resolution, bits
+#define TARGETS const double *exact, const double *squares, whole k, double error
+#define TARGETS_GIVEN exact, squares, k, error
+
+int EXPORTED(encode)(POINTS, double *encoded) {
     const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
     double *values = malloc((size_t)d * sizeof(double));
     if (!values) return 1;
@@ -66,34 +73,57 @@ int EXPORTED(nearest)(const double *points, whole n, const double *exact, const 
     return failed;
 }
 
-int EXPORTED(labelled)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
-                       double resolution, whole bits, const double *exact, const double *squares, whole k, double error, whole *labels,
-                       double *distances) {
-    const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
+typedef struct { /* a sweep over points that are encoded as they are read, a tile of ROWS of them at a time */
+    const void *points;
+    whole is_single, n;
+    ball_t ball;
     targets_t targets;
-    float *tile = vectors(ROWS * d);
-    double *values = malloc((size_t)d * sizeof(double));
-    const int failed = arrange(&targets, exact, squares, k, d) || !tile || !values;
-    const double ahead = slack(&targets, error, resolution);
-    for (whole i = 0; !failed && i < n; i += ROWS) {
-        const whole rows = n - i < ROWS ? n - i : ROWS;
-        whole found[ROWS];
-        fill(tile, points, is_single, i, rows, &ball, values);
-        rank(tile, &targets, ahead, found);
-        for (whole r = 0; r < rows; ++r) {
-            const float *row = tile + r * d;
-            labels[i + r] = found[r] >= 0 ? found[r] : decided_float(row, &targets);
-            distances[i + r] = distance(row, exact + labels[i + r] * d, d);
-        }
-    }
-    release(&targets);
-    free(values);
-    free(tile);
-    return failed;
+    double ahead, *values;
+    float *tile;
+    int failed;
+} sweep_t;
+
+static sweep_t begun(POINTS, TARGETS) {
+    sweep_t sweep = {.points = points, .is_single = is_single, .n = n};
+    sweep.ball = ball_of(center, d, scale, largest, resolution, bits);
+    sweep.tile = vectors(ROWS * d);
+    sweep.values = malloc((size_t)d * sizeof(double));
+    sweep.failed = arrange(&sweep.targets, exact, squares, k, d) || !sweep.tile || !sweep.values;
+    sweep.ahead = slack(&sweep.targets, error, resolution);
+    return sweep;
 }
 
-int EXPORTED(encoded_sums)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
-                           double resolution, whole bits, const double *weights, const whole *labels, double *sums) {
+/* Write the whole numbers of the next rows to the tile, and which target each is nearest to; return how many rows there are. */
+static inline whole next(sweep_t *sweep, whole first, whole *labels) {
+    const whole left = sweep->n - first, rows = left < ROWS ? left : ROWS;
+    fill(sweep->tile, sweep->points, sweep->is_single, first, rows, &sweep->ball, sweep->values);
+    rank(sweep->tile, &sweep->targets, sweep->ahead, labels);
+    for (whole r = 0; r < rows; ++r)
+        if (labels[r] < 0) labels[r] = decided_float(sweep->tile + r * sweep->ball.d, &sweep->targets);
+    return rows;
+}
+
+static void ended(sweep_t *sweep) {
+    release(&sweep->targets);
+    free(sweep->values);
+    free(sweep->tile);
+}
+
+int EXPORTED(labelled)(POINTS, TARGETS, whole *labels, double *distances) {
+    sweep_t sweep = begun(POINTS_GIVEN, TARGETS_GIVEN);
+    for (whole i = 0; !sweep.failed && i < n; i += ROWS) {
+        whole found[ROWS];
+        const whole rows = next(&sweep, i, found);
+        for (whole r = 0; r < rows; ++r) {
+            labels[i + r] = found[r];
+            distances[i + r] = distance(sweep.tile + r * d, exact + found[r] * d, d);
+        }
+    }
+    ended(&sweep);
+    return sweep.failed;
+}
+
+int EXPORTED(encoded_sums)(POINTS, const double *weights, const whole *labels, double *sums) {
     const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
     double *values = malloc((size_t)d * sizeof(double)), *row = malloc((size_t)d * sizeof(double));
     const int failed = !values || !row;
@@ -107,34 +137,26 @@ int EXPORTED(encoded_sums)(const void *points, whole is_single, whole n, whole d
     return failed;
 }
 
-int EXPORTED(nearest_sums)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
-                           double resolution, whole bits, const double *exact, const double *squares, whole k, double error, double *sums) {
-    const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
+int EXPORTED(nearest_sums)(POINTS, TARGETS, double *sums) {
     const whole numbers = k * d;
-    targets_t targets;
-    float *tile = vectors(ROWS * d), *part = vectors(numbers); /* sums of up to FLUSHED rows, exact in float32 */
-    double *values = malloc((size_t)d * sizeof(double));
-    const int failed = arrange(&targets, exact, squares, k, d) || !tile || !part || !values;
-    const double ahead = slack(&targets, error, resolution);
+    sweep_t sweep = begun(POINTS_GIVEN, TARGETS_GIVEN);
+    float *part = vectors(numbers); /* sums of up to FLUSHED rows, exact in float32 */
+    const int failed = sweep.failed || !part;
     for (whole i = 0; !failed && i < n; i += ROWS) {
-        const whole rows = n - i < ROWS ? n - i : ROWS;
         whole found[ROWS];
+        const whole rows = next(&sweep, i, found);
         if (i % FLUSHED == 0) memset(part, 0, (size_t)numbers * sizeof(float));
-        fill(tile, points, is_single, i, rows, &ball, values);
-        rank(tile, &targets, ahead, found);
         for (whole r = 0; r < rows; ++r) {
-            const float *row = tile + r * d;
-            float *sum = part + (found[r] >= 0 ? found[r] : decided_float(row, &targets)) * d;
+            const float *row = sweep.tile + r * d;
+            float *sum = part + found[r] * d;
             SIMD(omp simd)
             for (whole j = 0; j < d; ++j) sum[j] += row[j];
         }
         if ((i + ROWS) % FLUSHED == 0 || i + ROWS >= n)
             for (whole x = 0; x < numbers; ++x) sums[x] += part[x];
     }
-    release(&targets);
-    free(values);
+    ended(&sweep);
     free(part);
-    free(tile);
     return failed;
 }
 
@@ -160,40 +182,32 @@ static inline void add_float(double *sum, const float *row, double factor, whole
 
 /* Add up factor times coordinate of the points nearest to each target, and of each three numbers: factor, and factor times weighted square
    and count, cut to whole numbers. Products of a factor are at most 2**16 of the largest one, so 2**52 over that can be added exactly. */
-int EXPORTED(residual_sums)(const void *points, whole is_single, whole n, whole d, const double *center, double scale, double largest,
-                            double resolution, whole bits, const double *exact, const double *squares, whole k, double error, double most,
-                            double bound, double count_weight, double square_weight, whole *sums, whole *numbers) {
-    const ball_t ball = ball_of(center, d, scale, largest, resolution, bits);
+int EXPORTED(residual_sums)(POINTS, TARGETS, double most, double bound, double count_weight, double square_weight, whole *sums,
+                            whole *numbers) {
     const weights_t weights = {most, bound, count_weight, square_weight};
     const whole at_once = (whole)fmax(ROWS, 0x1p36 / fmax(most / bound, 1.0)) / ROWS * ROWS;
-    targets_t targets;
-    float *tile = vectors(ROWS * d);
-    double *values = malloc((size_t)d * sizeof(double)), *part = malloc((size_t)(k * d) * sizeof(double));
-    const int failed = arrange(&targets, exact, squares, k, d) || !tile || !values || !part;
-    const double ahead = slack(&targets, error, resolution);
+    sweep_t sweep = begun(POINTS_GIVEN, TARGETS_GIVEN);
+    double *part = malloc((size_t)(k * d) * sizeof(double));
+    const int failed = sweep.failed || !part;
     for (whole i = 0; !failed && i < n; i += ROWS) {
-        const whole rows = n - i < ROWS ? n - i : ROWS;
         whole found[ROWS];
+        const whole rows = next(&sweep, i, found);
         if (i % at_once == 0) memset(part, 0, (size_t)(k * d) * sizeof(double));
-        fill(tile, points, is_single, i, rows, &ball, values);
-        rank(tile, &targets, ahead, found);
         for (whole r = 0; r < rows; ++r) {
-            const float *row = tile + r * d;
-            const whole label = found[r] >= 0 ? found[r] : decided_float(row, &targets);
+            const float *row = sweep.tile + r * d;
             double weighted;
-            const double factor = factor_of(distance(row, exact + label * d, d), &weights, &weighted);
-            numbers[3 * label] += (whole)factor;
-            numbers[3 * label + 1] += (whole)(factor * weighted);
-            numbers[3 * label + 2] += (whole)(factor * count_weight);
-            add_float(part + label * d, row, factor, d);
+            const double factor = factor_of(distance(row, exact + found[r] * d, d), &weights, &weighted);
+            whole *added = numbers + 3 * found[r];
+            added[0] += (whole)factor;
+            added[1] += (whole)(factor * weighted);
+            added[2] += (whole)(factor * count_weight);
+            add_float(part + found[r] * d, row, factor, d);
         }
         if ((i + ROWS) % at_once == 0 || i + ROWS >= n)
             for (whole x = 0; x < k * d; ++x) sums[x] += (whole)part[x];
     }
-    release(&targets);
+    ended(&sweep);
     free(part);
-    free(values);
-    free(tile);
     return failed;
 }
 
