@@ -19,7 +19,7 @@ from feddp_kmeans.algorithm.typical_lengths import (
 )
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics.arithmetic import assign, joint_sums, project
+from feddp_kmeans.statistics.arithmetic import assign, pairs_of, project
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.residual_sums import second_moment_norms
@@ -62,10 +62,11 @@ class SimulatedBounds:
         rows = (project(self.points, frame.residual_projection) - np.rint(frame.origins)[members]) * spread
         chosen, batch = self._units()
         with_squares = np.column_stack([rows, np.square(rows).sum(axis=1)])[chosen]
-        units, _, sums = joint_sums(batch, with_squares, members[chosen], len(frame.centers), 1.0)
+        pairs = pairs_of(batch, members[chosen], len(frame.centers))
+        sums = pairs.sums(with_squares)
         parts = [
-            np.bincount(units, column, minlength=batch.n_clients)
-            for column in (np.square(sums[:, :-2]).sum(axis=1), *np.square(sums[:, -2:]).T)
+            np.bincount(pairs.units, column, minlength=batch.n_clients)
+            for column in (np.square(sums[:, :-1]).sum(axis=1), np.square(sums[:, -1]), np.square(pairs.counts))
         ]
         squares = np.square(rows).sum(axis=1)
         is_plain = self.unit is PrivacyUnit.CLIENT or release.scale == 0

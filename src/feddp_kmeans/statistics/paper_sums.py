@@ -142,9 +142,9 @@ Its L2 norm is at most ``sqrt(bound)`` too: m ones have ``sqrt(m)`` while m is w
 def _sums_by_client(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> FloatArray:
     """Return the (clients, k, d) sums of the integer points nearest to each center."""
     encoded, labels = arithmetic.encoded_and_labels(batch, centers=centers, **where)
-    units, clusters, values = arithmetic.joint_sums(batch, arithmetic.dense(encoded), labels, len(centers), 1.0)
+    pairs = arithmetic.pairs_of(batch, labels, len(centers))
     sums = np.zeros((batch.n_clients, len(centers), encoded.shape[1]))
-    sums[units, clusters] = values[:, :-1]
+    sums[pairs.units, pairs.clusters] = pairs.sums(encoded)
     return sums
 
 

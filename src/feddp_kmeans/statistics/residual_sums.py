@@ -153,28 +153,21 @@ def traceless(values: FloatArray, dimension: int) -> tuple[FloatArray, float]:
 
 
 def residual_vectors(
-    batch: ClientBatch,
-    *,
-    origins: FloatArray,
-    count_weight: float,
-    square_weight: float | None = None,
-    residual_projection: FloatArray | None = None,
-    **where: Any,
+    batch: ClientBatch, *, origins: FloatArray, count_weight: float, square_weight: float | None = None, **where: Any
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return unit, cluster and vector of every pair of these that occurs, and the length of each unit's whole vector.
 
     A vector is the sum of residuals, the weighted sum of their squares where this has a weight, and the weighted count.
     """
-    _, labels = arithmetic.encoded_and_labels(batch, **where)
-    coordinates = arithmetic.dense(arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection))
-    residuals = coordinates - np.rint(origins)[labels]
-    if square_weight is not None:
-        residuals = np.column_stack([residuals, np.square(residuals).sum(axis=1)])
-    units, clusters, values = arithmetic.joint_sums(batch, residuals, labels, len(origins), count_weight)
-    if square_weight is not None:
-        values[:, -2] *= square_weight
-    norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
-    return units, clusters, values, norms
+    coordinates, labels, squares = residual_squares(batch, origins=origins, **where)
+    pairs = arithmetic.pairs_of(batch, labels, len(origins))
+    sums = pairs.sums(coordinates) - pairs.counts[:, None] * np.rint(origins)[pairs.clusters]
+    numbers = (
+        [count_weight * pairs.counts] if square_weight is None else [square_weight * pairs.squares(squares), count_weight * pairs.counts]
+    )
+    values = np.column_stack([sums, *numbers])
+    norms = np.sqrt(np.bincount(pairs.units, np.square(values).sum(axis=1), minlength=batch.n_clients))
+    return pairs.units, pairs.clusters, values, norms
 
 
 def _client_residuals(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:

@@ -62,17 +62,14 @@ Why a total, if the squares add up to it: noise in k squares adds up k times. Th
 def _client_spreads(batch: ClientBatch, *, centers: FloatArray, bound: float, **where: Any) -> IntArray:
     k = len(centers)
     labels, steps = _labels_and_steps(batch, centers=centers, **where)
-    cells = batch.owners * k + labels
-    counts = np.bincount(cells, minlength=batch.n_clients * k)
-    present = np.flatnonzero(counts)
-    units, clusters = present // k, present % k
-    squares = _added(batch.n_clients * k, cells, steps)[present]
-    totals = 7.0 * _added(batch.n_clients, units, squares)
-    values = np.column_stack([float(SIZE_STEPS) * counts[present], 6.0 * squares])
-    norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients) + np.square(totals))
+    pairs = arithmetic.pairs_of(batch, labels, k)
+    squares = _added(len(pairs.counts), pairs.places, steps)
+    totals = 7.0 * _added(batch.n_clients, pairs.units, squares)
+    values = np.column_stack([float(SIZE_STEPS) * pairs.counts, 6.0 * squares])
+    norms = np.sqrt(np.bincount(pairs.units, np.square(values).sum(axis=1), minlength=batch.n_clients) + np.square(totals))
     factors = BOUNDED_STEPS * SLACK / np.maximum(11.0 * UNIT_STEPS * bound, norms)
-    bounded = np.trunc(values * factors[units, None])
-    summed = arithmetic.in_blocks(len(bounded), lambda some: arithmetic.sums_by(bounded[some], clusters[some], k))
+    bounded = np.trunc(values * factors[pairs.units, None])
+    summed = arithmetic.in_blocks(len(bounded), lambda some: arithmetic.sums_by(bounded[some], pairs.clusters[some], k))
     return np.append(summed.T.ravel(), np.trunc(totals * factors).astype(np.int64).sum())
 
 
