@@ -1,0 +1,126 @@
+"""Nearest centers of float32 points on a GPU by products of float16 numbers, for any number of coordinates and centers.
+
+The kernels are in ``halves.cu``.
+
+Why no label differs from the CPU's, with R = 2**16:
+
+- *Encoding* is the same three operations in float64: subtract, multiply, round to even. The squared length is added up in float64 and exact
+  up to 2**53; a row that is longer than it may be is left to the caller.
+- *Shift*: the centers' rounded mean m, of coordinates up to R, is subtracted from rows z and centers c. That adds to the score
+  ``z c - |c|**2 / 2`` what is the same for all centers, and makes both shorter.
+- *Halves*: a = (z - m) / 16 and b = (c - m) / 128 are whole numbers over a power of two, far from both ends of float16's range
+  (``|a| < 2**14``, ``|b| < 2**15``). The row's rounding error is measured, ``rest = |a - half(a)|``, exactly for each coordinate; so
+  is that of every center.
+- *Scores*: half(a) half(b) differs from a b by at most ``(|a| + rest) max |b - half(b)| + rest max |b|``. Its w products (w: coordinates
+  with those that fill up the tiles) are exact in float32, in which tensor cores add them; neither order nor direction of their rounding is
+  specified, only float32's precision: 2**-23 per addition. Then half the squared length of b is subtracted, rounded twice.
+- *Proof*: if the best score is ahead of the second by more than twice the sum of these bounds (``slack``), then it is in exact arithmetic
+  strictly ahead of every other. All other rows are scored in float64: products and sums of whole numbers below 2**53, exact in any order;
+  of equal centers the first is taken.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from feddp_kmeans.errors import CudaError
+from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.torch_arithmetic import assign
+from feddp_kmeans.statistics.fixed_point import RESOLUTION
+
+_MOST_COLUMNS = 1 << 12
+"""Coordinates for which a row's lengths in float32 are as good as ``_TO_SPARE`` says."""
+
+_ROW_TILE, _DEPTH, _STAGES = 128, 64, 3
+_MOST_HELD = 3
+"""Steps of ``_DEPTH`` coordinates up to which a tile of rows stays in shared memory for all centers."""
+
+_THREADS = 256
+_BUFFERED = 1 << 25
+"""Coordinates that are written as float16 numbers before they are scored: 64 MiB, about the device's cache."""
+
+_SCORED = 1 << 26
+"""Exact scores at once: 512 MiB."""
+
+UNREACHABLE = 3e38
+"""Half the square of a center that no point is near: it fills up a tile."""
+
+_TENSOR_ROUNDOFF = 2.0**-23
+_TO_SPARE = 1.01**2
+"""Factor for the rounding of the bounds themselves, and of what is compared with them; and that a half may be longer than its number."""
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Centers as float16 numbers, as many as fill up the tiles, and what is needed to score rows against them."""
+
+    centers: Any
+    offsets: Any
+    shift: Any
+    slack: Any
+    """How far ahead the best score must be: a number, and what is added to it per unit of a row's length and of its rounding error."""
+
+
+def halves(targets: Any, width: int, tile: int) -> Halves:
+    """Return whole centers as float16 numbers of so many coordinates, in tiles of so many."""
+    k, d = targets.shape
+    shift = torch.zeros(width, dtype=torch.float64, device=targets.device)
+    shift[:d] = targets.mean(dim=0).round().clamp(-RESOLUTION, RESOLUTION)
+    exact = torch.zeros((-(-k // tile) * tile, width), dtype=torch.float64, device=targets.device)
+    exact[:k, :d] = (targets - shift[:d]) / 128
+    centers = exact.to(torch.float16)
+    offsets = torch.full((len(exact),), UNREACHABLE, dtype=torch.float64, device=targets.device)
+    offsets[:k] = exact[:k].square().sum(dim=1) * 4  # Scores are in units of 2048: a center over 128, a point over 16.
+    longest, lost = (array.norm(dim=1).amax() for array in (exact, exact - centers.to(torch.float64)))
+    added = (width + 1) * _TENSOR_ROUNDOFF * longest
+    slack = torch.stack([4 * _TENSOR_ROUNDOFF * longest.square(), lost + added, longest + lost + added])
+    return Halves(centers, offsets.to(torch.float32), shift.to(torch.int32), 2 * _TO_SPARE * slack)
+
+
+def labels(points: Any, center: Any, radius: float, longest: float, targets: Any) -> Any | None:
+    """Return each row's nearest whole target, the first of equal ones, and for a row that is too long their number; None where impossible.
+
+    Points are on a GPU, and no target has a coordinate of 2**21 or more.
+    """
+    (n, d), k, device = points.shape, len(targets), points.device
+    width, tile = -(-d // _DEPTH) * _DEPTH, 32 if k <= 32 else 64 if k <= 64 else 128
+    kernels = _kernels(d, width, tile, device)
+    if kernels is None:
+        return None
+    halve, nearest = kernels
+    there = halves(targets, width, tile)
+    numbers = torch.tensor([RESOLUTION / radius, longest], dtype=torch.float64, device=device)
+    given = torch.cat([numbers, there.slack, center, torch.zeros(width - d, dtype=torch.float64, device=device)])
+    wave = nearest.blocks * _ROW_TILE
+    at_once = max(1, _BUFFERED // (wave * width)) * wave
+    buffer = torch.empty((min(at_once, -(-n // _ROW_TILE) * _ROW_TILE), width), dtype=torch.float16, device=device)
+    slacks = torch.empty(len(buffer), dtype=torch.float32, device=device)
+    found = torch.empty(n, dtype=torch.int32, device=device)
+    with torch.cuda.device(device):
+        for start in range(0, n, at_once):
+            part = points[start : start + at_once]
+            halve(halve.blocks, part, len(part), given, there.shift, buffer, slacks)
+            blocks = -(-len(part) // _ROW_TILE)
+            nearest(blocks, buffer, len(part), k, len(there.centers) // tile, there.centers, there.offsets, slacks, found[start:])
+    for part in (found < 0).nonzero().ravel().split(max(1, _SCORED // max(k, d))):
+        encoded = ((points[part].to(torch.float64) - center) * (RESOLUTION / radius)).round()
+        found[part] = assign(encoded[:, : targets.shape[1]], targets).to(torch.int32)
+    return found
+
+
+@cache
+def _kernels(d: int, width: int, tile: int, device: Any) -> tuple[Kernel, Kernel] | None:
+    """Return the kernels for points of d coordinates; None where they cannot be compiled."""
+    if d > _MOST_COLUMNS:
+        return None
+    steps = width // _DEPTH
+    shared = 2 * _DEPTH * (_ROW_TILE * (steps if steps <= _MOST_HELD else _STAGES) + tile * _STAGES)
+    constants = {"D": d, "WIDTH": width, "TILE": tile}
+    try:
+        with torch.cuda.device(device):
+            halve = Kernel(source("halves.cu"), "halve", constants, 12 * width, _THREADS)
+            return halve, Kernel(source("halves.cu"), "nearest", constants, shared, _THREADS)
+    except (OSError, CudaError):
+        return None
