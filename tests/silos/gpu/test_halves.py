@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
-from feddp_kmeans.silos.gpu.halves import halves, labels
+from feddp_kmeans.silos.gpu.halves import exact_labels, halves, labels
 from feddp_kmeans.silos.gpu.torch_silo import total_of
 from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
@@ -68,6 +68,16 @@ def test_centers_are_halves_of_what_is_left_without_their_mean(rng):
     assert torch.equal(near.centers[:40, :5].to(torch.float64) * 128 + near.shift[:5], targets - 70_000)
 
 
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_exact_labels_are_those_of_the_first_of_equal_centers(d, rng):
+    targets = rng.integers(-3, 4, (30, d)).astype(float) * 1000
+    points = (rng.standard_normal((500, d + 1)) * 3).astype(np.float32)
+    points[100:] = np.rint(points[100:])
+    encoded = np.rint(points[:, :d].astype(float) * 1000.0)
+    found = exact_labels(torch.as_tensor(points), torch.zeros(d + 1, dtype=torch.float64), 1000.0, torch.as_tensor(targets))
+    assert np.array_equal(found.numpy(), (encoded @ (2 * targets.T) - np.square(targets).sum(axis=1)).argmax(axis=1))
+
+
 def cases(d, k, rng):
     """Return points that are their own integers: ties, equal centers, the edge of the ball and any size."""
     targets = rng.integers(-3000 // d, 3000 // d + 1, (k, d)).astype(float)
@@ -126,7 +136,7 @@ def test_a_ball_elsewhere_gives_the_integers_of_numpy(rng):
     points = (rng.standard_normal((3000, 150)) * 0.3 + 900).astype(np.float32)
     points[:50] += 9
     center = 900 + rng.standard_normal(150) * 0.05
-    for targets in (np.rint(rng.standard_normal((60, 150)) * 900) + 2000, np.zeros((3, 150)), np.full((2, 150), 2.0**21 - 1)):
+    for targets in (np.rint(rng.standard_normal((60, 150)) * 900) + 2000, np.zeros((3, 150)), np.full((2, 150), 2.0**20)):
         query = Query(REGISTRY["cluster-sums"], {"center": center, "radius": 4.5, "centers": targets}, 150)
         found = total_of(query, torch.as_tensor(points, device="cuda")).cpu().numpy()
         assert np.array_equal(found, ArraySilo([points.astype(np.float64)]).exact_sum(query))

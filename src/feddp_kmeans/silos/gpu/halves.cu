@@ -1,25 +1,14 @@
 // Nearest centers of float32 points by products of float16 numbers; halves.py says what is proved of them, and gives D, WIDTH and TILE.
+// Before it comes fours.cu.
 //
-// halve: a few lanes take four rows at a time, encode them, and write them as float16 numbers, with how far ahead a best score must be.
-// nearest: a block scores 128 rows against TILE centers after the other, 64 coordinates at a time; it keeps each row's two best scores.
+// nearest: a block scores 128 rows against TILE centers after the other, 64 coordinates at a time; it keeps each row's two best scores. Where
+// a row has few coordinates, the block itself encodes them and writes them as float16 numbers to shared memory, where they stay.
+// halve: where a row has many, they are written to the device's memory before, with how far ahead a best score must be.
 
-constexpr unsigned ALL = 0xffffffffu;
-constexpr double WHOLE = 6755399441055744.0;  // 1.5 * 2**52: the low word of a sum with it is the number, rounded
 constexpr int THREADS = 256;
 
-constexpr int PIECES = WIDTH / 4;             // of four coordinates
+constexpr int PIECES = WIDTH / 4;             // of four coordinates, of a row that is filled up with zeros
 constexpr int LANES = WIDTH <= 64 ? 16 : 32;  // that take a row
-constexpr int AT_ONCE = 4;
-
-__device__ float4 four(const float* points, long long row, int piece) {
-    const float* from = points + row * D + 4 * piece;
-    if (4 * piece + 3 < D) {
-        if (D % 4 == 0) return __ldcs((const float4*)from);
-        return make_float4(from[0], from[1], from[2], from[3]);
-    }
-    const int rest = D - 4 * piece;
-    return make_float4(rest > 0 ? from[0] : 0, rest > 1 ? from[1] : 0, rest > 2 ? from[2] : 0, 0);
-}
 
 __device__ unsigned two_halves(float a, float b) {
     unsigned both;
@@ -40,7 +29,7 @@ struct Norms {
 
 // A sixteenth of an encoded coordinate, less the shift.
 __device__ float sixteenth(float x, double center, double scale, int shift, double& norm) {
-    const double v = __dadd_rn(__dmul_rn(__dsub_rn((double)x, center), scale), WHOLE), z = v - WHOLE;
+    const double v = biased(x, center, scale), z = v - WHOLE;
     norm = fma(z, z, norm);
     return 0.0625f * (float)(__double2loint(v) - shift);
 }
@@ -53,57 +42,76 @@ __device__ unsigned halved(float a, float b, Norms& norms) {
     return both;
 }
 
+struct Given {  // laid out alike in halves.py
+    double scale, longest, slack, slack_of_length, slack_of_rest, nothing, center[WIDTH];
+};
+
+// Encode rows from the first one on, give each four coordinates as halves, and return their slacks: negative for a row that is too long.
+template <int ROWS, class Give>
+__device__ void halve_rows(float (&slacks)[ROWS], const float* points, long long first, long long n, const Given* given, const double* center,
+                           const int* shifts, Give give) {
+    const int lane = threadIdx.x % LANES;
+    const double scale = given->scale, longest = given->longest;
+    Norms norms[ROWS] = {};
+    #pragma unroll 2
+    for (int p = lane; p < PIECES; p += LANES) {
+        const double2 c01 = *(const double2*)(center + 4 * p), c23 = *(const double2*)(center + 4 * p + 2);
+        const int4 shift = *(const int4*)(shifts + 4 * p);
+        float4 x[ROWS];
+        #pragma unroll
+        for (int r = 0; r < ROWS; r++) x[r] = four(points, first + r < n ? first + r : n - 1, p);
+        #pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const float a = sixteenth(x[r].x, c01.x, scale, shift.x, norms[r].exact);
+            const float b = sixteenth(x[r].y, c01.y, scale, shift.y, norms[r].exact);
+            const float c = sixteenth(x[r].z, c23.x, scale, shift.z, norms[r].exact);
+            const float d = sixteenth(x[r].w, c23.y, scale, shift.w, norms[r].exact);
+            const unsigned ab = halved(a, b, norms[r]);
+            give(r, p, make_uint2(ab, halved(c, d, norms[r])));
+        }
+    }
+    const float fixed = (float)given->slack, of_length = (float)given->slack_of_length, of_rest = (float)given->slack_of_rest;
+    #pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        #pragma unroll
+        for (int apart = LANES / 2; apart; apart /= 2) {
+            norms[r].exact += __shfl_xor_sync(ALL, norms[r].exact, apart);
+            norms[r].row += __shfl_xor_sync(ALL, norms[r].row, apart);
+            norms[r].rest += __shfl_xor_sync(ALL, norms[r].rest, apart);
+        }
+        const float slack = fmaf(of_length, sqrtf(norms[r].row), fmaf(of_rest, sqrtf(norms[r].rest), fixed));
+        slacks[r] = norms[r].exact <= longest ? slack : -1.0f;
+    }
+}
+
+constexpr int GROUPS = THREADS / LANES, FEW = 4, MANY = 8;  // rows at once
+
 extern "C" __global__ void __launch_bounds__(THREADS)
-halve(const float* __restrict__ points, long long n, const double* __restrict__ given, const int* __restrict__ shifts_, uint2* halves,
+halve(const float* __restrict__ points, long long n, const Given* __restrict__ given, const int* __restrict__ shifts_, uint2* halves,
       float* slacks) {
     extern __shared__ __align__(128) double center[];
     int* shifts = (int*)(center + WIDTH);
-    const double scale = given[0], longest = given[1];
-    const float fixed = (float)given[2], of_length = (float)given[3], of_rest = (float)given[4];
     for (int i = threadIdx.x; i < WIDTH; i += THREADS) {
-        center[i] = given[5 + i];
+        center[i] = given->center[i];
         shifts[i] = shifts_[i];
     }
     __syncthreads();
-    const int lane = threadIdx.x % LANES;
-    const long long own = (long long)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES, step = (long long)gridDim.x * (THREADS / LANES);
-    const long long rounds = (n + AT_ONCE * step - 1) / (AT_ONCE * step);
+    const long long own = (long long)blockIdx.x * GROUPS + threadIdx.x / LANES, step = (long long)gridDim.x * GROUPS;
+    const long long rounds = (n + FEW * step - 1) / (FEW * step);
     for (long long round = 0; round < rounds; round++) {  // as many for every lane of a warp, since these exchange sums
-        const long long first = AT_ONCE * (own + round * step);
-        Norms norms[AT_ONCE] = {};
-        #pragma unroll 2
-        for (int p = lane; p < PIECES; p += LANES) {
-            const double2 c01 = *(const double2*)(center + 4 * p), c23 = *(const double2*)(center + 4 * p + 2);
-            const int4 shift = *(const int4*)(shifts + 4 * p);
-            float4 x[AT_ONCE];
-            #pragma unroll
-            for (int r = 0; r < AT_ONCE; r++) x[r] = four(points, first + r < n ? first + r : n - 1, p);
-            #pragma unroll
-            for (int r = 0; r < AT_ONCE; r++) {
-                const float a = sixteenth(x[r].x, c01.x, scale, shift.x, norms[r].exact);
-                const float b = sixteenth(x[r].y, c01.y, scale, shift.y, norms[r].exact);
-                const float c = sixteenth(x[r].z, c23.x, scale, shift.z, norms[r].exact);
-                const float d = sixteenth(x[r].w, c23.y, scale, shift.w, norms[r].exact);
-                const uint2 both = make_uint2(halved(a, b, norms[r]), halved(c, d, norms[r]));
-                if (first + r < n) halves[(first + r) * PIECES + p] = both;
-            }
-        }
+        const long long first = FEW * (own + round * step);
+        float own_slacks[FEW];
+        halve_rows(own_slacks, points, first, n, given, center, shifts, [&](int r, int p, uint2 both) {
+            if (first + r < n) halves[(first + r) * PIECES + p] = both;
+        });
         #pragma unroll
-        for (int r = 0; r < AT_ONCE; r++) {
-            #pragma unroll
-            for (int apart = LANES / 2; apart; apart /= 2) {
-                norms[r].exact += __shfl_xor_sync(ALL, norms[r].exact, apart);
-                norms[r].row += __shfl_xor_sync(ALL, norms[r].row, apart);
-                norms[r].rest += __shfl_xor_sync(ALL, norms[r].rest, apart);
-            }
-            const float slack = fmaf(of_length, sqrtf(norms[r].row), fmaf(of_rest, sqrtf(norms[r].rest), fixed));
-            if (lane == r && first + r < n) slacks[first + r] = norms[r].exact <= longest ? slack : -1.0f;  // negative: the row is left
-        }
+        for (int r = 0; r < FEW; r++)
+            if (threadIdx.x % LANES == r && first + r < n) slacks[first + r] = own_slacks[r];
     }
 }
 
 constexpr int STEPS = WIDTH / 64, STAGES = 3;  // of 64 coordinates, 128 bytes; and how many are on their way
-constexpr bool HELD = STEPS <= 3;              // the rows stay for all centers
+constexpr bool HELD = STEPS <= 3;              // the block encodes its rows, and they stay for all centers
 constexpr int PAIRS = TILE / 32;               // of eight centers, of a warp
 constexpr int ROW_BYTES = 128 * 128, CENTER_BYTES = 128 * TILE;
 
@@ -158,27 +166,37 @@ __device__ Best of_four(Best mine) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
-nearest(const char* __restrict__ halves, long long n, long long k, long long tiles, const char* __restrict__ centers,
-        const float* __restrict__ offsets, const float* __restrict__ slacks, int* labels) {
+nearest(const float* __restrict__ points, const char* __restrict__ halves, long long n, long long k, long long tiles,
+        const Given* __restrict__ given, const int* __restrict__ shifts, const char* __restrict__ centers, const float* __restrict__ offsets,
+        const float* __restrict__ slacks, int* labels) {
     extern __shared__ __align__(128) char memory[];
     __shared__ Best others[128];
+    __shared__ float held_slacks[128];
     char* rows = memory;
     char* columns = memory + (HELD ? STEPS : STAGES) * ROW_BYTES;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
     const int first_row = warp / 2 * 32, first_column = warp % 2 * (TILE / 2);
     const long long first = 128ll * blockIdx.x;
     const int rounds = (int)tiles * STEPS;
-    const char* from = halves + 2 * WIDTH * first;
 
     auto begin = [&](int round, int stage) {
         if (round < rounds) {
-            if (!HELD) fetch<128>(rows + stage * ROW_BYTES, from, round % STEPS);
+            if (!HELD) fetch<128>(rows + stage * ROW_BYTES, halves + 2 * WIDTH * first, round % STEPS);
             fetch<TILE>(columns + stage * CENTER_BYTES, centers + 2ll * WIDTH * TILE * (round / STEPS), round % STEPS);
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
-    for (int s = 0; HELD && s < STEPS; s++) fetch<128>(rows + s * ROW_BYTES, from, s);
     for (int s = 0; s < STAGES - 1; s++) begin(s, s);
+    #pragma unroll 1
+    for (int row = threadIdx.x / LANES * MANY; HELD && row < 128; row += GROUPS * MANY) {
+        float own_slacks[MANY];
+        halve_rows(own_slacks, points, first + row, n, given, given->center, shifts, [&](int r, int p, uint2 both) {
+            *(uint2*)(rows + p / 16 * ROW_BYTES + 128 * (row + r) + 16 * (p % 16 / 2 ^ (row + r) % 8) + 8 * (p % 2)) = both;
+        });
+        #pragma unroll
+        for (int r = 0; r < MANY; r++)
+            if (threadIdx.x % LANES == r) held_slacks[row + r] = own_slacks[r];
+    }
 
     float sums[2][2 * PAIRS][4] = {};
     Best best[2][2];
@@ -232,7 +250,7 @@ nearest(const char* __restrict__ halves, long long n, long long k, long long til
         const int row = first_row + 8 * i + group;
         if (warp % 2 || t || first + row >= n) continue;
         const Best mine = merged(best[i / 2][i % 2], others[row]);
-        const float slack = slacks[first + row];
+        const float slack = HELD ? held_slacks[row] : slacks[first + row];
         labels[first + row] = slack < 0 ? (int)k : mine.best - mine.second > slack ? mine.center : -1;
     }
 }

@@ -1,6 +1,6 @@
 """Nearest centers of float32 points on a GPU by products of float16 numbers, for any number of coordinates and centers.
 
-The kernels are in ``halves.cu``.
+The kernels are in ``halves.cu``, with ``fours.cu``.
 
 Why no label differs from the CPU's, with R = 2**16:
 
@@ -27,12 +27,12 @@ import torch
 
 from feddp_kmeans.errors import CudaError
 from feddp_kmeans.silos.gpu.cuda import Kernel, source
-from feddp_kmeans.silos.gpu.torch_arithmetic import assign
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 _MOST_COLUMNS = 1 << 12
 """Coordinates for which a row's lengths in float32 are as good as ``_TO_SPARE`` says."""
 
+_SOURCE = source("fours.cu", "halves.cu")
 _ROW_TILE, _DEPTH, _STAGES = 128, 64, 3
 _MOST_HELD = 3
 """Steps of ``_DEPTH`` coordinates up to which a tile of rows stays in shared memory for all centers."""
@@ -92,22 +92,37 @@ def labels(points: Any, center: Any, radius: float, longest: float, targets: Any
     halve, nearest = kernels
     there = halves(targets, width, tile)
     numbers = torch.tensor([RESOLUTION / radius, longest], dtype=torch.float64, device=device)
-    given = torch.cat([numbers, there.slack, center, torch.zeros(width - d, dtype=torch.float64, device=device)])
+    ball = torch.zeros(1 + width, dtype=torch.float64, device=device)
+    ball[1 : 1 + d] = center
+    given, found = torch.cat([numbers, there.slack, ball]), torch.empty(n, dtype=torch.int32, device=device)
     wave = nearest.blocks * _ROW_TILE
-    at_once = max(1, _BUFFERED // (wave * width)) * wave
-    buffer = torch.empty((min(at_once, -(-n // _ROW_TILE) * _ROW_TILE), width), dtype=torch.float16, device=device)
+    held = width <= _MOST_HELD * _DEPTH
+    at_once = n if held else max(1, _BUFFERED // (wave * width)) * wave
+    buffer = torch.empty((0 if held else min(at_once, -(-n // _ROW_TILE) * _ROW_TILE), width), dtype=torch.float16, device=device)
     slacks = torch.empty(len(buffer), dtype=torch.float32, device=device)
-    found = torch.empty(n, dtype=torch.int32, device=device)
     with torch.cuda.device(device):
         for start in range(0, n, at_once):
             part = points[start : start + at_once]
-            halve(halve.blocks, part, len(part), given, there.shift, buffer, slacks)
-            blocks = -(-len(part) // _ROW_TILE)
-            nearest(blocks, buffer, len(part), k, len(there.centers) // tile, there.centers, there.offsets, slacks, found[start:])
+            size, blocks = len(part), -(-len(part) // _ROW_TILE)
+            if not held:
+                halve(halve.blocks, part, size, given, there.shift, buffer, slacks)
+            tiles = len(there.centers) // tile, given, there.shift, there.centers, there.offsets
+            nearest(blocks, part, buffer, size, k, *tiles, slacks, found[start:])
     for part in (found < 0).nonzero().ravel().split(max(1, _SCORED // max(k, d))):
-        encoded = ((points[part].to(torch.float64) - center) * (RESOLUTION / radius)).round()
-        found[part] = assign(encoded[:, : targets.shape[1]], targets).to(torch.int32)
+        found[part] = exact_labels(points[part], center, RESOLUTION / radius, targets).to(torch.int32)
     return found
+
+
+def exact_labels(points: Any, center: Any, scale: float, targets: Any) -> Any:
+    """Return the nearest whole target of each point, the first of equal ones; a coordinate more, of 1, brings in the targets' lengths."""
+    d = targets.shape[1]
+    encoded = torch.zeros((len(points), d + 2 - d % 2), dtype=torch.float64, device=points.device)
+    torch.sub(points[:, :d], center[:d], out=encoded[:, :d])
+    encoded[:, :d].mul_(scale).round_()
+    encoded[:, d] = 1
+    doubled = torch.zeros((encoded.shape[1], len(targets)), dtype=torch.float64, device=points.device)
+    doubled[:d], doubled[d] = 2 * targets.T, -targets.square().sum(dim=1)
+    return (encoded @ doubled).argmax(dim=1)
 
 
 @cache
@@ -120,7 +135,7 @@ def _kernels(d: int, width: int, tile: int, device: Any) -> tuple[Kernel, Kernel
     constants = {"D": d, "WIDTH": width, "TILE": tile}
     try:
         with torch.cuda.device(device):
-            halve = Kernel(source("halves.cu"), "halve", constants, 12 * width, _THREADS)
-            return halve, Kernel(source("halves.cu"), "nearest", constants, shared, _THREADS)
+            halve = Kernel(_SOURCE, "halve", constants, 12 * width, _THREADS)
+            return halve, Kernel(_SOURCE, "nearest", constants, shared, _THREADS)
     except (OSError, CudaError):
         return None

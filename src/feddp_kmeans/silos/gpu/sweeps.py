@@ -32,7 +32,7 @@ from feddp_kmeans.errors import CudaError
 from feddp_kmeans.silos.gpu import halves, rows
 from feddp_kmeans.silos.gpu.cuda import Kernel, source
 from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS, UNREACHABLE, parts, slack
-from feddp_kmeans.silos.gpu.tallies import LONGEST, LabelledPoints
+from feddp_kmeans.silos.gpu.tallies import LabelledPoints
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
@@ -76,8 +76,6 @@ class Space:
 
     def looked(self, centers: Any, *, squares: bool = True) -> Looked | None:
         """Return the label of every row, and its square if that is asked for; None where that is impossible."""
-        if not _in_reach(centers):
-            return None
         kernel, n = self._kernel(centers, sums=False), len(self.points)
         if kernel is not None:
             labels = torch.empty(n, dtype=torch.int32, device=self.points.device)
@@ -116,7 +114,7 @@ class Space:
 
     def _sums(self, centers: Any, numbers: tuple[float, ...]) -> tuple[Any, Any, Any] | None:
         k, d = len(centers), centers.shape[1]
-        kernel = self._kernel(centers, sums=True) if numbers[0] >= 1 and _in_reach(centers) else None
+        kernel = self._kernel(centers, sums=True) if numbers[0] >= 1 else None
         if kernel is None:
             return None
         slots = -(-self.points.shape[1] // 4) + 1
@@ -171,8 +169,9 @@ def space(points: Any, center: Any, radius: float, projection: Any = None, kept:
     return Space(*found)
 
 
-def _in_reach(centers: Any) -> bool:
-    return bool((centers.abs().max() < _FARTHEST) & (centers.norm(dim=1).max() < LONGEST))
+def in_reach(centers: Any) -> bool:
+    """Return whether whole centers are near enough to be looked at in a space."""
+    return bool(centers.abs().max() < _FARTHEST)
 
 
 def _turned(points: Any, center: Any, radius: float, projection: Any) -> Any | None:

@@ -1,16 +1,11 @@
-// Exact sums and squares of labelled float32 points; tallies.py says why they are exact, and gives D, COLUMNS and WEIGHTED.
+// Exact sums and squares of labelled float32 points; tallies.py says why they are exact, and gives D, COLUMNS and WEIGHTED. Before it comes
+// fours.cu.
 //
 // tally: a block takes COLUMNS columns, whose sums of all labels are in its shared memory, and a part of the rows. These sums have 32 bits;
 // a product with a weight is added in two parts, its last 16 bits and the rest.
 // distances: a warp takes four rows at a time.
 
-constexpr unsigned ALL = 0xffffffffu;
-constexpr double WHOLE = 6755399441055744.0;  // 1.5 * 2**52: the low word of a sum with it is the number, rounded
-
-__device__ int encoded(float x, double center, double scale) {
-    return __double2loint(__dadd_rn(__dmul_rn(__dsub_rn((double)x, center), scale), WHOLE));
-}
-
+constexpr int START = (D + 3) / 4 * 4;                 // numbers from center to center
 constexpr int WARPS = 32, SLICES = (D + COLUMNS - 1) / COLUMNS;
 constexpr int TOGETHER = 32 / COLUMNS;                // rows of a warp
 constexpr int LOADS = 8;                              // that are under way
@@ -49,7 +44,7 @@ tally(const float* __restrict__ points, long long n, long long k_, long long par
                 if (label >= k || column >= D) continue;
                 const int z = encoded(x[l], center, scale), cell = label * COLUMNS + mine;
                 if (WEIGHTED) {
-                    const int added = factor * (z - __ldg(starts + label * D + column));
+                    const int added = factor * (z - __ldg(starts + label * START + column));
                     atomicAdd(low + cell, (unsigned)(added & 0xffff));
                     atomicAdd(high + cell, added >> 16);
                 } else {
@@ -72,29 +67,38 @@ tally(const float* __restrict__ points, long long n, long long k_, long long par
 
 constexpr int FEW_WARPS = 8, AT_ONCE = 4;
 
+__device__ long long square_of(int apart) { return (long long)apart * apart; }
+
 extern "C" __global__ void __launch_bounds__(32 * FEW_WARPS)
 distances(const float* __restrict__ points, long long n, long long k, const double* __restrict__ ball, const int* __restrict__ labels,
           const int* __restrict__ starts, double* squares) {
+    __shared__ __align__(16) double middle[START];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int i = threadIdx.x; i < START; i += 32 * FEW_WARPS) middle[i] = i < D ? ball[i] : 0.0;
     const double scale = ball[D];
-    for (long long first = AT_ONCE * ((long long)blockIdx.x * FEW_WARPS + warp); first < n; first += (long long)AT_ONCE * FEW_WARPS * gridDim.x) {
+    __syncthreads();
+    for (long long first = AT_ONCE * ((long long)blockIdx.x * FEW_WARPS + warp); first < n;
+         first += (long long)AT_ONCE * FEW_WARPS * gridDim.x) {
         long long sums[AT_ONCE] = {};
         const int* from[AT_ONCE];
         #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
             const int label = first + r < n ? labels[first + r] : 0;
-            from[r] = starts + (label < k ? label : 0) * D;
+            from[r] = starts + (label < k ? label : 0) * START;
         }
         #pragma unroll 2
-        for (int j = lane; j < D; j += 32) {
-            const double center = ball[j];
-            float x[AT_ONCE];
+        for (int p = lane; p < START / 4; p += 32) {
+            const double2 c01 = *(const double2*)(middle + 4 * p), c23 = *(const double2*)(middle + 4 * p + 2);
+            float4 x[AT_ONCE];
+            int4 start[AT_ONCE];
             #pragma unroll
-            for (int r = 0; r < AT_ONCE; r++) x[r] = __ldcs(points + (first + r < n ? first + r : n - 1) * D + j);
+            for (int r = 0; r < AT_ONCE; r++) x[r] = four(points, first + r < n ? first + r : n - 1, p);
+            #pragma unroll
+            for (int r = 0; r < AT_ONCE; r++) start[r] = __ldg((const int4*)(from[r] + 4 * p));
             #pragma unroll
             for (int r = 0; r < AT_ONCE; r++) {
-                const int apart = encoded(x[r], center, scale) - __ldg(from[r] + j);
-                sums[r] += (long long)apart * apart;
+                sums[r] += square_of(encoded(x[r].x, c01.x, scale) - start[r].x) + square_of(encoded(x[r].y, c01.y, scale) - start[r].y);
+                sums[r] += square_of(encoded(x[r].z, c23.x, scale) - start[r].z) + square_of(encoded(x[r].w, c23.y, scale) - start[r].w);
             }
         }
         #pragma unroll

@@ -1,4 +1,6 @@
-"""Exact sums and squares of labelled float32 points on a GPU, for any number of coordinates and labels. The kernels are in ``tallies.cu``.
+"""Exact sums and squares of labelled float32 points on a GPU, for any number of coordinates and labels.
+
+The kernels are in ``tallies.cu``, with ``fours.cu``.
 
 Why no bit differs from the CPU's, with R = 2**16:
 
@@ -6,8 +8,8 @@ Why no bit differs from the CPU's, with R = 2**16:
 - *Sums*: an encoded coordinate is at most R in size, so the sum of 2**14 rows fits 32 bits. A weight times a residual is at most
   BOUNDED_STEPS = 2**30 in size, and so is the weight, unless the residual is zero. It is added as ``2**16 high + low``: of 2**16 rows the
   low parts add up to less than 2**32, the high ones to at most 2**30. Then both are added to 64-bit integers.
-- *Squares*: a coordinate less that of its center is a whole number of at most 2**23; its squares are added in 64-bit integers. With a
-  center no longer than 2**25 (``LONGEST``) their sum is below 2**53, so float64 holds it.
+- *Squares*: a coordinate less that of its center is a whole number below 2**22; its squares are added in 64-bit integers. A row is not
+  longer than 2**18 and a center, as queries may have it, not longer than 2**24, so their sum is below 2**49, and float64 holds it.
 """
 
 from dataclasses import dataclass
@@ -19,9 +21,6 @@ import torch
 from feddp_kmeans.errors import CudaError
 from feddp_kmeans.silos.gpu.cuda import Kernel, source
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
-
-LONGEST = 2.0**25
-"""Limit of a center's length."""
 
 _MOST_SHARED = 227 * 1024
 _THREADS, _FEW_THREADS = 1024, 256
@@ -87,8 +86,8 @@ class LabelledPoints:
         return torch.cat([self.center.to(torch.float64), scale])
 
     def _whole(self, origins: Any) -> Any:
-        """Return origins of as many coordinates as the points have, of which a subspace may have fewer."""
-        starts = torch.zeros((len(origins), self.points.shape[1]), dtype=torch.int32, device=self.points.device)
+        """Return origins of as many coordinates as the points have, and up to three more, all four of which are read at once."""
+        starts = torch.zeros((len(origins), -(-self.points.shape[1] // 4) * 4), dtype=torch.int32, device=self.points.device)
         starts[:, : origins.shape[1]] = origins.to(torch.int32)
         return starts
 
@@ -99,6 +98,6 @@ def _kernel(name: str, d: int, device: Any, columns: int = _COLUMNS[0], weighted
     constants = {"D": d, "COLUMNS": columns, "WEIGHTED": weighted}
     try:
         with torch.cuda.device(device):
-            return Kernel(source("tallies.cu"), name, constants, shared, _THREADS if name == "tally" else _FEW_THREADS)
+            return Kernel(source("fours.cu", "tallies.cu"), name, constants, shared, _THREADS if name == "tally" else _FEW_THREADS)
     except (OSError, CudaError):
         return None

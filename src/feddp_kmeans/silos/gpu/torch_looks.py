@@ -72,7 +72,8 @@ def swept(name: str, points: Any, kept: MutableMapping[Any, Any] | None, given: 
     """
     centers, projection = given["centers"].round(), given.get("projection")
     same_space = name not in LOOKS or _equal(projection, given.get("residual_projection", projection))
-    if not same_space or not torch.equal(centers, given.get("origins", centers).round()):
+    same_origins = "origins" not in given or torch.equal(centers, given["origins"].round())
+    if not points.is_cuda or not same_space or not same_origins or not sweeps.in_reach(centers):
         return None
     where = sweeps.space(points, given["center"], given["radius"], projection, kept)
     if where is None:
