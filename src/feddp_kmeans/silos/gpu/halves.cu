@@ -1,4 +1,4 @@
-// Nearest centers of float32 points by products of float16 numbers; halves.py says what is proved of them, and gives D, WIDTH and TILE.
+// Nearest centers of float32 points by products of float16 numbers; halves.py says what is proved of them, and gives D, WIDTH, TILE and BLOCKS.
 // Before it comes fours.cu.
 //
 // nearest: a block scores 128 rows against TILE centers after the other, 64 coordinates at a time; it keeps each row's two best scores. Where
@@ -46,12 +46,40 @@ struct Given {  // laid out alike in halves.py
     double scale, longest, slack, slack_of_length, slack_of_rest, nothing, center[WIDTH];
 };
 
-// Encode rows from the first one on, give each four coordinates as halves, and return their slacks: negative for a row that is too long.
+__device__ Norms either(bool first, Norms a, Norms b) {
+    return {first ? a.exact : b.exact, first ? a.row : b.row, first ? a.rest : b.rest};
+}
+
+__device__ Norms sum(Norms mine, Norms sent, int apart) {
+    const double exact = mine.exact + __shfl_xor_sync(ALL, sent.exact, apart);
+    return {exact, mine.row + __shfl_xor_sync(ALL, sent.row, apart), mine.rest + __shfl_xor_sync(ALL, sent.rest, apart)};
+}
+
+// Of several rows, whose norms are spread over the lanes, those of one row: each exchange halves the rows that a lane looks after.
+template <int ROWS>
+__device__ Norms of_own_row(Norms (&norms)[ROWS], int lane) {
+    int apart = LANES / 2;
+    #pragma unroll
+    for (int left = ROWS / 2; left; left /= 2) {
+        #pragma unroll
+        for (int r = 0; r < left; r++) {
+            const Norms kept = either(lane & apart, norms[r + left], norms[r]), sent = either(lane & apart, norms[r], norms[r + left]);
+            norms[r] = sum(kept, sent, apart);
+        }
+        apart /= 2;
+    }
+    #pragma unroll
+    for (; apart; apart /= 2) norms[0] = sum(norms[0], norms[0], apart);
+    return norms[0];
+}
+
+// Encode rows from the first one on, and give each four coordinates as halves. Return the slack of one of them, to so many lanes the same:
+// it is negative for a row that is too long.
 template <int ROWS, class Give>
-__device__ void halve_rows(float (&slacks)[ROWS], const float* points, long long first, long long n, const Given* given, const double* center,
-                           const int* shifts, Give give) {
+__device__ float halve_rows(const float* points, long long first, long long n, const Given* given, const double* center, const int* shifts,
+                            Give give) {
     const int lane = threadIdx.x % LANES;
-    const double scale = given->scale, longest = given->longest;
+    const double scale = given->scale;
     Norms norms[ROWS] = {};
     #pragma unroll 2
     for (int p = lane; p < PIECES; p += LANES) {
@@ -70,18 +98,9 @@ __device__ void halve_rows(float (&slacks)[ROWS], const float* points, long long
             give(r, p, make_uint2(ab, halved(c, d, norms[r])));
         }
     }
-    const float fixed = (float)given->slack, of_length = (float)given->slack_of_length, of_rest = (float)given->slack_of_rest;
-    #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        #pragma unroll
-        for (int apart = LANES / 2; apart; apart /= 2) {
-            norms[r].exact += __shfl_xor_sync(ALL, norms[r].exact, apart);
-            norms[r].row += __shfl_xor_sync(ALL, norms[r].row, apart);
-            norms[r].rest += __shfl_xor_sync(ALL, norms[r].rest, apart);
-        }
-        const float slack = fmaf(of_length, sqrtf(norms[r].row), fmaf(of_rest, sqrtf(norms[r].rest), fixed));
-        slacks[r] = norms[r].exact <= longest ? slack : -1.0f;
-    }
+    const Norms own = of_own_row(norms, lane);
+    const float slack = fmaf((float)given->slack_of_length, sqrtf(own.row), fmaf((float)given->slack_of_rest, sqrtf(own.rest), (float)given->slack));
+    return own.exact <= given->longest ? slack : -1.0f;
 }
 
 constexpr int GROUPS = THREADS / LANES, FEW = 4, MANY = 8;  // rows at once
@@ -100,13 +119,11 @@ halve(const float* __restrict__ points, long long n, const Given* __restrict__ g
     const long long rounds = (n + FEW * step - 1) / (FEW * step);
     for (long long round = 0; round < rounds; round++) {  // as many for every lane of a warp, since these exchange sums
         const long long first = FEW * (own + round * step);
-        float own_slacks[FEW];
-        halve_rows(own_slacks, points, first, n, given, center, shifts, [&](int r, int p, uint2 both) {
+        const float slack = halve_rows<FEW>(points, first, n, given, center, shifts, [&](int r, int p, uint2 both) {
             if (first + r < n) halves[(first + r) * PIECES + p] = both;
         });
-        #pragma unroll
-        for (int r = 0; r < FEW; r++)
-            if (threadIdx.x % LANES == r && first + r < n) slacks[first + r] = own_slacks[r];
+        const int lane = threadIdx.x % LANES, mine = lane / (LANES / FEW);
+        if (lane % (LANES / FEW) == 0 && first + mine < n) slacks[first + mine] = slack;
     }
 }
 
@@ -156,16 +173,24 @@ __device__ Best merged(Best mine, Best other) {
     return {fmaxf(mine.best, other.best), second, other.best > mine.best ? other.center : mine.center};
 }
 
-__device__ Best of_four(Best mine) {
-    #pragma unroll
-    for (int apart = 1; apart < 4; apart *= 2) {
-        const float best = __shfl_xor_sync(ALL, mine.best, apart), second = __shfl_xor_sync(ALL, mine.second, apart);
-        mine = merged(mine, {best, second, __shfl_xor_sync(ALL, mine.center, apart)});
-    }
-    return mine;
+__device__ Best either(bool first, Best a, Best b) {
+    return {first ? a.best : b.best, first ? a.second : b.second, first ? a.center : b.center};
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+__device__ Best exchanged(Best sent, int apart) {
+    const float best = __shfl_xor_sync(ALL, sent.best, apart), second = __shfl_xor_sync(ALL, sent.second, apart);
+    return {best, second, __shfl_xor_sync(ALL, sent.center, apart)};
+}
+
+// Of four rows, whose scores are spread over four lanes, the best of the row of the lane's number.
+__device__ Best of_own_row(const Best (&best)[4], int t) {
+    Best two[2];
+    #pragma unroll
+    for (int i = 0; i < 2; i++) two[i] = merged(either(t & 2, best[2 + i], best[i]), exchanged(either(t & 2, best[i], best[2 + i]), 2));
+    return merged(either(t & 1, two[1], two[0]), exchanged(either(t & 1, two[0], two[1]), 1));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 nearest(const float* __restrict__ points, const char* __restrict__ halves, long long n, long long k, long long tiles,
         const Given* __restrict__ given, const int* __restrict__ shifts, const char* __restrict__ centers, const float* __restrict__ offsets,
         const float* __restrict__ slacks, int* labels) {
@@ -189,23 +214,22 @@ nearest(const float* __restrict__ points, const char* __restrict__ halves, long 
     for (int s = 0; s < STAGES - 1; s++) begin(s, s);
     #pragma unroll 1
     for (int row = threadIdx.x / LANES * MANY; HELD && row < 128; row += GROUPS * MANY) {
-        float own_slacks[MANY];
-        halve_rows(own_slacks, points, first + row, n, given, given->center, shifts, [&](int r, int p, uint2 both) {
+        const float slack = halve_rows<MANY>(points, first + row, n, given, given->center, shifts, [&](int r, int p, uint2 both) {
             *(uint2*)(rows + p / 16 * ROW_BYTES + 128 * (row + r) + 16 * (p % 16 / 2 ^ (row + r) % 8) + 8 * (p % 2)) = both;
         });
-        #pragma unroll
-        for (int r = 0; r < MANY; r++)
-            if (threadIdx.x % LANES == r) held_slacks[row + r] = own_slacks[r];
+        if (threadIdx.x % (LANES / MANY) == 0) held_slacks[row + threadIdx.x % LANES / (LANES / MANY)] = slack;
     }
 
-    float sums[2][2 * PAIRS][4] = {};
-    Best best[2][2];
-    for (int i = 0; i < 4; i++) best[i / 2][i % 2] = {-3.2e38f, -3.2e38f, 0};
+    float sums[2][2 * PAIRS][4];
+    Best best[4];
+    for (int i = 0; i < 4; i++) best[i] = {-3.2e38f, -3.2e38f, 0};
     int stage = 0, step = 0, center = first_column + 2 * t;
     for (int round = 0; round < rounds; round++) {
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
         begin(round + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
+        #pragma unroll
+        for (int i = 0; i < 16 * PAIRS; i++) sums[i / (8 * PAIRS)][i / 4 % (2 * PAIRS)][i % 4] = step ? sums[i / (8 * PAIRS)][i / 4 % (2 * PAIRS)][i % 4] : 0;
         const char* its_rows = rows + (HELD ? step : stage) * ROW_BYTES;
         const char* its_columns = columns + stage * CENTER_BYTES;
         #pragma unroll
@@ -232,25 +256,18 @@ nearest(const float* __restrict__ points, const char* __restrict__ halves, long 
             #pragma unroll
             for (int m = 0; m < 2; m++) {
                 #pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    rank(best[m][i / 2], sums[m][c][i] - (i % 2 ? offset.y : offset.x), center + 8 * c + i % 2);
-                    sums[m][c][i] = 0;
-                }
+                for (int i = 0; i < 4; i++)
+                    rank(best[2 * m + i / 2], sums[m][c][i] - (i % 2 ? offset.y : offset.x), center + 8 * c + i % 2);
             }
         }
         center += TILE;
     }
-    for (int i = 0; i < 4; i++) {
-        Best& mine = best[i / 2][i % 2];
-        mine = of_four(mine);
-        if (warp % 2 && t == 0) others[first_row + 8 * i + group] = mine;
-    }
+    const int row = first_row + 8 * t + group;
+    Best mine = of_own_row(best, t);
+    if (warp % 2) others[row] = mine;
     __syncthreads();
-    for (int i = 0; i < 4; i++) {
-        const int row = first_row + 8 * i + group;
-        if (warp % 2 || t || first + row >= n) continue;
-        const Best mine = merged(best[i / 2][i % 2], others[row]);
-        const float slack = HELD ? held_slacks[row] : slacks[first + row];
-        labels[first + row] = slack < 0 ? (int)k : mine.best - mine.second > slack ? mine.center : -1;
-    }
+    if (warp % 2 || first + row >= n) return;
+    mine = merged(mine, others[row]);
+    const float slack = HELD ? held_slacks[row] : slacks[first + row];
+    labels[first + row] = slack < 0 ? (int)k : mine.best - mine.second > slack ? mine.center : -1;
 }

@@ -9,12 +9,14 @@ Why no label differs from the CPU's, with R = 2**16:
 - *Shift*: the centers' rounded mean m, of coordinates up to R, is subtracted from rows z and centers c. That adds to the score
   ``z c - |c|**2 / 2`` what is the same for all centers, and makes both shorter.
 - *Halves*: a = (z - m) / 16 and b = (c - m) / 128 are whole numbers over a power of two, far from both ends of float16's range
-  (``|a| < 2**14``, ``|b| < 2**15``). The row's rounding error is measured, ``rest = |a - half(a)|``, exactly for each coordinate; so
-  is that of every center.
-- *Scores*: half(a) half(b) differs from a b by at most ``(|a| + rest) max |b - half(b)| + rest max |b|``. Its w products (w: coordinates
-  with those that fill up the tiles) are exact in float32, in which tensor cores add them; neither order nor direction of their rounding is
-  specified, only float32's precision: 2**-23 per addition. Then half the squared length of b is subtracted, rounded twice.
-- *Proof*: if the best score is ahead of the second by more than twice the sum of these bounds (``slack``), then it is in exact arithmetic
+  (``|a| < 2**14``, ``|b| < 2**15``). What they lose as float16 numbers is known: ``a - half(a)`` exactly for each coordinate, of which a
+  row's length is measured; and ``b - half(b)`` for each center.
+- *Scores*: how far a score half(a) half(b) is ahead of another differs from how far a b is, by what a loses times the difference of the two
+  centers, and half(a) times the difference of what these lose. Neither is more than the product of two lengths, and the longest difference
+  of any two centers is computed. The products of a score are exact in float32, in which tensor cores add them: neither order nor direction
+  of their rounding is specified, only float32's precision, 2**-23 per addition of w (w: coordinates with those that fill up the tiles).
+  Then half the squared length of c - m, in these units 4 |b|**2, is rounded and subtracted.
+- *Proof*: if the best score is ahead of the second by more than the sum of these bounds (``slack``), then it is in exact arithmetic
   strictly ahead of every other. All other rows are scored in float64: products and sums of whole numbers below 2**53, exact in any order;
   of equal centers the first is taken.
 """
@@ -36,6 +38,12 @@ _SOURCE = source("fours.cu", "halves.cu")
 _ROW_TILE, _DEPTH, _STAGES = 128, 64, 3
 _MOST_HELD = 3
 """Steps of ``_DEPTH`` coordinates up to which a tile of rows stays in shared memory for all centers."""
+
+_MOST_PAIRED = 1 << 12
+"""Centers of which all pairs are looked at."""
+
+_PAIR_ROUNDOFF = 2.0**-36
+"""Error of a squared distance that is computed from products, in squared lengths: more than 2**12 additions make in float64."""
 
 _THREADS = 256
 _BUFFERED = 1 << 25
@@ -73,10 +81,21 @@ def halves(targets: Any, width: int, tile: int) -> Halves:
     centers = exact.to(torch.float16)
     offsets = torch.full((len(exact),), UNREACHABLE, dtype=torch.float64, device=targets.device)
     offsets[:k] = exact[:k].square().sum(dim=1) * 4  # Scores are in units of 2048: a center over 128, a point over 16.
-    longest, lost = (array.norm(dim=1).amax() for array in (exact, exact - centers.to(torch.float64)))
-    added = (width + 1) * _TENSOR_ROUNDOFF * longest
-    slack = torch.stack([4 * _TENSOR_ROUNDOFF * longest.square(), lost + added, longest + lost + added])
-    return Halves(centers, offsets.to(torch.float32), shift.to(torch.int32), 2 * _TO_SPARE * slack)
+    longest, both = exact.norm(dim=1).amax(), torch.stack([exact[:k], exact[:k] - centers[:k].to(torch.float64)])
+    apart, lost = _farthest(both)
+    added = 2 * (width + 1) * _TENSOR_ROUNDOFF * longest
+    slack = _TO_SPARE * torch.stack([8 * _TENSOR_ROUNDOFF * longest.square(), lost + added, apart + lost + added])
+    return Halves(centers, offsets.to(torch.float32), shift.to(torch.int32), slack)
+
+
+def _farthest(vectors: Any) -> Any:
+    """Return for each set of vectors a bound on the distance of any two that is hardly more than it."""
+    squares = vectors.square().sum(dim=2)
+    longest = squares.amax(dim=1)
+    if vectors.shape[1] > _MOST_PAIRED:
+        return 2 * longest.sqrt()
+    apart = (squares[:, :, None] + squares[:, None] - 2 * vectors @ vectors.mT).amax(dim=(1, 2))
+    return (apart + _PAIR_ROUNDOFF * longest).sqrt()
 
 
 def labels(points: Any, center: Any, radius: float, longest: float, targets: Any) -> Any | None:
@@ -120,9 +139,9 @@ def exact_labels(points: Any, center: Any, scale: float, targets: Any) -> Any:
     torch.sub(points[:, :d], center[:d], out=encoded[:, :d])
     encoded[:, :d].mul_(scale).round_()
     encoded[:, d] = 1
-    doubled = torch.zeros((encoded.shape[1], len(targets)), dtype=torch.float64, device=points.device)
-    doubled[:d], doubled[d] = 2 * targets.T, -targets.square().sum(dim=1)
-    return (encoded @ doubled).argmax(dim=1)
+    doubled = torch.zeros((len(targets), encoded.shape[1]), dtype=torch.float64, device=points.device)
+    doubled[:, :d], doubled[:, d] = 2 * targets, -targets.square().sum(dim=1)
+    return (encoded @ doubled.T).argmax(dim=1)
 
 
 @cache
@@ -132,7 +151,7 @@ def _kernels(d: int, width: int, tile: int, device: Any) -> tuple[Kernel, Kernel
         return None
     steps = width // _DEPTH
     shared = 2 * _DEPTH * (_ROW_TILE * (steps if steps <= _MOST_HELD else _STAGES) + tile * _STAGES)
-    constants = {"D": d, "WIDTH": width, "TILE": tile}
+    constants = {"D": d, "WIDTH": width, "TILE": tile, "BLOCKS": 2 if tile == 128 or width > 2 * _DEPTH else 3}
     try:
         with torch.cuda.device(device):
             halve = Kernel(_SOURCE, "halve", constants, 12 * width, _THREADS)
