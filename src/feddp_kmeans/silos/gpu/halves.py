@@ -104,8 +104,9 @@ def labels(points: Any, center: Any, radius: float, longest: float, targets: Any
     Points are on a GPU, and no target has a coordinate of 2**21 or more.
     """
     (n, d), k, device = points.shape, len(targets), points.device
-    width, tile = -(-d // _DEPTH) * _DEPTH, 32 if k <= 32 else 64 if k <= 64 else 128
-    kernels = _kernels(d, width, tile, device)
+    width = -(-d // _DEPTH) * _DEPTH
+    tile, blocks = _tiling(k, width)
+    kernels = _kernels(d, width, tile, blocks, device)
     if kernels is None:
         return None
     halve, nearest = kernels
@@ -122,11 +123,10 @@ def labels(points: Any, center: Any, radius: float, longest: float, targets: Any
     with torch.cuda.device(device):
         for start in range(0, n, at_once):
             part = points[start : start + at_once]
-            size, blocks = len(part), -(-len(part) // _ROW_TILE)
             if not held:
-                halve(halve.blocks, part, size, given, there.shift, buffer, slacks)
+                halve(halve.blocks, part, len(part), given, there.shift, buffer, slacks)
             tiles = len(there.centers) // tile, given, there.shift, there.centers, there.offsets
-            nearest(blocks, part, buffer, size, k, *tiles, slacks, found[start:])
+            nearest(-(-len(part) // _ROW_TILE), part, buffer, len(part), k, *tiles, slacks, found[start:])
     for part in (found < 0).nonzero().ravel().split(max(1, _SCORED // max(k, d))):
         found[part] = exact_labels(points[part], center, RESOLUTION / radius, targets).to(torch.int32)
     return found
@@ -144,14 +144,20 @@ def exact_labels(points: Any, center: Any, scale: float, targets: Any) -> Any:
     return (encoded @ doubled.T).argmax(dim=1)
 
 
+def _tiling(k: int, width: int) -> tuple[int, int]:
+    """Return how many centers are scored at once, and how many blocks of a multiprocessor have registers for that."""
+    tile = 32 if k <= 32 else 64 if k <= 64 else 128
+    return tile, 2 if tile == 128 or width > 2 * _DEPTH else 3
+
+
 @cache
-def _kernels(d: int, width: int, tile: int, device: Any) -> tuple[Kernel, Kernel] | None:
+def _kernels(d: int, width: int, tile: int, blocks: int, device: Any) -> tuple[Kernel, Kernel] | None:
     """Return the kernels for points of d coordinates; None where they cannot be compiled."""
     if d > _MOST_COLUMNS:
         return None
     steps = width // _DEPTH
     shared = 2 * _DEPTH * (_ROW_TILE * (steps if steps <= _MOST_HELD else _STAGES) + tile * _STAGES)
-    constants = {"D": d, "WIDTH": width, "TILE": tile, "BLOCKS": 2 if tile == 128 or width > 2 * _DEPTH else 3}
+    constants = {"D": d, "WIDTH": width, "TILE": tile, "BLOCKS": blocks}
     try:
         with torch.cuda.device(device):
             halve = Kernel(_SOURCE, "halve", constants, 12 * width, _THREADS)

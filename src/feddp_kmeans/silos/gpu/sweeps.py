@@ -49,6 +49,11 @@ _WIDEST = 2.0**17 - 128
 _LONG = 2.0**40
 """A bound that no residual reaches."""
 
+_NARROW = 32
+_MOST_LOOKED, _MOST_SUMMED = 1 << 14, 1 << 12
+"""Points of so few coordinates, and centers of so many in all, in looks and in plain sums, are swept: found by measurement on an H200.
+Otherwise labels are found by ``halves.py``, and sums by ``tallies.py``."""
+
 _STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 16, 8
 _MOST_SHARED = 227 * 1024
 _MOST_DIRECTIONS = 64
@@ -76,7 +81,7 @@ class Space:
 
     def looked(self, centers: Any, *, squares: bool = True) -> Looked | None:
         """Return the label of every row, and its square if that is asked for; None where that is impossible."""
-        kernel, n = self._kernel(centers, sums=False), len(self.points)
+        kernel, n = self._kernel(centers, _MOST_LOOKED, sums=False), len(self.points)
         if kernel is not None:
             labels = torch.empty(n, dtype=torch.int32, device=self.points.device)
             found = torch.empty(n, dtype=torch.float64, device=self.points.device)
@@ -95,7 +100,7 @@ class Space:
     def residuals(self, centers: Any, bound: float, count_weight: float, square_weight: float | None) -> tuple[Any, Any] | None:
         """Return the sums of weighted residuals, squares and counts of each center, and which rows are left; None where impossible."""
         numbers = bound, count_weight, count_weight**2, square_weight or 0.0, BOUNDED_STEPS * (1 - 2.0**-32)
-        found = self._sums(centers, numbers)
+        found = self._sums(centers, numbers, _MOST_LOOKED)
         if found is None:
             return None
         sums, numbered, left = found
@@ -106,15 +111,15 @@ class Space:
 
         They are sums of residuals with a factor of 1, and as many times the center as it has points.
         """
-        found = self._sums(centers, (_LONG, 1.0, 1.0, 0.0, _LONG))
+        found = self._sums(centers, (_LONG, 1.0, 1.0, 0.0, _LONG), _MOST_SUMMED)
         if found is None:
             return None
         sums, numbered, left = found
         return (sums + numbered[:, 1:] * centers.to(torch.int64)).ravel(), left
 
-    def _sums(self, centers: Any, numbers: tuple[float, ...]) -> tuple[Any, Any, Any] | None:
+    def _sums(self, centers: Any, numbers: tuple[float, ...], most: int) -> tuple[Any, Any, Any] | None:
         k, d = len(centers), centers.shape[1]
-        kernel = self._kernel(centers, sums=True) if numbers[0] >= 1 else None
+        kernel = self._kernel(centers, most, sums=True) if numbers[0] >= 1 else None
         if kernel is None:
             return None
         slots = -(-self.points.shape[1] // 4) + 1
@@ -123,9 +128,10 @@ class Space:
         columns = totals.transpose(1, 2).reshape(k, 4 * slots)
         return columns[:, :d], columns[:, -4:-2], left
 
-    def _kernel(self, centers: Any, *, sums: bool) -> Kernel | None:
+    def _kernel(self, centers: Any, most: int, *, sums: bool) -> Kernel | None:
+        """Return the kernel of a sweep, if that is the quicker way: where points are narrow, or centers have few coordinates in all."""
         d, k = self.points.shape[1], len(centers)
-        return _compiled(d, k, sums, self.points.device) if d <= MOST_DIMENSIONS else None
+        return _compiled(d, k, sums, self.points.device) if d <= _NARROW or (d <= MOST_DIMENSIONS and d * k <= most) else None
 
     def _launch(self, kernel: Kernel, centers: Any, numbers: tuple[float, ...], totals: Any, labels: Any, squares: Any) -> Any:
         (n, d), k, device = self.points.shape, len(centers), self.points.device
