@@ -27,7 +27,10 @@ def scores_and_slack(z, there):
     half = a.astype(np.float16).astype(np.float32)
     length, rest = np.linalg.norm(a, axis=1), np.linalg.norm(a - half, axis=1)
     fixed, of_length, of_rest = there.slack.numpy()
-    return half @ there.centers.to(torch.float32).numpy().T - there.offsets.numpy(), fixed + of_length * length + of_rest * rest
+    parts = there.centers.to(torch.float32).numpy().reshape(len(there.centers), -1, z.shape[1])
+    return sum(
+        half @ parts[:, part].T for part in range(parts.shape[1])
+    ) - there.offsets.numpy(), fixed + of_length * length + of_rest * rest
 
 
 def hardest(there, d):
@@ -40,10 +43,11 @@ def hardest(there, d):
 
 @pytest.mark.parametrize("offset", [0, 9000, 2**20])
 @pytest.mark.parametrize("size", [3, 5000, 2**20 - 1])
+@pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("d", [1, 60, 300])
-def test_how_far_a_score_is_ahead_is_known_up_to_the_slack(d, size, offset, rng):
+def test_how_far_a_score_is_ahead_is_known_up_to_the_slack(d, parts, size, offset, rng):
     targets = whole(rng, size, 20, d) + offset
-    there = halves(targets, 320, 32)
+    there = halves(targets, 320, 32, parts)
     rows = np.rint(rng.standard_normal((200, d)) * rng.choice([1, 300, 6000, 30000], (200, 1)))
     z = np.zeros((200 + 32, 320))
     z[:200, :d], z[200:, :d] = rows, hardest(there, d)
@@ -55,6 +59,14 @@ def test_how_far_a_score_is_ahead_is_known_up_to_the_slack(d, size, offset, rng)
     assert (errors < slack).all()
     if size > 2**11 and d > 1:
         assert (errors / slack).max() > 0.02  # The bound is no wild one.
+
+
+def test_two_parts_of_a_center_are_exact(rng):
+    targets = whole(rng, 2**20, 20, 9)
+    there = halves(targets, 64, 32, 2)
+    apart = (targets - there.shift[:9]) / 128
+    assert torch.equal(there.centers[:20].to(torch.float64).reshape(20, 2, 64).sum(dim=1)[:, :9], apart)
+    assert there.slack[1] < 1e-4 * apart.norm(dim=1).max()
 
 
 def test_pairs_of_many_centers_are_bounded_by_their_lengths(rng, monkeypatch):

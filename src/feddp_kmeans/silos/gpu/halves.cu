@@ -1,5 +1,5 @@
-// Nearest centers of float32 points by products of float16 numbers; halves.py says what is proved of them, and gives D, WIDTH, TILE and BLOCKS.
-// Before it comes fours.cu.
+// Nearest centers of float32 points by products of float16 numbers; halves.py says what is proved of them, and gives D, WIDTH, PARTS, TILE and
+// BLOCKS. Before it comes fours.cu.
 //
 // nearest: a block scores 128 rows against TILE centers after the other, 64 coordinates at a time; it keeps each row's two best scores. Where
 // a row has few coordinates, the block itself encodes them and writes them as float16 numbers to shared memory, where they stay.
@@ -127,7 +127,9 @@ halve(const float* __restrict__ points, long long n, const Given* __restrict__ g
     }
 }
 
-constexpr int STEPS = WIDTH / 64, STAGES = 3;  // of 64 coordinates, 128 bytes; and how many are on their way
+constexpr int LENGTH = PARTS * WIDTH;          // of a center: its coordinates, and the second parts of these
+constexpr int STEPS = WIDTH / 64, ALL_STEPS = PARTS * STEPS;  // of 64 coordinates, 128 bytes
+constexpr int STAGES = 3;                      // that are on their way
 constexpr bool HELD = STEPS <= 3;              // the block encodes its rows, and they stay for all centers
 constexpr int PAIRS = TILE / 32;               // of eight centers, of a warp
 constexpr int ROW_BYTES = 128 * 128, CENTER_BYTES = 128 * TILE;
@@ -140,13 +142,13 @@ struct Best {
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
 // Begin to copy 128 bytes of so many rows; 16 bytes trade places within each, so that eight rows are in different banks.
-template <int ROWS>
+template <int ROWS, int LENGTH>
 __device__ void fetch(char* to, const char* from, int step) {
     #pragma unroll
     for (int i = 0; i < ROWS * 8 / THREADS; i++) {
         const int at = threadIdx.x + i * THREADS, row = at / 8, unit = at % 8;
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-            :: "r"(address(to + 128 * row + 16 * (unit ^ row % 8))), "l"(from + 2ll * WIDTH * row + 128 * step + 16 * unit) : "memory");
+            :: "r"(address(to + 128 * row + 16 * (unit ^ row % 8))), "l"(from + 2ll * LENGTH * row + 128 * step + 16 * unit) : "memory");
     }
 }
 
@@ -202,12 +204,12 @@ nearest(const float* __restrict__ points, const char* __restrict__ halves, long 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
     const int first_row = warp / 2 * 32, first_column = warp % 2 * (TILE / 2);
     const long long first = 128ll * blockIdx.x;
-    const int rounds = (int)tiles * STEPS;
+    const int rounds = (int)tiles * ALL_STEPS;
 
     auto begin = [&](int round, int stage) {
         if (round < rounds) {
-            if (!HELD) fetch<128>(rows + stage * ROW_BYTES, halves + 2 * WIDTH * first, round % STEPS);
-            fetch<TILE>(columns + stage * CENTER_BYTES, centers + 2ll * WIDTH * TILE * (round / STEPS), round % STEPS);
+            if (!HELD) fetch<128, WIDTH>(rows + stage * ROW_BYTES, halves + 2 * WIDTH * first, round % STEPS);
+            fetch<TILE, LENGTH>(columns + stage * CENTER_BYTES, centers + 2ll * LENGTH * TILE * (round / ALL_STEPS), round % ALL_STEPS);
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
@@ -230,7 +232,7 @@ nearest(const float* __restrict__ points, const char* __restrict__ halves, long 
         begin(round + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
         #pragma unroll
         for (int i = 0; i < 16 * PAIRS; i++) sums[i / (8 * PAIRS)][i / 4 % (2 * PAIRS)][i % 4] = step ? sums[i / (8 * PAIRS)][i / 4 % (2 * PAIRS)][i % 4] : 0;
-        const char* its_rows = rows + (HELD ? step : stage) * ROW_BYTES;
+        const char* its_rows = rows + (HELD ? step % STEPS : stage) * ROW_BYTES;
         const char* its_columns = columns + stage * CENTER_BYTES;
         #pragma unroll
         for (int s = 0; s < 4; s++) {
@@ -248,7 +250,7 @@ nearest(const float* __restrict__ points, const char* __restrict__ halves, long 
             }
         }
         stage = stage + 1 == STAGES ? 0 : stage + 1;
-        if (++step < STEPS) continue;
+        if (++step < ALL_STEPS) continue;
         step = 0;
         #pragma unroll
         for (int c = 0; c < 2 * PAIRS; c++) {

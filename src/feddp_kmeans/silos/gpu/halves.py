@@ -10,7 +10,7 @@ Why no label differs from the CPU's, with R = 2**16:
   ``z c - |c|**2 / 2`` what is the same for all centers, and makes both shorter.
 - *Halves*: a = (z - m) / 16 and b = (c - m) / 128 are whole numbers over a power of two, far from both ends of float16's range
   (``|a| < 2**14``, ``|b| < 2**15``). What they lose as float16 numbers is known: ``a - half(a)`` exactly for each coordinate, of which a
-  row's length is measured; and ``b - half(b)`` for each center.
+  row's length is measured; and ``b - half(b)`` for each center. A center may have two parts, whose sum it is: then it loses nothing.
 - *Scores*: how far a score half(a) half(b) is ahead of another differs from how far a b is, by what a loses times the difference of the two
   centers, and half(a) times the difference of what these lose. Neither is more than the product of two lengths, and the longest difference
   of any two centers is computed. The products of a score are exact in float32, in which tensor cores add them: neither order nor direction
@@ -26,6 +26,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 
 from feddp_kmeans.errors import CudaError
 from feddp_kmeans.silos.gpu.cuda import Kernel, source
@@ -71,31 +72,27 @@ class Halves:
     """How far ahead the best score must be: a number, and what is added to it per unit of a row's length and of its rounding error."""
 
 
-def halves(targets: Any, width: int, tile: int) -> Halves:
-    """Return whole centers as float16 numbers of so many coordinates, in tiles of so many."""
-    k, d = targets.shape
-    shift = torch.zeros(width, dtype=torch.float64, device=targets.device)
-    shift[:d] = targets.mean(dim=0).round().clamp(-RESOLUTION, RESOLUTION)
-    exact = torch.zeros((-(-k // tile) * tile, width), dtype=torch.float64, device=targets.device)
-    exact[:k, :d] = (targets - shift[:d]) / 128
-    centers = exact.to(torch.float16)
-    offsets = torch.full((len(exact),), UNREACHABLE, dtype=torch.float64, device=targets.device)
-    offsets[:k] = exact[:k].square().sum(dim=1) * 4  # Scores are in units of 2048: a center over 128, a point over 16.
-    longest, both = exact.norm(dim=1).amax(), torch.stack([exact[:k], exact[:k] - centers[:k].to(torch.float64)])
-    apart, lost = _farthest(both)
-    added = 2 * (width + 1) * _TENSOR_ROUNDOFF * longest
-    slack = _TO_SPARE * torch.stack([8 * _TENSOR_ROUNDOFF * longest.square(), lost + added, apart + lost + added])
-    return Halves(centers, offsets.to(torch.float32), shift.to(torch.int32), slack)
-
-
-def _farthest(vectors: Any) -> Any:
-    """Return for each set of vectors a bound on the distance of any two that is hardly more than it."""
+def halves(targets: Any, width: int, tile: int, parts: int = 1) -> Halves:
+    """Return whole centers as float16 numbers of so many coordinates, each in so many parts one after the other, in tiles of so many."""
+    (k, d), rest = targets.shape, -len(targets) % tile
+    shift = targets.mean(dim=0).round().clamp(-RESOLUTION, RESOLUTION)
+    exact = pad((targets - shift) / 128, (0, width - d, 0, rest))
+    columns, lost = [], exact
+    for _ in range(parts):
+        columns.append(lost.to(torch.float16))
+        lost = lost - columns[-1]
+    vectors = torch.stack([exact, lost])[:, :k]
     squares = vectors.square().sum(dim=2)
+    offsets = pad(4 * squares[0], (0, rest), value=UNREACHABLE)  # Scores are in units of 2048: a center over 128, a point over 16.
     longest = squares.amax(dim=1)
-    if vectors.shape[1] > _MOST_PAIRED:
-        return 2 * longest.sqrt()
-    apart = (squares[:, :, None] + squares[:, None] - 2 * vectors @ vectors.mT).amax(dim=(1, 2))
-    return (apart + _PAIR_ROUNDOFF * longest).sqrt()
+    if k > _MOST_PAIRED:
+        farthest = 2 * longest.sqrt()
+    else:
+        apart = torch.baddbmm(squares[:, :, None] + squares[:, None], vectors, vectors.mT, alpha=-2).amax(dim=(1, 2))
+        farthest = (apart + _PAIR_ROUNDOFF * longest).sqrt()
+    of_length = farthest[1] + 2 * (parts * width + 1) * _TENSOR_ROUNDOFF * longest[0].sqrt()
+    slack = _TO_SPARE * torch.stack([8 * _TENSOR_ROUNDOFF * longest[0], of_length, farthest[0] + of_length])
+    return Halves(torch.cat(columns, dim=1), offsets.to(torch.float32), pad(shift, (0, width - d)).to(torch.int32), slack)
 
 
 def labels(points: Any, center: Any, radius: float, longest: float, targets: Any) -> Any | None:
@@ -105,16 +102,15 @@ def labels(points: Any, center: Any, radius: float, longest: float, targets: Any
     """
     (n, d), k, device = points.shape, len(targets), points.device
     width = -(-d // _DEPTH) * _DEPTH
-    tile, blocks = _tiling(k, width)
-    kernels = _kernels(d, width, tile, blocks, device)
+    tile, blocks, parts = _tiling(k, width)
+    kernels = _kernels(d, width, tile, blocks, parts, device)
     if kernels is None:
         return None
     halve, nearest = kernels
-    there = halves(targets, width, tile)
+    there = halves(targets, width, tile, parts)
     numbers = torch.tensor([RESOLUTION / radius, longest], dtype=torch.float64, device=device)
-    ball = torch.zeros(1 + width, dtype=torch.float64, device=device)
-    ball[1 : 1 + d] = center
-    given, found = torch.cat([numbers, there.slack, ball]), torch.empty(n, dtype=torch.int32, device=device)
+    given = torch.cat([numbers, there.slack, pad(center, (1, width - d))])
+    found = torch.empty(n, dtype=torch.int32, device=device)
     wave = nearest.blocks * _ROW_TILE
     held = width <= _MOST_HELD * _DEPTH
     at_once = n if held else max(1, _BUFFERED // (wave * width)) * wave
@@ -144,20 +140,23 @@ def exact_labels(points: Any, center: Any, scale: float, targets: Any) -> Any:
     return (encoded @ doubled.T).argmax(dim=1)
 
 
-def _tiling(k: int, width: int) -> tuple[int, int]:
-    """Return how many centers are scored at once, and how many blocks of a multiprocessor have registers for that."""
-    tile = 32 if k <= 32 else 64 if k <= 64 else 128
-    return tile, 2 if tile == 128 or width > 2 * _DEPTH else 3
+def _tiling(k: int, width: int) -> tuple[int, int, int]:
+    """Return how many centers are scored at once, how many blocks of a multiprocessor have registers for that, and a center's parts.
+
+    Where few centers have few coordinates, two exact parts of them cost less than the doubtful rows of one.
+    """
+    tile = 32 if k <= 32 else 64 if k <= (256 if width <= 2 * _DEPTH else 64) else 128
+    return tile, 2 if tile == 128 or width > 2 * _DEPTH else 3, 2 if width == _DEPTH and k <= 128 else 1
 
 
 @cache
-def _kernels(d: int, width: int, tile: int, blocks: int, device: Any) -> tuple[Kernel, Kernel] | None:
+def _kernels(d: int, width: int, tile: int, blocks: int, parts: int, device: Any) -> tuple[Kernel, Kernel] | None:
     """Return the kernels for points of d coordinates; None where they cannot be compiled."""
     if d > _MOST_COLUMNS:
         return None
     steps = width // _DEPTH
     shared = 2 * _DEPTH * (_ROW_TILE * (steps if steps <= _MOST_HELD else _STAGES) + tile * _STAGES)
-    constants = {"D": d, "WIDTH": width, "TILE": tile, "BLOCKS": blocks}
+    constants = {"D": d, "WIDTH": width, "PARTS": parts, "TILE": tile, "BLOCKS": blocks}
     try:
         with torch.cuda.device(device):
             halve = Kernel(_SOURCE, "halve", constants, 12 * width, _THREADS)

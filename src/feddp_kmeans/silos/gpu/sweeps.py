@@ -50,7 +50,7 @@ _LONG = 2.0**40
 """A bound that no residual reaches."""
 
 _NARROW = 32
-_MOST_LOOKED, _MOST_SUMMED = 1 << 14, 1 << 12
+_MOST_LOOKED, _MOST_SUMMED = 1 << 14, 3 << 10
 """Points of so few coordinates, and centers of so many in all, in looks and in plain sums, are swept: found by measurement on an H200.
 Otherwise labels are found by ``halves.py``, and sums by ``tallies.py``."""
 
