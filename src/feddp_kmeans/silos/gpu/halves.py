@@ -30,6 +30,7 @@ from torch.nn.functional import pad
 
 from feddp_kmeans.errors import CudaError
 from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.lloyd import TENSOR_ROUNDOFF, UNREACHABLE
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 _MOST_COLUMNS = 1 << 12
@@ -53,10 +54,6 @@ _BUFFERED = 1 << 25
 _SCORED = 1 << 26
 """Exact scores at once: 512 MiB."""
 
-UNREACHABLE = 3e38
-"""Half the square of a center that no point is near: it fills up a tile."""
-
-_TENSOR_ROUNDOFF = 2.0**-23
 _TO_SPARE = 1.01**2
 """Factor for the rounding of the bounds themselves, and of what is compared with them; and that a half may be longer than its number."""
 
@@ -90,8 +87,8 @@ def halves(targets: Any, width: int, tile: int, parts: int = 1) -> Halves:
     else:
         apart = torch.baddbmm(squares[:, :, None] + squares[:, None], vectors, vectors.mT, alpha=-2).amax(dim=(1, 2))
         farthest = (apart + _PAIR_ROUNDOFF * longest).sqrt()
-    of_length = farthest[1] + 2 * (parts * width + 1) * _TENSOR_ROUNDOFF * longest[0].sqrt()
-    slack = _TO_SPARE * torch.stack([8 * _TENSOR_ROUNDOFF * longest[0], of_length, farthest[0] + of_length])
+    of_length = farthest[1] + 2 * (parts * width + 1) * TENSOR_ROUNDOFF * longest[0].sqrt()
+    slack = _TO_SPARE * torch.stack([8 * TENSOR_ROUNDOFF * longest[0], of_length, farthest[0] + of_length])
     return Halves(torch.cat(columns, dim=1), offsets.to(torch.float32), pad(shift, (0, width - d)).to(torch.int32), slack)
 
 
@@ -143,7 +140,7 @@ def exact_labels(points: Any, center: Any, scale: float, targets: Any) -> Any:
 def _tiling(k: int, width: int) -> tuple[int, int, int]:
     """Return how many centers are scored at once, how many blocks of a multiprocessor have registers for that, and a center's parts.
 
-    Where few centers have few coordinates, two exact parts of them cost less than the doubtful rows of one.
+    Where few centers have few coordinates, two parts, which leave half as many doubtful rows, cost hardly more than these.
     """
     tile = 32 if k <= 32 else 64 if k <= (256 if width <= 2 * _DEPTH else 64) else 128
     return tile, 2 if tile == 128 or width > 2 * _DEPTH else 3, 2 if width == _DEPTH and k <= 128 else 1
