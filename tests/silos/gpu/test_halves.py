@@ -123,7 +123,8 @@ def ordinary(d, k, rng):
 @needs_gpu
 @pytest.mark.parametrize("make", [cases, ordinary])
 @pytest.mark.parametrize(
-    ("d", "k"), [(1, 1), (3, 10), (64, 100), (100, 1000), (129, 64), (192, 7), (384, 10), (384, 1024), (768, 1000), (1000, 33)]
+    ("d", "k"),
+    [(1, 1), (3, 10), (64, 100), (100, 1000), (129, 64), (192, 7), (384, 10), (384, 1024), (768, 1000), (1000, 33), (40, 5000), (4096, 3)],
 )
 def test_labels_are_those_of_numpy(make, d, k, rng):
     points, targets = make(d, k, rng)
@@ -139,7 +140,7 @@ def test_labels_are_those_of_numpy(make, d, k, rng):
 
 @needs_gpu
 @pytest.mark.parametrize("make", [cases, ordinary])
-@pytest.mark.parametrize(("d", "k"), [(129, 1), (200, 1024), (384, 100), (768, 10), (1000, 1000)])
+@pytest.mark.parametrize(("d", "k"), [(129, 1), (200, 1024), (384, 100), (768, 10), (1000, 1000), (4096, 20)])
 def test_wide_points_give_the_integers_of_numpy(make, d, k, rng):
     points, targets = make(d, k, rng)
     where = {"center": np.zeros(d), "radius": float(RESOLUTION), "centers": targets}
