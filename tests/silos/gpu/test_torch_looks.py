@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
-from feddp_kmeans.silos.gpu.torch_looks import LOOKS, Look, swept
+from feddp_kmeans.silos.gpu.torch_looks import LOOKS, Look, quick_labels, swept
 
 
 def test_points_with_the_label_k_do_not_count():
@@ -21,3 +21,4 @@ def test_points_with_the_label_k_do_not_count():
 def test_on_a_cpu_there_are_no_kernels():
     points = torch.zeros((4, 2), dtype=torch.float32)
     assert swept("cluster-counts", points, None, {"center": points[0], "radius": 1.0, "centers": points}) is None
+    assert quick_labels(points, center=points[0], radius=1.0, centers=points) is None

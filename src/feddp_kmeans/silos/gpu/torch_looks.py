@@ -87,6 +87,14 @@ def swept(name: str, points: Any, kept: MutableMapping[Any, Any] | None, given: 
     return sums if found is None else _of_labels(name, points, found, given)
 
 
+def quick_labels(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> tuple[Any, Any] | None:
+    """Return each point's nearest center by the GPU's kernels, and which points are left out; None where that is impossible."""
+    targets = centers.round()
+    where = sweeps.space(points, center, radius, projection) if points.is_cuda and sweeps.in_reach(targets) else None
+    found = None if where is None else where.looked(targets, squares=False)
+    return None if found is None else (found.labelled.labels, found.left)
+
+
 def _of_labels(name: str, points: Any, found: sweeps.Looked, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
     k, there = len(given["centers"]), found.labelled
     if name == "cluster-counts":
