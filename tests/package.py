@@ -23,6 +23,7 @@ NEEDED = (
     "feddp_kmeans/report/roc.svg",
     "feddp_kmeans/report/style.css",
     "feddp_kmeans/statistics/compiled/kernels.c",
+    "feddp_kmeans/silos/gpu/halves.cu",
     "feddp_kmeans/silos/gpu/lloyd.cu",
     "feddp_kmeans/silos/gpu/rows.cu",
     "feddp_kmeans/network/deployment/app/pyproject.toml",

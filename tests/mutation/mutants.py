@@ -560,6 +560,13 @@ MUTANTS = [
         ),
     ),
     *_in(
+        "halves.py",
+        ("tests/silos/gpu/test_halves.py",),
+        ("halves: what centers lose is forgotten", "of_length = farthest[1] + 2 *", "of_length = 2 *"),
+        ("halves: what rows lose is forgotten", "farthest[0] + of_length]", "of_length]"),
+        ("halves: rounding of long centers is forgotten", "8 * TENSOR_ROUNDOFF * longest[0], ", "0 * longest[0], "),
+    ),
+    *_in(
         "dask_silo.py",
         ("tests/silos/test_dask_silo.py",),
         (

@@ -28,7 +28,9 @@ def test_points_elsewhere_have_no_space():
 
 
 @needs_gpu
-@pytest.mark.parametrize(("d", "k"), [(1, 3), (6, 16), (33, 40), (47, 226), (64, 100), (64, 1000), (100, 10), (128, 20), (128, 1024)])
+@pytest.mark.parametrize(
+    ("d", "k"), [(1, 3), (6, 16), (20, 1000), (30, 3000), (33, 40), (47, 226), (64, 100), (64, 1000), (100, 10), (128, 20), (128, 100)]
+)
 def test_ties_edges_and_extremes_give_the_integers_of_numpy(d, k, rng):
     targets = rng.integers(-3000 // d, 3000 // d + 1, (k, d)).astype(float)
     targets[k // 2 :] = targets[: k - k // 2]

@@ -2,12 +2,11 @@
 
 # ruff: noqa: E402 - without torch nothing below can be imported
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
-from feddp_kmeans.silos.gpu.torch_looks import LOOKS, Look, quick_labels
+from feddp_kmeans.silos.gpu.torch_looks import LOOKS, Look, quick_labels, swept
 
 
 def test_points_with_the_label_k_do_not_count():
@@ -21,5 +20,5 @@ def test_points_with_the_label_k_do_not_count():
 
 def test_on_a_cpu_there_are_no_kernels():
     points = torch.zeros((4, 2), dtype=torch.float32)
+    assert swept("cluster-counts", points, None, {"center": points[0], "radius": 1.0, "centers": points}) is None
     assert quick_labels(points, center=points[0], radius=1.0, centers=points) is None
-    assert np.isfinite(points.numpy()).all()

@@ -45,7 +45,9 @@ _LONGEST_RADIUS = 2.0**80
 UNREACHABLE = 3e38
 """Half the square of a center that no point is near: it fills up the 16."""
 
-_TENSOR_ROUNDOFF = 2.0**-23
+TENSOR_ROUNDOFF = 2.0**-23
+"""Precision with which tensor cores add, whatever the order and the direction of their rounding."""
+
 _TO_SPARE = 1.01
 """Factor for the rounding of the bounds themselves, of what is compared with them, and of a length's square root."""
 
@@ -109,7 +111,7 @@ def slack(wide: Any) -> tuple[float, float]:
     width, longest = wide.shape[1], float(wide.norm(dim=1).max())
     small = 128 * float(_halves(wide)[1].to(torch.float64).norm(dim=1).max())
     low, last = 128 * math.sqrt(width), 2.0**-18
-    high_sum, low_sum = width * _TENSOR_ROUNDOFF, 2 * width * _TENSOR_ROUNDOFF
+    high_sum, low_sum = width * TENSOR_ROUNDOFF, 2 * width * TENSOR_ROUNDOFF
     of_length = longest * (high_sum + low_sum / 1024 + last)
     fixed = of_length * (low + RESOLUTION / 1024) + longest * (low_sum * low + last * (low + longest / 2)) + low * small
     unit = _TO_SPARE**2 * 2 / 2048

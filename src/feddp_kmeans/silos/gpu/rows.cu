@@ -1,9 +1,7 @@
 // Passes over float32 points in exact whole numbers; rows.py says why they are exact, and gives D, G, ALL, THREADS and COPIES.
 //
-// label: each warp takes 32 rows of a tile in shared memory, and the centers in groups of G, of which shared memory holds ALL or one;
-// tensor cores multiply them, in float64.
-// turn: the same, but it writes the G products, rounded: coordinates in a subspace.
-// weigh: each thread takes one column, and adds each row's, times its weight, to the sums of its label in shared memory.
+// turn: each warp takes 32 rows of a tile in shared memory, and the directions in groups of G, of which shared memory holds ALL or one;
+// tensor cores multiply them, in float64; the products, rounded, are coordinates in a subspace.
 // scale: each thread takes one row to find its scale, then one column of the tile to write its numbers and to add up what is left of their
 // squares without the trace.
 
@@ -44,35 +42,35 @@ __device__ void clear(float* tile) {
     for (int j = D; j < TILE_STRIDE; ++j) tile[threadIdx.x * TILE_STRIDE + j] = 0.0f;
 }
 
-// Copy a group of centers, coordinate by coordinate; those that are not there are zero.
-__device__ void take(float* group, const double* centers, int first, int k) {
+// Copy a group of directions, coordinate by coordinate; those that are not there are zero.
+__device__ void take(float* group, const double* directions, int first, int k) {
     for (int i = threadIdx.x; i < WIDTH * G; i += THREADS) {
         const int j = i / G, r = i % G;
-        group[j * GROUP_STRIDE + r] = j < D && first + r < k ? float(centers[(long long)(first + r) * D + j]) : 0.0f;
+        group[j * GROUP_STRIDE + r] = j < D && first + r < k ? float(directions[(long long)(first + r) * D + j]) : 0.0f;
     }
 }
 
-// Copy all groups of centers, if there is room for all.
-__device__ void take_all(float* groups, const double* centers, int k) {
-    for (int g = 0; ALL && g * G < k; ++g) take(groups + g * WIDTH * GROUP_STRIDE, centers, g * G, k);
+// Copy all groups of directions, if there is room for all.
+__device__ void take_all(float* groups, const double* directions, int k) {
+    for (int g = 0; ALL && g * G < k; ++g) take(groups + g * WIDTH * GROUP_STRIDE, directions, g * G, k);
 }
 
-// Return the group of centers from this one on. If there is room for one group only, it takes the place of the one before.
-__device__ const float* group_from(float* groups, const double* centers, int first, int k) {
+// Return the group of directions from this one on. If there is room for one group only, it takes the place of the one before.
+__device__ const float* group_from(float* groups, const double* directions, int first, int k) {
     if (ALL) return groups + first / G * WIDTH * GROUP_STRIDE;
     __syncthreads();
-    take(groups, centers, first, k);
+    take(groups, directions, first, k);
     __syncthreads();
     return groups;
 }
 
-// Add the products of 8 rows and 8 centers over 4 coordinates: lane l has a of row l / 4 and b of center l / 4, both of coordinate l % 4,
-// and the two sums of row l / 4 and centers 2 (l % 4) and the next.
+// Add the products of 8 rows and 8 directions over 4 coordinates: lane l has a of row l / 4 and b of direction l / 4, both of coordinate l % 4,
+// and the two sums of row l / 4 and directions 2 (l % 4) and the next.
 __device__ void multiply(double (&sums)[2], double a, double b) {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(sums[0]), "+d"(sums[1]) : "d"(a), "d"(b));
 }
 
-// Return in sums the products of the warp's 32 rows with a group of centers; in the first group also the squared lengths of the rows, of
+// Return in sums the products of the warp's 32 rows with a group of directions; in the first group also the squared lengths of the rows, of
 // which each lane has a quarter.
 __device__ void products(double (&sums)[4][G / 8][2], double (&lengths)[4], const float* tile, const float* group, bool is_first) {
     const int lane = threadIdx.x % 32, row = lane / 4, place = lane % 4;
@@ -98,55 +96,6 @@ __device__ void products(double (&sums)[4][G / 8][2], double (&lengths)[4], cons
 __device__ double of_row(double part) {
     part += __shfl_xor_sync(~0u, part, 1);
     return part + __shfl_xor_sync(~0u, part, 2);
-}
-
-extern "C" __global__ void label(const float* points, long long n, long long k_, const double* ball, const double* centers, int* labels,
-                                 double* squares, unsigned char* left) {
-    extern __shared__ double shared[];
-    const int k = int(k_), lane = threadIdx.x % 32, base = threadIdx.x / 32 * 32;
-    double* middle = shared;                  // the ball's center, then its scale
-    float* tile = (float*)(shared + D + 1);
-    float* groups = tile + THREADS * TILE_STRIDE;
-    for (int j = threadIdx.x; j <= D; j += THREADS) middle[j] = ball[j];
-    clear(tile);
-    take_all(groups, centers, k);
-    for (long long first = (long long)blockIdx.x * THREADS; first < n; first += (long long)gridDim.x * THREADS) {
-        __syncthreads();
-        const int rows = fetch_encoded(tile, points, middle, first, n);
-        __syncthreads();
-        double lengths[4] = {}, best[4] = {};
-        int nearest[4] = {-1, -1, -1, -1};
-        for (int g = 0; g < k; g += G) {
-            const float* group = group_from(groups, centers, g, k);
-            double sums[4][G / 8][2];
-            products(sums, lengths, tile + base * TILE_STRIDE, group, g == 0);
-            for (int c = 0; c < G / 8; ++c)
-                for (int h = 0; h < 2; ++h) {
-                    const int center = g + 8 * c + lane % 4 * 2 + h;
-                    if (center >= k) continue;
-                    const double norm = centers[(long long)k * D + center];
-                    for (int m = 0; m < 4; ++m) {
-                        const double score = 2.0 * sums[m][c][h] - norm;
-                        if (nearest[m] < 0 || score > best[m]) best[m] = score, nearest[m] = center;
-                    }
-                }
-        }
-        for (int m = 0; m < 4; ++m) {
-            const double length = of_row(lengths[m]);
-            for (int step = 1; step < 4; step *= 2) {  // of equal scores the first center's is the best
-                const double other = __shfl_xor_sync(~0u, best[m], step);
-                const int place = __shfl_xor_sync(~0u, nearest[m], step);
-                const bool better = place >= 0 && (nearest[m] < 0 || other > best[m] || (other == best[m] && place < nearest[m]));
-                if (better) best[m] = other, nearest[m] = place;
-            }
-            const int row = base + 8 * m + lane / 4;
-            if (lane % 4 == 0 && row < rows) {
-                labels[first + row] = nearest[m];
-                squares[first + row] = length - best[m];
-                left[first + row] = !(length <= BALL);
-            }
-        }
-    }
 }
 
 extern "C" __global__ void turn(const float* points, long long n, long long k_, const double* ball, const double* directions, float* turned,
@@ -182,27 +131,6 @@ extern "C" __global__ void turn(const float* points, long long n, long long k_, 
             if (lane % 4 == 0 && row < rows) left[first + row] = !(length <= BALL);
         }
     }
-}
-
-extern "C" __global__ void weigh(const float* points, long long n, long long k_, const double* ball, const float* origins,
-                                 const int* labels, const double* weights, unsigned long long* totals) {
-    extern __shared__ double sums[];  // the last row is for points that do not count
-    const int k = int(k_);
-    for (int i = threadIdx.x; i < (k + 1) * D; i += THREADS) sums[i] = 0.0;
-    __syncthreads();
-    const long long part = (n + gridDim.x - 1) / gridDim.x, first = blockIdx.x * part;
-    const long long last = first + part < n ? first + part : n;
-    for (int j = threadIdx.x; j < D; j += THREADS) {
-        const double center = ball[j], scale = ball[D];
-#pragma unroll 4
-        for (long long i = first; i < last; ++i) {
-            const int place = labels[i] * D + j;
-            sums[place] += weights[i] * (encoded(points[i * D + j], center, scale) - double(__ldg(origins + place)));
-        }
-    }
-    __syncthreads();
-    totals += blockIdx.x % COPIES * (long long)k * D;
-    for (int i = threadIdx.x; i < k * D; i += THREADS) atomicAdd(totals + i, (unsigned long long)(long long)sums[i]);
 }
 
 extern "C" __global__ void scale(const float* points, long long n, long long steps, const double* ball, const double* table,

@@ -1,18 +1,15 @@
-"""Looks at float32 points on a GPU without a copy of them in float64, in exact whole numbers. The kernels are in ``rows.cu``.
+"""Coordinates in a subspace, and scaled rows, of float32 points on a GPU, in exact whole numbers. The kernels are in ``rows.cu``.
 
 Why no bit differs from the CPU's, with R = 2**16:
 
 - *Encoding* is the same three operations in float64: subtract, multiply, round to even. A row that is longer than R would be shortened; it
   is left to the caller, and what the kernels say of it is not used.
-- *Labels and squares*: products and sums of whole numbers below 2**53, so exact in any order. A squared residual is the squared length less
-  the best score ``2 z c - |c|**2``; of equal scores the first is the best.
 - *A subspace*: products with a whole matrix below 2**53, over a power of two, rounded; the result is below 2**24, so float32 holds it.
-- *Centers and origins* are whole numbers below 2**24, so float32 holds them; so are the directions of a subspace, and encoded rows that are
-  not left out.
+  So are its directions, and encoded rows that are not left out.
 - *Second moments*: rows are scaled by a table, and what a square adds is truncated, in the same float64 operations as elsewhere; a product
   of whole numbers that is fused with the difference after it is exact in any case.
-- *Sums*: a row adds a whole number of at most BOUNDED_STEPS = 2**30 to any of them; a block has at most 2**22 rows, so its sums are exact
-  in float64 until they are added to 64-bit integers.
+- *Sums*: a row adds a whole number; of as many rows as a caller takes at once (``chunks.py``) their sums are exact in float64. Then they
+  are added to 64-bit integers.
 """
 
 from functools import cache
@@ -25,16 +22,10 @@ from feddp_kmeans.silos.gpu.cuda import Kernel, source
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
-EXACT = 2.0**24
-"""Whole numbers below this are exact in float32."""
-
 _THREADS = 128
 _MOST_SHARED = 220 * 1024
-_MOST_ROWS = 1 << 22
-"""Rows of a block whose sums are exact."""
-
 _GROUP, _LARGE_GROUP = 16, 32
-"""Centers at once, where they are few and where they are many."""
+"""Directions at once, where they are few and where they are many."""
 
 _COPIES = 16
 """Totals that blocks add their sums to: one alone would be waited for."""
@@ -54,31 +45,17 @@ class Rows:
         scale = torch.tensor([RESOLUTION / radius, float(PROJECTION_STEPS)], dtype=torch.float64, device=points.device)
         self._ball = torch.cat([center.to(torch.float64), scale])
 
-    def in_subspace(self, projection: Any) -> "tuple[Rows, Any] | None":
+    def in_subspace(self, projection: Any) -> tuple[Any, Any] | None:
         """Return the rows' coordinates in a subspace, and which rows would have been shortened; None where that is impossible."""
         (n, d), q, device = self._points.shape, projection.shape[1], self._points.device
-        kernel = _multiplier("turn", d, q, device)
+        kernel = _turner(d, q, device)
         if kernel is None:
             return None
         turned = torch.empty((n, q), dtype=torch.float32, device=device)
         left = torch.empty(n, dtype=torch.bool, device=device)
         whole = (projection * PROJECTION_STEPS).round().T.contiguous()
         _launch(kernel, self._points, n, q, self._ball, whole, turned, left)
-        rows = Rows(turned, torch.zeros(q, dtype=torch.float64, device=device), float(RESOLUTION))
-        return rows, left
-
-    def labelled(self, targets: Any) -> tuple[Any, Any, Any] | None:
-        """Return each row's nearest target, its squared distance from it, and whether the row would have been shortened."""
-        (n, d), k, device = self._points.shape, len(targets), self._points.device
-        kernel = _multiplier("label", d, k, device)
-        if kernel is None or bool(targets.abs().amax() >= EXACT):
-            return None
-        labels = torch.empty(n, dtype=torch.int32, device=device)
-        squares = torch.empty(n, dtype=torch.float64, device=device)
-        left = torch.empty(n, dtype=torch.bool, device=device)
-        given = torch.cat([targets.ravel(), targets.square().sum(dim=1)])
-        _launch(kernel, self._points, n, k, self._ball, given, labels, squares, left)
-        return labels, squares, left
+        return turned, left
 
     def scaled(self, table: Any = None, weights: tuple[float, float] = (0.0, 0.0)) -> tuple[Any, Any, Any] | None:
         """Return the rows as whole numbers in float64, what is added up of their squares, and which would have been shortened.
@@ -98,40 +75,20 @@ class Rows:
         _launch(kernel, self._points, n, 0 if table is None else len(table[0]), self._ball, given, whole, totals, left)
         return whole, totals.sum(dim=0), left
 
-    def can_weigh(self, k: int) -> bool:
-        """Return whether sums for this many labels fit the memory of a block."""
-        return self._weigher(k) is not None
-
-    def weighted_sums(self, origins: Any, labels: Any, weights: Any) -> Any:
-        """Return for each label the sum of weights times residuals; rows with a label too large do not count."""
-        (n, d), k, device = self._points.shape, len(origins), self._points.device
-        kernel = self._weigher(k)
-        assert kernel is not None
-        totals = torch.zeros((_COPIES, k, d), dtype=torch.int64, device=device)
-        starts = torch.cat([origins, torch.zeros_like(origins[:1])]).to(torch.float32).contiguous()
-        blocks = max(kernel.blocks, -(-n // _MOST_ROWS))
-        with torch.cuda.device(device):
-            kernel(blocks, self._points, n, k, self._ball, starts, labels, weights, totals)
-        return totals.sum(dim=0)
-
-    def _weigher(self, k: int) -> Kernel | None:
-        d = self._points.shape[1]
-        return _kernel("weigh", d, _GROUP, 8 * (k + 1) * d, self._points.device)
-
 
 def _tile(d: int, group: int, held: int = 1) -> int:
-    """Return the shared memory of a kernel in bytes, as ``rows.cu`` divides it: the ball, a tile of rows, and groups of centers."""
+    """Return the shared memory of a kernel in bytes, as ``rows.cu`` divides it: the ball, a tile of rows, and groups of directions."""
     width = -(-d // 4) * 4
     stride = width if width % 8 else width + 4
     return 8 * (d + 1) + 4 * (_THREADS * stride + held * width * (group + 8))
 
 
-def _multiplier(name: str, d: int, k: int, device: Any) -> Kernel | None:
-    """Return a kernel that multiplies rows with k centers: all of them are held at once, if several blocks have room for them."""
+def _turner(d: int, k: int, device: Any) -> Kernel | None:
+    """Return a kernel that multiplies rows with k directions: all of them are held at once, if several blocks have room for them."""
     group = _LARGE_GROUP if k > 3 * _GROUP else _GROUP
     all_held = _tile(d, group, -(-k // group))
     fits_twice = all_held <= _MOST_SHARED // 2
-    return _kernel(name, d, group, all_held if fits_twice else _tile(d, group), device, held=fits_twice)
+    return _kernel("turn", d, group, all_held if fits_twice else _tile(d, group), device, held=fits_twice)
 
 
 def _launch(kernel: Kernel, points: Any, n: int, *given: Any) -> None:

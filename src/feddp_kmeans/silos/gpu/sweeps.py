@@ -29,9 +29,10 @@ from typing import Any
 import torch
 
 from feddp_kmeans.errors import CudaError
-from feddp_kmeans.silos.gpu import rows
+from feddp_kmeans.silos.gpu import halves, rows
 from feddp_kmeans.silos.gpu.cuda import Kernel, source
 from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS, UNREACHABLE, parts, slack
+from feddp_kmeans.silos.gpu.tallies import LabelledPoints
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
@@ -48,6 +49,11 @@ _WIDEST = 2.0**17 - 128
 _LONG = 2.0**40
 """A bound that no residual reaches."""
 
+_NARROW = 32
+_MOST_LOOKED, _MOST_SUMMED = 1 << 14, 3 << 10
+"""Points of so few coordinates, and centers of so many in all, in looks and in plain sums, are swept: found by measurement on an H200.
+Otherwise labels are found by ``halves.py``, and sums by ``tallies.py``."""
+
 _STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 16, 8
 _MOST_SHARED = 227 * 1024
 _MOST_DIRECTIONS = 64
@@ -56,10 +62,10 @@ _SPARE = 1 << 31
 
 
 @dataclass(frozen=True)
-class Labelled:
+class Looked:
     """Each row's nearest center, its squared distance from it, and which rows are left out; those have a label that is no center's."""
 
-    labels: Any
+    labelled: LabelledPoints
     squares: Any
     left: Any
 
@@ -73,21 +79,28 @@ class Space:
     radius: float
     longest: float
 
-    def labelled(self, centers: Any) -> Labelled | None:
-        """Return the label and square of every row; None where that is impossible."""
-        n = len(self.points)
-        kernel = self._kernel(centers, sums=False)
-        if kernel is None:
+    def looked(self, centers: Any, *, squares: bool = True) -> Looked | None:
+        """Return the label of every row, and its square if that is asked for; None where that is impossible."""
+        kernel, n = self._kernel(centers, _MOST_LOOKED, sums=False), len(self.points)
+        if kernel is not None:
+            labels = torch.empty(n, dtype=torch.int32, device=self.points.device)
+            found = torch.empty(n, dtype=torch.float64, device=self.points.device)
+            left = self._launch(kernel, centers, (0.0,) * 5, labels, labels, found)
+            return Looked(self._with(labels), found, left)
+        labels = halves.labels(self.points, self.center, self.radius, self.longest, centers)
+        if labels is None:
             return None
-        labels = torch.empty(n, dtype=torch.int32, device=self.points.device)
-        squares = torch.empty(n, dtype=torch.float64, device=self.points.device)
-        left = self._launch(kernel, centers, (0.0,) * 5, labels, labels, squares)
-        return Labelled(labels, squares, left)
+        there = self._with(labels)
+        found = there.squares(centers) if squares else None
+        return None if squares and found is None else Looked(there, found, labels == len(centers))
+
+    def _with(self, labels: Any) -> LabelledPoints:
+        return LabelledPoints(self.points, self.center, self.radius, labels)
 
     def residuals(self, centers: Any, bound: float, count_weight: float, square_weight: float | None) -> tuple[Any, Any] | None:
         """Return the sums of weighted residuals, squares and counts of each center, and which rows are left; None where impossible."""
         numbers = bound, count_weight, count_weight**2, square_weight or 0.0, BOUNDED_STEPS * (1 - 2.0**-32)
-        found = self._sums(centers, numbers)
+        found = self._sums(centers, numbers, _MOST_LOOKED)
         if found is None:
             return None
         sums, numbered, left = found
@@ -98,15 +111,15 @@ class Space:
 
         They are sums of residuals with a factor of 1, and as many times the center as it has points.
         """
-        found = self._sums(centers, (_LONG, 1.0, 1.0, 0.0, _LONG))
+        found = self._sums(centers, (_LONG, 1.0, 1.0, 0.0, _LONG), _MOST_SUMMED)
         if found is None:
             return None
         sums, numbered, left = found
         return (sums + numbered[:, 1:] * centers.to(torch.int64)).ravel(), left
 
-    def _sums(self, centers: Any, numbers: tuple[float, ...]) -> tuple[Any, Any, Any] | None:
+    def _sums(self, centers: Any, numbers: tuple[float, ...], most: int) -> tuple[Any, Any, Any] | None:
         k, d = len(centers), centers.shape[1]
-        kernel = self._kernel(centers, sums=True) if numbers[0] >= 1 else None
+        kernel = self._kernel(centers, most, sums=True) if numbers[0] >= 1 else None
         if kernel is None:
             return None
         slots = -(-self.points.shape[1] // 4) + 1
@@ -115,12 +128,10 @@ class Space:
         columns = totals.transpose(1, 2).reshape(k, 4 * slots)
         return columns[:, :d], columns[:, -4:-2], left
 
-    def _kernel(self, centers: Any, *, sums: bool) -> Kernel | None:
-        points = self.points
-        there = bool(points.is_cuda and points.dtype == torch.float32 and points.is_contiguous() and len(points))
-        if not there or points.data_ptr() % 16 or not 1 <= points.shape[1] <= MOST_DIMENSIONS or not bool(centers.abs().max() < _FARTHEST):
-            return None
-        return _compiled(points.shape[1], len(centers), sums, points.device)
+    def _kernel(self, centers: Any, most: int, *, sums: bool) -> Kernel | None:
+        """Return the kernel of a sweep, if that is the quicker way: where points are narrow, or centers have few coordinates in all."""
+        d, k = self.points.shape[1], len(centers)
+        return _compiled(d, k, sums, self.points.device) if d <= _NARROW or (d <= MOST_DIMENSIONS and d * k <= most) else None
 
     def _launch(self, kernel: Kernel, centers: Any, numbers: tuple[float, ...], totals: Any, labels: Any, squares: Any) -> Any:
         (n, d), k, device = self.points.shape, len(centers), self.points.device
@@ -144,7 +155,7 @@ class Space:
 
 def space(points: Any, center: Any, radius: float, projection: Any = None, kept: MutableMapping[Any, Any] | None = None) -> Space | None:
     """Return points in a ball, or their coordinates in a subspace; these are computed once and kept as long as they are asked for."""
-    if not rows.fits(points):
+    if not points.is_cuda or points.dtype != torch.float32 or not points.is_contiguous() or points.data_ptr() % 16 or not len(points):
         return None
     if projection is None:
         if kept is not None:
@@ -153,22 +164,38 @@ def space(points: Any, center: Any, radius: float, projection: Any = None, kept:
     key = tuple(array.cpu().numpy().tobytes() for array in (center, projection)), radius
     if kept is not None and key in kept:
         return Space(*kept[key])
-    width = -(-projection.shape[1] // 4) * 4
     if kept is not None:
         kept.clear()
-    kernel = _turner(points.shape[1], width, points.device) if _has_room(points.device, 4 * len(points) * width) else None
-    if kernel is None:
+    coordinates = _turned(points, center, radius, projection)
+    if coordinates is None:
         return None
+    found = coordinates, torch.zeros(coordinates.shape[1], dtype=torch.float64, device=points.device), float(RESOLUTION), _WIDEST**2
+    if kept is not None:
+        kept[key] = found
+    return Space(*found)
+
+
+def in_reach(centers: Any) -> bool:
+    """Return whether whole centers are near enough to be looked at in a space."""
+    return bool(centers.abs().max() < _FARTHEST)
+
+
+def _turned(points: Any, center: Any, radius: float, projection: Any) -> Any | None:
+    """Return coordinates in a subspace, infinite for rows that would have to be shortened; None where that is impossible."""
+    width = -(-projection.shape[1] // 4) * 4
+    if not _has_room(points.device, 4 * len(points) * width):
+        return None
+    kernel = _turner(points.shape[1], width, points.device)
+    if kernel is None:
+        turned = rows.Rows(points, center, radius).in_subspace(projection) if rows.fits(points) else None
+        return turned and turned[0].masked_fill_(turned[1][:, None], torch.inf)
     directions = torch.zeros((-(-points.shape[1] // 4) * 4, -(-width // 8) * 8), dtype=torch.float64, device=points.device)
     directions[: points.shape[1], : projection.shape[1]] = (projection * PROJECTION_STEPS).round()
     ball = torch.cat([center.to(torch.float64), torch.tensor([RESOLUTION / radius], dtype=torch.float64, device=points.device)])
     coordinates = torch.empty((len(points), width), dtype=torch.float32, device=points.device)
     with torch.cuda.device(points.device):
         kernel(kernel.blocks, points, len(points), ball, directions, coordinates)
-    found = coordinates, torch.zeros(width, dtype=torch.float64, device=points.device), float(RESOLUTION), _WIDEST**2
-    if kept is not None:
-        kept[key] = found
-    return Space(*found)
+    return coordinates
 
 
 def _has_room(device: Any, size: int) -> bool:

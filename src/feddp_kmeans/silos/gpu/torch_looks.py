@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
-from feddp_kmeans.silos.gpu import rows, sweeps
-from feddp_kmeans.silos.gpu.torch_arithmetic import encode, encoded_and_labels, project, weighted_sums
+from feddp_kmeans.silos.gpu import sweeps
+from feddp_kmeans.silos.gpu.tallies import LabelledPoints
+from feddp_kmeans.silos.gpu.torch_arithmetic import encoded_and_labels, project, weighted_sums
 from feddp_kmeans.statistics import residual_sums, spreads
 
 _WHERE = {"center", "radius", "centers", "origins", "projection", "residual_projection"}
 
 LOOK_ROWS = 1 << 22
 """Rows of a look that are added up at once: each adds at most 2**30 to any number, so their sums are exact in float64."""
-
-_ADDED_ROWS = 1 << 19
-"""Rows that are added up at once where there are too many centers for a kernel."""
 
 
 @dataclass(frozen=True)
@@ -40,40 +39,6 @@ def _look(points: Any, *, origins: Any, residual_projection: Any = None, **where
     residuals = project(encoded, residual_projection) - origins.round()[labels]
     k = len(origins)
     return Look(labels, residuals.square().sum(dim=1), k, lambda weights: weighted_sums(residuals, weights, labels, k).to(torch.int64))
-
-
-def _quick_look(
-    points: Any, *, center: Any, radius: float, centers: Any, origins: Any, projection: Any = None, residual_projection: Any = None
-) -> tuple[Look, Any] | None:
-    """Return a look at the points by the GPU's kernels, and those points that it leaves out; None where it is impossible."""
-    targets, k = centers.round(), len(centers)
-    if not _equal(projection, residual_projection) or not torch.equal(targets, origins.round()):
-        return None
-    found = quick_labels(points, center=center, radius=radius, centers=targets, projection=projection)
-    if found is None or not found[0].can_weigh(k):
-        return None
-    there, labels, squares, longer = found
-    return Look(labels, squares, k, lambda weights: there.weighted_sums(targets, labels, weights)), points[longer]
-
-
-def quick_labels(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> tuple[Any, Any, Any, Any] | None:
-    """Return the rows where they are labelled, their labels and squares, and which would have been shortened; None where impossible.
-
-    Those have the label k, which is no center's.
-    """
-    if not rows.fits(points):
-        return None
-    there: Any = rows.Rows(points, center, radius)
-    turned = None if projection is None else there.in_subspace(projection)
-    if projection is not None and turned is None:
-        return None
-    there, shortened = turned or (there, None)
-    found = there.labelled(centers.round())
-    if found is None:
-        return None
-    labels, squares, longer = found
-    longer = longer if shortened is None else shortened
-    return there, labels.masked_fill_(longer, len(centers)), squares, longer
 
 
 def _point_residual_norms(look: Look, *, edges: Any, count_weight: float) -> Any:
@@ -107,55 +72,53 @@ def swept(name: str, points: Any, kept: MutableMapping[Any, Any] | None, given: 
     """
     centers, projection = given["centers"].round(), given.get("projection")
     same_space = name not in LOOKS or _equal(projection, given.get("residual_projection", projection))
-    if not same_space or not torch.equal(centers, given.get("origins", centers).round()):
+    same_origins = "origins" not in given or torch.equal(centers, given["origins"].round())
+    if not points.is_cuda or not same_space or not same_origins or not sweeps.in_reach(centers):
         return None
     where = sweeps.space(points, given["center"], given["radius"], projection, kept)
-    if where is not None and name == "point-residuals":
-        return where.residuals(centers, given["bound"], given["count_weight"], given.get("square_weight"))
-    if where is not None and name == "cluster-sums" and projection is None and (sums := where.sums(centers)) is not None:
-        return sums
-    found = None if where is None else where.labelled(centers)
-    return None if found is None else _of_labels(name, points, found, given)
+    if where is None:
+        return None
+    sums = None
+    if name == "point-residuals":
+        sums = where.residuals(centers, given["bound"], given["count_weight"], given.get("square_weight"))
+    elif name == "cluster-sums" and projection is None:
+        sums = where.sums(centers)
+    found = None if sums is not None else where.looked(centers, squares=name in LOOKS)
+    return sums if found is None else _of_labels(name, points, found, given)
 
 
-def _of_labels(name: str, points: Any, found: sweeps.Labelled, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    k, whole = len(given["centers"]), rows.Rows(points, given["center"], given["radius"])
+def quick_labels(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> tuple[Any, Any] | None:
+    """Return each point's nearest center by the GPU's kernels, and which points are left out; None where that is impossible."""
+    targets = centers.round()
+    where = sweeps.space(points, center, radius, projection) if points.is_cuda and sweeps.in_reach(targets) else None
+    found = None if where is None else where.looked(targets, squares=False)
+    return None if found is None else (found.labelled.labels, found.left)
+
+
+def _of_labels(name: str, points: Any, found: sweeps.Looked, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    k, there = len(given["centers"]), found.labelled
     if name == "cluster-counts":
-        return torch.bincount(found.labels, minlength=k + 1)[:k].to(torch.int64), found.left
+        return torch.bincount(there.labels, minlength=k + 1)[:k].to(torch.int64), found.left
     if name == "cluster-sums":
-        zeros = torch.zeros((k, points.shape[1]), dtype=torch.float64, device=points.device)
-        if whole.can_weigh(k):
-            return whole.weighted_sums(zeros, found.labels, torch.ones_like(found.squares)).ravel(), found.left
-        sums = torch.zeros((k + 1, points.shape[1]), dtype=torch.int64, device=points.device)
-        for start in range(0, len(points), _ADDED_ROWS):
-            part = slice(start, start + _ADDED_ROWS)
-            sums.index_add_(0, found.labels[part], encode(points[part], given["center"], given["radius"]).to(torch.int64))
-        return sums[:k].ravel(), found.left
+        sums = LabelledPoints(points, given["center"], given["radius"], there.labels).sums(k)
+        return None if sums is None else (sums.ravel(), found.left)
     own = {key: value for key, value in given.items() if key not in _WHERE}
-    parts = [slice(start, start + LOOK_ROWS) for start in range(0, len(points), LOOK_ROWS)]
-    return sum(LOOKS[name](Look(found.labels[part], found.squares[part], k, _no_sums), **own) for part in parts), found.left
+    starts = range(0, len(points), LOOK_ROWS)
+    parts = [(there.part(slice(start, start + LOOK_ROWS)), found.squares[start : start + LOOK_ROWS]) for start in starts]
+    looks = [Look(part.labels, squares, k, partial(part.weighted_sums, given["centers"].round())) for part, squares in parts]
+    return sum(LOOKS[name](look, **own) for look in looks), found.left
 
 
 def _equal(one: Any, other: Any) -> bool:
     return one is other is None or (one is not None and other is not None and torch.equal(one, other))
 
 
-def _no_sums(weights: Any) -> Any:
-    raise NotImplementedError
-
-
 def looked_at(name: str, points: Any, **given: Any) -> Any:
-    """Return a statistic of looks, by kernels where possible; the rows that these leave out are few."""
+    """Return a statistic of looks in plain torch."""
     where = {key: value for key, value in given.items() if key in _WHERE}
-    own = {key: value for key, value in given.items() if key not in _WHERE}
     if name == "point-spreads":
         where["origins"] = where["centers"]
-    quick = _quick_look(points, **where)
-    if quick is None:
-        return LOOKS[name](_look(points, **where), **own)
-    look, left = quick
-    total = LOOKS[name](look, **own)
-    return total + LOOKS[name](_look(left, **where), **own) if len(left) else total
+    return LOOKS[name](_look(points, **where), **{key: value for key, value in given.items() if key not in _WHERE})
 
 
 LOOKS: Mapping[str, Callable[..., Any]] = {

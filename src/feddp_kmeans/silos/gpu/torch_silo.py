@@ -28,7 +28,7 @@ except ImportError:
 
 from feddp_kmeans.silos.gpu import lloyd, moments, rows
 from feddp_kmeans.silos.gpu.torch_arithmetic import encode, encoded_and_labels, weighted_sums
-from feddp_kmeans.silos.gpu.torch_looks import LOOK_ROWS, LOOKS, looked_at, quick_labels, swept
+from feddp_kmeans.silos.gpu.torch_looks import LOOKS, looked_at, swept
 
 _QUICK_VALUES = 1 << 28
 """Numbers of a second moment at once: 2 GiB of float64."""
@@ -88,8 +88,6 @@ def total_of(query: Query, points: Any, kept: MutableMapping[Any, Any] | None = 
     at_once = chunk_rows(name, points.shape[1])
     if rows.fits(points) and name in _MOMENTS:
         at_once = chunk_rows(name, points.shape[1], _QUICK_VALUES)
-    elif rows.fits(points) and name in {*LOOKS, *_LLOYD}:
-        at_once = LOOK_ROWS
     for start in range(0, count, at_once):
         chunk = slice(start, start + at_once)
         total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
@@ -135,26 +133,10 @@ def _pairs(products: Any, diagonal: int) -> Any:
 
 def _cluster_counts(points: Any, **where: Any) -> Any:
     k = len(where["centers"])
-    found = quick_labels(points, **where)
-    if found is None:
-        _, labels = encoded_and_labels(points, **where)
-    else:
-        _, labels, _, longer = found
-        labels = torch.cat([labels, encoded_and_labels(points[longer], **where)[1]])
-    return torch.bincount(labels, minlength=k + 1)[:k].to(torch.int64)
+    return torch.bincount(encoded_and_labels(points, **where)[1], minlength=k + 1)[:k].to(torch.int64)
 
 
 def _cluster_sums(points: Any, **where: Any) -> Any:
-    found = quick_labels(points, **where)
-    whole, k = rows.Rows(points, where["center"], where["radius"]), len(where["centers"])
-    if found is None or not whole.can_weigh(k):
-        return _plain_sums(points, **where)
-    _, labels, squares, longer = found
-    zeros = torch.zeros((k, points.shape[1]), dtype=torch.float64, device=points.device)
-    return whole.weighted_sums(zeros, labels, torch.ones_like(squares)).ravel() + _plain_sums(points[longer], **where)
-
-
-def _plain_sums(points: Any, **where: Any) -> Any:
     encoded, labels = encoded_and_labels(points, **where)
     ones = torch.ones(len(labels), dtype=torch.float64, device=encoded.device)
     return weighted_sums(encoded, ones, labels, len(where["centers"])).to(torch.int64).ravel()
