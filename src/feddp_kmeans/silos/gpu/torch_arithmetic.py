@@ -1,11 +1,13 @@
 """The arithmetic of statistics in torch: points as whole numbers of a ball, their coordinates, their nearest centers."""
 
+import math
 from typing import Any
 
 import torch
 
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import LARGEST, RESOLUTION, spare_bits
+from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 
 
 def encode(points: Any, center: Any, radius: float) -> Any:
@@ -42,6 +44,40 @@ def assign(coordinates: Any, centers: Any) -> Any:
     scores = coordinates @ (2 * targets.T) - targets.square().sum(dim=1)
     places = torch.arange(len(targets), device=scores.device)
     return torch.where(scores == scores.amax(dim=1, keepdim=True), places, len(targets)).amin(dim=1)
+
+
+def read_rows(points: Any, units: Any, fill: Any = None) -> Any:
+    """Return points with every coordinate divided by its unit; ``fill`` stands for cells that are not finite. See ``batch.read_rows``."""
+    numbers = points.to(torch.float64)
+    present = numbers if fill is None else torch.where(torch.isfinite(numbers), numbers, fill)
+    return (present / units).clamp(-LARGEST, LARGEST)
+
+
+def upper(whole: Any, diagonal: int) -> Any:
+    """Return the products of all pairs of columns, each pair once; from the first diagonal on, or above it."""
+    return pairs_of(whole.T @ whole, diagonal)
+
+
+def pairs_of(products: Any, diagonal: int) -> Any:
+    """Return the part of a square matrix from a diagonal on."""
+    places = torch.triu_indices(len(products), len(products), diagonal, device=products.device)
+    return products[places[0], places[1]].to(torch.int64)
+
+
+def diagonal_sum(squares: Any) -> Any:
+    """Return what the diagonals of second moments add up to, one of each unit; see ``residual_sums``."""
+    dimension = squares.shape[1]
+    traces = squares.sum(dim=1, keepdim=True)
+    # A tensor on the device: by a plain number a GPU divides as a product with its inverse, which rounds twice.
+    columns = torch.tensor(float(dimension), dtype=torch.float64, device=squares.device)
+    of_square, of_trace = moment_weights(dimension)
+    traceless = (of_square * (squares - traces / columns)).trunc().sum(dim=0)
+    return torch.cat([traceless, (of_trace * traces).trunc().sum(dim=0)]).to(torch.int64)
+
+
+def moment_weights(dimension: int) -> tuple[float, float]:
+    """Return the weights of a square, less the mean one of its row, and of a trace in a second moment."""
+    return math.sqrt(2), math.sqrt(2 / dimension) * TRACE_WEIGHT
 
 
 def weighted_sums(coordinates: Any, weights: Any, labels: Any, k: int) -> Any:
