@@ -46,15 +46,15 @@ class Source:
         """Return how many rows each client has."""
         return np.diff(self.starts)
 
-    def pieces(self, device: Any = None) -> Iterator[Any]:
-        """Yield all rows on the device, or on another one, in pieces."""
+    def pieces(self, device: Any) -> Iterator[Any]:
+        """Yield all rows on this device, in pieces."""
         yield from (piece for piece, _ in self._moved(((piece, None) for piece in self._pieces()), device))
 
-    def clients(self, rows: int, most: int, cohort: BoolArray | None, device: Any = None) -> Iterator[tuple[Any, IntArray]]:
-        """Yield the rows of the clients of the cohort (None: all), each whole, and how many each has; so many at a time."""
+    def clients(self, rows: int, most: int, cohort: BoolArray | None, device: Any) -> Iterator[tuple[Any, IntArray]]:
+        """Yield the rows of the clients of the cohort (None: all) on this device, each whole, and how many each has; so many at a time."""
         if not torch.is_tensor(self.points):
             if cohort is None or cohort[0]:
-                none = torch.empty((0, self.points.shape[1]), dtype=torch.float32, device=self.device if device is None else device)
+                none = torch.empty((0, self.points.shape[1]), dtype=torch.float32, device=device)
                 yield torch.cat([none, *self.pieces(device)]), self.sizes
             return
         for piece, (sizes, taken) in self._moved(self._runs(rows, most, cohort), device):
@@ -79,8 +79,7 @@ class Source:
             yield from self.points.split(max(1, PIECE_BYTES // (self.points.element_size() * width)))
 
     def _moved(self, pieces: Any, device: Any) -> Any:
-        target = self.device if device is None else device
-        return pieces if torch.is_tensor(self.points) and self.points.device == target else on_device(pieces, target)
+        return pieces if torch.is_tensor(self.points) and self.points.device == device else on_device(pieces, device)
 
 
 def points_of(client: Any, name: str) -> Any:

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
@@ -26,9 +27,14 @@ def _shortened(rows: Any) -> Any:
     _, exponents = torch.frexp(bounded.abs().amax(dim=1))
     powers = torch.exp2((spare_bits(rows.shape[1]) - exponents).to(torch.float64))
     whole = (bounded * powers[:, None]).round()
-    scaled = whole * (RESOLUTION / whole.square().sum(dim=1).sqrt())[:, None]
+    scaled = whole * (RESOLUTION / root(whole.square().sum(dim=1)))[:, None]
     rounded = scaled.round()
     return torch.where((rounded.square().sum(dim=1) > RESOLUTION**2)[:, None], scaled.trunc(), rounded)
+
+
+def root(numbers: Any) -> Any:
+    """Return square roots as IEEE 754 rounds them: on a CPU torch may call a library that rounds some of them otherwise."""
+    return torch.from_numpy(np.sqrt(numbers.numpy())) if numbers.device.type == "cpu" else numbers.sqrt()
 
 
 def project(encoded: Any, projection: Any) -> Any:

@@ -175,7 +175,7 @@ def _residual_vectors(
     weighted = [] if square_weight is None else [(squares.to(torch.float64) * square_weight)[:, :, None]]
     vectors = torch.cat([sums.to(torch.float64), *weighted, (counts.to(torch.float64) * count_weight)[:, :, None]], dim=2)
     lengths = squares_of(vectors.reshape(len(clients) * k, vectors.shape[2])).reshape(len(clients), k)
-    return vectors, _host(_one_by_one(lengths).sqrt())
+    return vectors, np.sqrt(_host(_one_by_one(lengths)))
 
 
 def _one_by_one(columns: Any) -> Any:
@@ -206,8 +206,8 @@ def _spreads(clients: Clients, *, centers: Any, reach: float, bound: float, **ba
         counts.view(-1).index_add_(0, cells, torch.ones_like(cells))
     totals = 7.0 * squares.sum(dim=1).to(torch.float64)
     sizes, weighted = float(spreads.SIZE_STEPS) * counts.to(torch.float64), 6.0 * squares.to(torch.float64)
-    lengths = (_one_by_one(sizes.square() + weighted.square()) + totals.square()).sqrt()
-    factors = residual_sums.client_factors(11.0 * spreads.UNIT_STEPS * bound, _host(lengths))
+    lengths = np.sqrt(_host(_one_by_one(sizes.square() + weighted.square()) + totals.square()))
+    factors = residual_sums.client_factors(11.0 * spreads.UNIT_STEPS * bound, lengths)
     return torch.cat([clients.bounded(numbers, factors) for numbers in (sizes, weighted, totals[:, None])])
 
 
@@ -222,7 +222,7 @@ def _costs(clients: Clients, *, sets: Any, bound: float, **ball: Any) -> Any:
         high.index_add_(0, owners, whole >> low_bits)
         low.index_add_(0, owners, whole & ((1 << low_bits) - 1))
     vectors = 2.0**low_bits * high.to(torch.float64) + low.to(torch.float64)
-    return clients.bounded(vectors, residual_sums.client_factors(bound, _host(_one_by_one(vectors.square()).sqrt())))
+    return clients.bounded(vectors, residual_sums.client_factors(bound, np.sqrt(_host(_one_by_one(vectors.square())))))
 
 
 def _distances(clients: Clients, *, center: Any, edges: Any) -> Any:

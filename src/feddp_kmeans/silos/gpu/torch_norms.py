@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from feddp_kmeans._typing import IntArray
+from feddp_kmeans.silos.gpu.torch_arithmetic import root
 from feddp_kmeans.statistics.arithmetic import LARGEST_TOGETHER
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS
 
@@ -22,7 +23,7 @@ _AT_ONCE = 1 << 25
 
 def row_norms(rows: Any) -> Any:
     """Return the Euclidean norm of each row: the bits of ``statistics.fixed_point.row_norms``."""
-    return squares_of(rows).sqrt()
+    return root(squares_of(rows))
 
 
 def squares_of(rows: Any) -> Any:

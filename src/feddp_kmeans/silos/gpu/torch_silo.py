@@ -7,7 +7,8 @@ root and a quotient, which every device rounds alike.
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from copy import copy
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from feddp_kmeans.silos.gpu.torch_arithmetic import (
     moment_weights,
     pairs_of,
     read_rows,
+    root,
     upper,
     weighted_sums,
 )
@@ -82,18 +84,28 @@ class TorchSilo(Silo):
 
     def exact_sum(self, query: Query, cohort: BoolArray | None = None) -> IntArray:
         """Return the sum of a statistic over the clients of the cohort (None: all), without noise: never for release."""
-        statistic, total = query.statistic, query.nothing()
-        filled = query.public.get("fill") is not None
+        statistic = query.statistic
         if statistic.name not in {*STATISTICS, *OF_CLIENTS}:
-            for points, sizes in self._clients(query, cohort, "cpu"):
-                numbers = points if points.dtype == torch.float32 else points.to(torch.float64)
-                total += TableSilo(numbers.numpy(), np.concatenate([[0], np.cumsum(sizes)])).exact_sum(query)
-        elif statistic.whole_clients:
-            for points, sizes in self._clients(query, cohort):
-                total += clients_total(query, Clients(*present_clients(points, sizes, filled=filled))).numpy()
+            return self._by_numpy(query, cohort)
+        if statistic.whole_clients:
+            filled = query.public.get("fill") is not None
+            held = self._clients(query, cohort, self._device)
+            parts = (clients_total(query, Clients(*present_clients(points, sizes, filled=filled))) for points, sizes in held)
         else:
-            parts = [total_of(query, points, kept) for points, kept in self._points(query)]
-            total += sum(parts[1:], parts[0]).cpu().numpy()
+            parts = (total_of(query, points, kept) for points, kept in self._points(query))
+        total: IntArray = reduce(add, parts, torch.zeros(query.size, dtype=torch.int64, device=self._device)).cpu().numpy()
+        return total
+
+    def _by_numpy(self, query: Query, cohort: BoolArray | None) -> IntArray:
+        """Return the sum of a statistic that has no form in torch: the points are copied to the host."""
+        if query.statistic.whole_clients:
+            parts = self._clients(query, cohort, torch.device("cpu"))
+        else:
+            parts = ((piece, np.array([len(piece)])) for source in self._sources for piece in source.pieces(torch.device("cpu")))
+        total = query.nothing()
+        for points, sizes in parts:
+            numbers = points if points.dtype == torch.float32 else points.to(torch.float64)
+            total += TableSilo(numbers.numpy(), np.concatenate([[0], np.cumsum(sizes)])).exact_sum(query)
         return total
 
     def as_one_client(self) -> "TorchSilo":
@@ -105,7 +117,7 @@ class TorchSilo(Silo):
     def nonprivate_clients(self) -> Iterator[Any]:
         """Yield each client's raw points that are finite."""
         for source in self._sources:
-            for points, _ in source.clients(1, 1, None, "cpu"):
+            for points, _ in source.clients(1, 1, None, torch.device("cpu")):
                 yield present_rows(points, filled=False).numpy()
 
     def _points(self, query: Query) -> Iterator[tuple[Any, dict[Any, Any] | None]]:
@@ -115,9 +127,9 @@ class TorchSilo(Silo):
             if source.is_there and query.public.get("units") is None:
                 yield source.finite, source.kept
             else:
-                yield from ((present_rows(piece, filled=filled), None) for piece in source.pieces())
+                yield from ((present_rows(piece, filled=filled), None) for piece in source.pieces(self._device))
 
-    def _clients(self, query: Query, cohort: BoolArray | None, device: Any = None) -> Iterator[tuple[Any, IntArray]]:
+    def _clients(self, query: Query, cohort: BoolArray | None, device: Any) -> Iterator[tuple[Any, IntArray]]:
         """Yield all rows of the clients of the cohort (None: all), each whole, and their sizes; so many clients as fit memory."""
         centers = query.own.get("centers")
         numbers = max(query.size, 0 if centers is None else len(centers) * (self.dimension + 2))
@@ -171,7 +183,9 @@ def _device(points: Sequence[Any], device: Any) -> Any:
 def clients_total(query: Query, clients: Clients) -> Any:
     """Return the sum of a statistic over whole clients as int64, exact."""
     given = {key: _tensor(value, clients.points.device) for key, value in query.own.items()}
-    return torch.as_tensor(OF_CLIENTS[query.statistic.name](Clients(_read(query, clients.points), clients.sizes), **given)).cpu()
+    return torch.as_tensor(OF_CLIENTS[query.statistic.name](Clients(_read(query, clients.points), clients.sizes), **given)).to(
+        clients.points.device
+    )
 
 
 def _read(query: Query, points: Any) -> Any:
@@ -237,7 +251,7 @@ def _point_costs(points: Any, *, sets: Any, bound: float, **ball: Any) -> Any:
     scores = [(encoded @ (2 * centers.T) - centers.square().sum(dim=1)).amax(dim=1) for centers in sets.round()]
     squares = encoded.square().sum(dim=1, keepdim=True) - torch.stack(scores, dim=1)
     vectors = len(sets) * squares - squares.sum(dim=1, keepdim=True)
-    lengths = sum(column.square() for column in vectors.T).sqrt()
+    lengths = root(sum(column.square() for column in vectors.T))
     # A tensor, as above: a plain number over a tensor is a product with the inverse.
     most = torch.tensor(residual_sums.BOUNDED_STEPS * SLACK, dtype=torch.float64, device=encoded.device)
     return (vectors * (most / lengths.clamp(min=bound))[:, None]).trunc().to(torch.int64).sum(dim=0)
