@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.silos.gpu import sources, streams
+from feddp_kmeans.silos.gpu import streams, torch_sources
 from feddp_kmeans.silos.gpu.streams import ParquetPoints, on_device
 from feddp_kmeans.silos.gpu.torch_silo import TorchSilo
 from feddp_kmeans.silos.memory import ArraySilo
@@ -57,7 +57,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_form_of_points_and_the_size_of_pieces_change_nothing(dtype, form, piece_bytes, device, monkeypatch):
-    monkeypatch.setattr(sources, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr(torch_sources, "PIECE_BYTES", piece_bytes)
     points = table(np.float16 if "float16" in form else dtype, 60).astype(dtype)
     for statistic, public, *_ in ALL_CASES[::5]:
         query = Query(statistic, public, DIMENSION)
@@ -68,7 +68,7 @@ def test_the_form_of_points_and_the_size_of_pieces_change_nothing(dtype, form, p
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("case", POINT_CASES, ids=names(POINT_CASES))
 def test_streamed_points_add_up_to_those_on_the_device(case, device, monkeypatch):
-    monkeypatch.setattr(sources, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(torch_sources, "PIECE_BYTES", 1000)
     statistic, public, *_ = case
     query, points = Query(statistic, public, DIMENSION), table()
     streamed = TorchSilo([points, points[:0], points[:1]], device).exact_sum(query)
@@ -78,16 +78,10 @@ def test_streamed_points_add_up_to_those_on_the_device(case, device, monkeypatch
     assert np.array_equal(streamed, ArraySilo([points, points[:1]]).exact_sum(query))
 
 
-def test_an_array_mapped_from_a_file_is_not_read_whole(tmp_path):
-    np.save(tmp_path / "points.npy", table())
-    mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
-    assert TorchSilo([mapped], "cpu")._sources[0].points.data_ptr() == mapped.ctypes.data
-
-
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 def test_parquet_files_give_the_integers_of_their_numbers(dtype, device, tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(torch_sources, "PIECE_BYTES", 1000)
     points = np.nan_to_num(table() * 3, posinf=0.0).astype(dtype)
     columns = {f"c{j}": pa.array(points[:, j]) for j in range(DIMENSION)} | {"name": pa.array(["a"] * len(points))}
     nothing = pa.array([None if row == 7 else float(points[row, 2]) for row in range(len(points))]).cast(columns["c2"].type)

@@ -8,6 +8,7 @@ import torch
 
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import LARGEST, RESOLUTION, spare_bits
+from feddp_kmeans.statistics.query import Query
 from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
 
 
@@ -52,11 +53,24 @@ def assign(coordinates: Any, centers: Any) -> Any:
     return torch.where(scores == scores.amax(dim=1, keepdim=True), places, len(targets)).amin(dim=1)
 
 
-def read_rows(points: Any, units: Any, fill: Any = None) -> Any:
-    """Return points with every coordinate divided by its unit; ``fill`` stands for cells that are not finite. See ``batch.read_rows``."""
+def arguments(query: Query, device: Any) -> dict[str, Any]:
+    """Return the arguments of a query's statistic, arrays as tensors on the device."""
+    return {name: _tensor(value, device) for name, value in query.own.items()}
+
+
+def read(query: Query, points: Any) -> Any:
+    """Return points as the query reads them: in units, a missing cell filled in; see ``batch.read_rows``."""
+    units, fill = (_tensor(query.public.get(name), points.device) for name in ("units", "fill"))
+    if units is None:
+        return points
     numbers = points.to(torch.float64)
-    present = numbers if fill is None else torch.where(torch.isfinite(numbers), numbers, fill)
-    return (present / units).clamp(-LARGEST, LARGEST)
+    there = numbers if fill is None else torch.where(torch.isfinite(numbers), numbers, fill)
+    return (there / units).clamp(-LARGEST, LARGEST)
+
+
+def _tensor(value: Any, device: Any) -> Any:
+    """Return an array as a tensor on the device, a number as it is."""
+    return value if value is None or isinstance(value, float) else torch.as_tensor(value, device=device)
 
 
 def upper(whole: Any, diagonal: int) -> Any:

@@ -15,12 +15,13 @@ import numpy as np
 import torch
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.silos.gpu.torch_arithmetic import assign, diagonal_sum, encode, project, upper
+from feddp_kmeans.silos.gpu.torch_arithmetic import arguments, assign, diagonal_sum, encode, project, read, upper
 from feddp_kmeans.silos.gpu.torch_looks import quick_labels
 from feddp_kmeans.silos.gpu.torch_norms import outer_product_norms, row_norms, squares_of
 from feddp_kmeans.statistics import costs, norms, paper_sums, residual_sums, spreads
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.fixed_point import EXACT_ROWS, LARGEST, RESOLUTION
+from feddp_kmeans.statistics.query import Query
 
 AT_ONCE = 1 << 26
 """Numbers of points or of clients' vectors in memory at once: 512 MiB, and a few times that while they are worked on."""
@@ -66,6 +67,13 @@ class Clients:
 
     def _given(self, factors: FloatArray) -> Any:
         return torch.as_tensor(factors, device=self.points.device)
+
+
+def clients_total(query: Query, clients: Clients) -> Any:
+    """Return the sum of a statistic over whole clients as int64, exact."""
+    device = clients.points.device
+    there = Clients(read(query, clients.points), clients.sizes)
+    return torch.as_tensor(OF_CLIENTS[query.statistic.name](there, **arguments(query, device)), device=device)
 
 
 def _cells(clients: Clients, *, centers: Any, projection: Any = None, **ball: Any) -> Iterator[tuple[Any, Any, Any]]:

@@ -29,20 +29,21 @@ except ImportError:
     raise InputError("statistics on a GPU need torch: pip install 'feddp-kmeans[torch]'.") from None
 
 from feddp_kmeans.silos.gpu import lloyd, moments, rows
-from feddp_kmeans.silos.gpu.sources import Source, joined, points_of, present_clients, present_rows
 from feddp_kmeans.silos.gpu.torch_arithmetic import (
+    arguments,
     diagonal_sum,
     encode,
     encoded_and_labels,
     moment_weights,
     pairs_of,
-    read_rows,
+    read,
     root,
     upper,
     weighted_sums,
 )
-from feddp_kmeans.silos.gpu.torch_clients import AT_ONCE, OF_CLIENTS, Clients
+from feddp_kmeans.silos.gpu.torch_clients import AT_ONCE, OF_CLIENTS, Clients, clients_total
 from feddp_kmeans.silos.gpu.torch_looks import LOOK_ROWS, LOOKS, looked_at, quick_labels, swept
+from feddp_kmeans.silos.gpu.torch_sources import Source, device_of, joined, points_of, present_clients, present_rows
 
 _QUICK_VALUES = 1 << 28
 """Numbers of a second moment at once: 2 GiB of float64."""
@@ -62,7 +63,7 @@ class TorchSilo(Silo):
         shapes = {(len(client.shape), client.shape[-1]) for client in points}
         if len(shapes) != 1 or len(points[0].shape) != 2:
             raise InputError(f"clients must be tensors of points with the same number of columns, got shapes {sorted(shapes)}.")
-        place = _device(points, device)
+        place = device_of(points, device)
         self._sources = [Source(client, np.array([0, client.shape[0]]), place) for client in points]
         self._device, self.is_one_client = place, False
         self.n_clients, self.dimension = len(clients), int(points[0].shape[1])
@@ -73,7 +74,7 @@ class TorchSilo(Silo):
         table = points_of(points, "points")
         starts = checked_offsets(offsets, table.shape[0])
         silo = cls([table[:0]], device)
-        silo._sources = [Source(table, starts, _device([table], device))]
+        silo._sources = [Source(table, starts, device_of([table], device))]
         silo.n_clients = len(starts) - 1
         return silo
 
@@ -153,8 +154,7 @@ def total_of(query: Query, points: Any, kept: MutableMapping[Any, Any] | None = 
     name = query.statistic.name
     if name not in STATISTICS:
         raise InputError(f"statistic must be one that runs in torch, {sorted(STATISTICS)}, got {name!r}.")
-    given = {key: _tensor(value, points.device) for key, value in query.own.items()}
-    points = _read(query, points)
+    given, points = arguments(query, points.device), read(query, points)
     found = _swept(name, points, given) if name in _LLOYD and given.get("projection") is None else None
     if found is None and name in {*LOOKS, *_LLOYD}:
         found = _left(swept(name, points, kept, given))
@@ -171,26 +171,6 @@ def total_of(query: Query, points: Any, kept: MutableMapping[Any, Any] | None = 
         chunk = slice(start, start + at_once)
         total += STATISTICS[name](points[chunk if left is None else left[chunk]], **given)
     return total
-
-
-def _device(points: Sequence[Any], device: Any) -> Any:
-    """Return the device that is meant, with its number: that of the first tensor where none is given."""
-    tensors = [client for client in points if torch.is_tensor(client)]
-    chosen = torch.device(device) if device is not None else tensors[0].device if tensors else torch.device("cpu")
-    return torch.empty(0, device=chosen).device
-
-
-def clients_total(query: Query, clients: Clients) -> Any:
-    """Return the sum of a statistic over whole clients as int64, exact."""
-    given = {key: _tensor(value, clients.points.device) for key, value in query.own.items()}
-    return torch.as_tensor(OF_CLIENTS[query.statistic.name](Clients(_read(query, clients.points), clients.sizes), **given)).to(
-        clients.points.device
-    )
-
-
-def _read(query: Query, points: Any) -> Any:
-    units, fill = (_tensor(query.public.get(key), points.device) for key in ("units", "fill"))
-    return points if units is None else read_rows(points, units, fill)
 
 
 def _outer_product(points: Any, *, center: Any, radius: float) -> Any:
@@ -285,11 +265,6 @@ def _swept(name: str, points: Any, given: Mapping[str, Any]) -> tuple[Any, Any] 
 
 def _left(found: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
     return found and (found[0], found[1].nonzero().ravel())
-
-
-def _tensor(value: Any, device: Any) -> Any:
-    """Return an array as a tensor on the device, a number as it is."""
-    return value if value is None or isinstance(value, float) else torch.as_tensor(value, device=device)
 
 
 _LLOYD = ("cluster-sums", "cluster-counts")

@@ -1,7 +1,7 @@
 """Where the points of clients lie: on the device, or in host memory or files, from where they are streamed to it."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,6 +94,13 @@ def points_of(client: Any, name: str) -> Any:
         floats = np.array(floats, dtype=floats.dtype.newbyteorder("="))
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # that nobody may write to a mapped file: nobody does
         return torch.from_numpy(floats)
+
+
+def device_of(points: Sequence[Any], device: Any) -> Any:
+    """Return the device that is meant, with its number: that of the first tensor where none is given."""
+    tensors = [client for client in points if torch.is_tensor(client)]
+    chosen = torch.device(device) if device is not None else tensors[0].device if tensors else torch.device("cpu")
+    return torch.empty(0, device=chosen).device
 
 
 def present(rows: Any, *, filled: bool) -> Any:
