@@ -4,7 +4,7 @@ python studies/benchmarks/gpu_stream.py [points] [clients]
 
 First a plain copy of float32 points in 100 dimensions from pinned host memory; then the same bytes streamed through one Lloyd pass, from
 pinned memory, from an ordinary array and from Parquet files (of a tenth of the points); then whole runs of both methods, streamed. Last
-whole runs that protect clients, with as many points on the device. Every run is made twice, the first time with the kernels to be compiled.
+whole runs that protect clients, with as many points on the device. A run is made twice where kernels are to be compiled.
 """
 
 import sys
@@ -80,9 +80,9 @@ def streamed_passes(pinned, means):
         print("no pyarrow here", flush=True)
 
 
-def whole_runs(silo, server, unit, what):
-    for method in ("refined", "paper"):
-        for which in ("kernels to be compiled", "kernels compiled"):
+def whole_runs(silo, server, unit, what, methods=("refined", "paper"), *, twice=False):
+    for method in methods:
+        for which in ["kernels to be compiled"] * twice + ["kernels compiled"]:
             silo.seconds.clear()
             forget()
             prepared = prepare(Settings(K, 1.0, method=method, scale="off", noise="gaussian", privacy_unit=unit), server, silo.n_clients)
@@ -107,14 +107,14 @@ def main():
     held = points[: 100 * clients].clone()
     del points
     streamed_passes(pinned, means.cpu().numpy().astype(np.float64))
-    whole_runs(Timed([pinned], "cuda"), server, "point", "streamed from pinned memory")
+    whole_runs(Timed([pinned], "cuda"), server, "point", "streamed from pinned memory", twice=True)
     del pinned
     offsets = np.linspace(0, len(held), clients + 1).astype(np.int64)
-    whole_runs(Timed.from_offsets(held, offsets), server, "client", f"{clients:,} clients, {len(held):,} points on the device")
+    whole_runs(Timed.from_offsets(held, offsets), server, "client", f"{clients:,} clients, {len(held):,} points on the device", twice=True)
     sizes = np.random.default_rng(0).integers(50, 151, clients)
     ragged = np.minimum(np.concatenate([[0], np.cumsum(sizes)]), len(held))
     ragged[-1] = len(held)
-    whole_runs(Timed.from_offsets(held, ragged), server, "client", f"{clients:,} clients of 50 to 150 points on the device")
+    whole_runs(Timed.from_offsets(held, ragged), server, "client", f"{clients:,} clients of 50 to 150 points on the device", ["refined"])
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ FORMS = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_form_of_points_and_the_size_of_pieces_change_nothing(dtype, form, piece_bytes, device, monkeypatch):
     monkeypatch.setattr(torch_sources, "PIECE_BYTES", piece_bytes)
-    points = table(np.float16 if "float16" in form else dtype, 60).astype(dtype)
+    points = table(np.float16 if "float16" in form else dtype, 20).astype(dtype)
     for statistic, public, *_ in ALL_CASES[::5]:
         query = Query(statistic, public, DIMENSION)
         silo = TorchSilo([FORMS[form](points)], device)
