@@ -2,8 +2,10 @@
 
 python studies/benchmarks/gpu_stream.py [points] [clients]
 
+With 0 clients there are no whole runs.
+
 First a plain copy of float32 points in 100 dimensions from pinned host memory; then the same bytes streamed through one Lloyd pass, from
-pinned memory, from an ordinary array and from Parquet files (of a tenth of the points); then whole runs of both methods, streamed. Last
+pinned memory, from an ordinary array and from Parquet files (of a quarter of the points); then whole runs of both methods, streamed. Last
 whole runs that protect clients, with as many points on the device. A run is made twice where kernels are to be compiled.
 """
 
@@ -45,7 +47,9 @@ def in_files(points, folder):
 
     for index, part in enumerate(np.array_split(points, 4)):
         columns = {f"x{j}": np.ascontiguousarray(part[:, j]) for j in range(DIMENSION)}
-        pq.write_table(pa.table(columns), Path(folder) / f"{index}.parquet", compression="none", use_dictionary=False)
+        pq.write_table(
+            pa.table(columns), Path(folder) / f"{index}.parquet", compression="none", use_dictionary=False, row_group_size=1 << 16
+        )
     return ParquetPoints(folder)
 
 
@@ -60,14 +64,16 @@ def streamed_passes(pinned, means):
     query = Query(REGISTRY["cluster-sums"], public, DIMENSION)
     expected = TorchSilo([there]).exact_sum(query)
     array = pinned.numpy().copy()
-    for name, points in (("pinned memory", pinned), ("an ordinary array", array)):
+    for name, points in (("pinned memory", pinned), ("an array", array), ("a tensor that is not pinned", torch.from_numpy(array.copy()))):
+        began = time.perf_counter()
         silo = TorchSilo([points], "cuda")
+        print(f"made the silo of {name} in {time.perf_counter() - began:.2f} s")
         assert np.array_equal(silo.exact_sum(query), expected)
         taken = seconds(lambda silo=silo: silo.exact_sum(query))
         print(f"Lloyd pass streamed from {name}: {taken:.3f} s, {size / taken / 1e9:.1f} GB/s, {taken / plain:.2f} of the copy", flush=True)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            part = array[: len(array) // 10]
+            part = array[: len(array) // 4]
             silo = TorchSilo([in_files(part, folder)], "cuda")
             assert np.array_equal(silo.exact_sum(query), TorchSilo([part], "cuda").exact_sum(query))
             taken = seconds(lambda: silo.exact_sum(query))
@@ -107,6 +113,8 @@ def main():
     held = points[: 100 * clients].clone()
     del points
     streamed_passes(pinned, means.cpu().numpy().astype(np.float64))
+    if not clients:
+        return
     whole_runs(Timed([pinned], "cuda"), server, "point", "streamed from pinned memory", twice=True)
     del pinned
     offsets = np.linspace(0, len(held), clients + 1).astype(np.int64)

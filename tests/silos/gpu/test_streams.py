@@ -128,6 +128,23 @@ def test_pieces_arrive_in_order_and_whole_with_what_comes_with_them(device, monk
     assert all(np.array_equal(there.cpu().numpy(), piece) for (there, _), piece in zip(found, pieces, strict=True))
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_an_array_is_pinned_on_cuda_as_long_as_its_silo_exists(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "_WORTH_BYTES", 1)
+    points = np.ones((100_000, DIMENSION), dtype=np.float32)
+    np.save(tmp_path / "points.npy", points)
+    silo, again = TorchSilo([points], "cuda"), TorchSilo([points[7:]], "cuda")
+    assert torch.from_numpy(points).is_pinned()
+    statistic, public, *_ = POINT_CASES[0]
+    query = Query(statistic, public, DIMENSION)
+    first, others = silo.exact_sum(query), again.exact_sum(query)
+    del silo
+    assert not torch.from_numpy(points).is_pinned()
+    assert np.array_equal(again.exact_sum(query), others)
+    in_a_file = TorchSilo([np.load(tmp_path / "points.npy", mmap_mode="r")], "cuda")
+    assert np.array_equal(in_a_file.exact_sum(query), first)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_an_error_of_a_reader_reaches_the_caller(device):
     def broken():

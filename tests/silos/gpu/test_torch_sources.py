@@ -48,6 +48,7 @@ def test_points_are_taken_as_they_are_where_torch_can_read_them(tmp_path):
     mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
     assert points_of(mapped, "X").data_ptr() == mapped.ctypes.data
     assert points_of(POINTS, "X") is POINTS
+    assert points_of(mapped, "X", "cpu").data_ptr() == mapped.ctypes.data
     assert points_of([[1, 2]], "X").dtype == torch.float64
     for wrong in (sparse.eye(3), [1.0], [["a", "b"]]):
         with pytest.raises(FedDPError, match="X must"):

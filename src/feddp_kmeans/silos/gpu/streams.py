@@ -1,7 +1,11 @@
 """Points that do not lie on the device: they are copied to it in pieces, and the next piece while one is worked on."""
 
+import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +21,12 @@ PIECE_BYTES = 1 << 28
 _COPY_BYTES = 1 << 24
 """Bytes copied at once: what the work on a piece needs, such as centers, is copied in between."""
 
+_WORTH_BYTES = 1 << 26
+"""Bytes from which an array is pinned."""
+
+_READERS = 8
+"""Row groups of a Parquet file that are read at once."""
+
 T = TypeVar("T")
 
 
@@ -28,34 +38,49 @@ class ParquetPoints:
 
     def __init__(self, paths: str | PathLike[str] | Sequence[str | PathLike[str]], columns: Sequence[str] | None = None) -> None:
         given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-        self._paths = [path for place in map(Path, given) for path in (sorted(place.glob("*.parquet")) if place.is_dir() else [place])]
-        if not self._paths:
+        places = [Path(place) for place in given]
+        named = [path for place in places for path in (sorted(place.glob("*.parquet")) if place.is_dir() else [place])]
+        if not named:
             raise InputError(f"paths must name Parquet files, got {given!r:.200}.")
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
-            footers = [pq.ParquetFile(path) for path in self._paths]
+            footers = [pq.ParquetFile(path) for path in named]
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"paths must name Parquet files: {error}") from None
         self.columns = tuple(footers[0].schema_arrow.names if columns is None else columns)
-        for path, footer in zip(self._paths, footers, strict=True):
+        for path, footer in zip(named, footers, strict=True):
             _check_columns(path, footer.schema_arrow, self.columns)
+            footer.close()
         single = all(pa.types.is_float32(footer.schema_arrow.field(name).type) for footer in footers for name in self.columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)
-        self.shape = (sum(footer.metadata.num_rows for footer in footers), len(self.columns))
+        self._files = [(path, footer.metadata) for path, footer in zip(named, footers, strict=True)]
+        self.shape = (sum(footer.num_rows for _, footer in self._files), len(self.columns))
 
     def pieces(self, rows: int) -> Iterator[Any]:
-        """Yield at most ``rows`` points at a time, one column after the other in memory, as files hold them."""
+        """Yield at most ``rows`` points at a time, one column after the other in memory, as files hold them.
+
+        A few row groups are read at once.
+        """
+        groups = ((path, footer, group) for path, footer in self._files for group in range(footer.num_row_groups))
+        with ThreadPoolExecutor(_READERS) as pool:
+            waiting = deque(pool.submit(self._read, *group) for group in islice(groups, _READERS))
+            while waiting:
+                numbers = waiting.popleft().result()
+                waiting.extend(pool.submit(self._read, *group) for group in islice(groups, 1))
+                yield from (numbers[:, start : start + rows].T for start in range(0, numbers.shape[1], rows))
+
+    def _read(self, path: Path, footer: Any, group: int) -> Any:
+        """Return a row group, one column after the other."""
         import pyarrow.parquet as pq
 
-        for path in self._paths:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(rows, columns=list(self.columns)):
-                    numbers = np.empty((len(self.columns), batch.num_rows), dtype=self.dtype)
-                    for place, name in enumerate(self.columns):
-                        numbers[place] = _numbers(batch.column(name))
-                    yield numbers.T
+        with pq.ParquetFile(path, metadata=footer) as file:
+            table = file.read_row_group(group, list(self.columns))
+        numbers = np.empty((len(self.columns), table.num_rows), dtype=self.dtype)
+        for place, name in enumerate(self.columns):
+            numbers[place] = _numbers(table.column(name))
+        return numbers
 
 
 def _check_columns(path: Path, schema: Any, columns: Sequence[str]) -> None:
@@ -79,6 +104,20 @@ def _numbers(cells: Any) -> Any:
     if not pa.types.is_float32(cells.type):
         cells = cells.cast(pa.float64(), safe=False)
     return cells.to_numpy(zero_copy_only=False)
+
+
+def pinned(points: Any, device: Any) -> Any:
+    """Return a tensor of host memory pinned where it lies as long as it exists, if the driver can: a GPU then reads it much faster."""
+    if torch.device(device).type != "cuda" or points.nbytes < _WORTH_BYTES or not points.is_contiguous() or points.is_pinned():
+        return points
+    runtime = torch.cuda.cudart()
+    with torch.cuda.device(device):
+        if int(runtime.cudaHostRegister(points.data_ptr(), points.nbytes, 0)) == 0:
+            weakref.finalize(points, runtime.cudaHostUnregister, points.data_ptr())
+        else:
+            with suppress(RuntimeError):  # the driver's refusal, which torch finds by its next call
+                torch.zeros(1, device=device)
+    return points
 
 
 def on_device(pieces: Iterable[tuple[Any, T]], device: Any) -> Iterator[tuple[Any, T]]:

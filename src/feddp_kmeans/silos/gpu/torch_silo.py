@@ -59,7 +59,7 @@ class TorchSilo(Silo):
     def __init__(self, clients: Sequence[Any], device: Any = None) -> None:
         if not len(clients):
             raise InputError("clients must be at least one, got none.")
-        points = [points_of(client, f"clients[{index}]") for index, client in enumerate(clients)]
+        points = [points_of(client, f"clients[{index}]", device) for index, client in enumerate(clients)]
         shapes = {(len(client.shape), client.shape[-1]) for client in points}
         if len(shapes) != 1 or len(points[0].shape) != 2:
             raise InputError(f"clients must be tensors of points with the same number of columns, got shapes {sorted(shapes)}.")
@@ -71,7 +71,7 @@ class TorchSilo(Silo):
     @classmethod
     def from_offsets(cls, points: Any, offsets: Any, device: Any = None) -> "TorchSilo":
         """Return clients of consecutive rows of one tensor or array: client j holds rows ``offsets[j]:offsets[j + 1]``."""
-        table = points_of(points, "points")
+        table = points_of(points, "points", device)
         starts = checked_offsets(offsets, table.shape[0])
         silo = cls([table[:0]], device)
         silo._sources = [Source(table, starts, device_of([table], device))]
@@ -132,8 +132,8 @@ class TorchSilo(Silo):
 
     def _clients(self, query: Query, cohort: BoolArray | None, device: Any) -> Iterator[tuple[Any, IntArray]]:
         """Yield all rows of the clients of the cohort (None: all), each whole, and their sizes; so many clients as fit memory."""
-        centers = query.own.get("centers")
-        numbers = max(query.size, 0 if centers is None else len(centers) * (self.dimension + 2))
+        origins = query.own.get("origins")
+        numbers = max(query.size, 0 if origins is None else origins.size + 2 * len(origins))
         rows, most = max(1, AT_ONCE // self.dimension), max(1, AT_ONCE // numbers)
         if not self.is_one_client:
             yield from joined(self._chosen(rows, most, cohort, device), rows, most)

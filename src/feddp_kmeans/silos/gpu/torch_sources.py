@@ -12,7 +12,7 @@ from scipy import sparse
 from feddp_kmeans._typing import BoolArray, IntArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.batches import as_floats, runs_of
-from feddp_kmeans.silos.gpu.streams import PIECE_BYTES, on_device
+from feddp_kmeans.silos.gpu.streams import PIECE_BYTES, on_device, pinned
 from feddp_kmeans.silos.memory import as_points
 
 
@@ -82,8 +82,11 @@ class Source:
         return pieces if torch.is_tensor(self.points) and self.points.device == device else on_device(pieces, device)
 
 
-def points_of(client: Any, name: str) -> Any:
-    """Return a client's points as they are, as a tensor or with ``pieces``; or an array as a tensor in host memory, float32 or float64."""
+def points_of(client: Any, name: str, device: Any = None) -> Any:
+    """Return a client's points as they are, as a tensor or with ``pieces``; or an array as a tensor in host memory, float32 or float64.
+
+    One that is no file's is pinned for a GPU.
+    """
     if torch.is_tensor(client) or hasattr(client, "pieces"):
         return client
     array = as_points(client, name)
@@ -93,7 +96,15 @@ def points_of(client: Any, name: str) -> Any:
     if not floats.dtype.isnative or min(floats.strides) < 0:
         floats = np.array(floats, dtype=floats.dtype.newbyteorder("="))
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # that nobody may write to a mapped file: nobody does
-        return torch.from_numpy(floats)
+        points = torch.from_numpy(floats)
+    return pinned(points, device) if device is not None and _has_memory(floats) else points
+
+
+def _has_memory(array: Any) -> bool:
+    """Return whether the numbers lie in memory that numpy holds, and not in a file that may be larger."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return bool(array.flags.owndata)
 
 
 def device_of(points: Sequence[Any], device: Any) -> Any:
