@@ -31,6 +31,9 @@ _LEVELS = 64
 _DENSE_ROWS = 1 << 8
 """Rows made dense at a time."""
 
+_HALF = 2.0**26
+"""What the higher half of a squared length counts."""
+
 TRACE_WEIGHT = 0.25
 """Weight of the trace relative to the traceless part: enough to read off the number of points, light enough to cost little."""
 
@@ -177,10 +180,13 @@ def residual_vectors(
     coordinates = arithmetic.dense(arithmetic.projected_points(batch, where["center"], where["radius"], residual_projection))
     residuals = coordinates - np.rint(origins)[labels]
     if square_weight is not None:
-        residuals = np.column_stack([residuals, np.square(residuals).sum(axis=1)])
+        squares = np.square(residuals).sum(axis=1)
+        high = np.floor(squares / _HALF)  # in two halves, whose sums are exact for any client
+        residuals = np.column_stack([residuals, high, squares - _HALF * high])
     units, clusters, values = arithmetic.joint_sums(batch, residuals, labels, len(origins), count_weight)
     if square_weight is not None:
-        values[:, -2] *= square_weight
+        values[:, -3] = (_HALF * values[:, -3] + values[:, -2]) * square_weight
+        values = np.delete(values, -2, axis=1)
     norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))
     return units, clusters, values, norms
 

@@ -104,6 +104,19 @@ def test_many_coordinates_and_large_clients_are_the_same_too(name, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_squares_of_a_client_that_add_up_to_more_than_floating_point_holds(device):
+    rng = np.random.default_rng(6)
+    client = rng.uniform(-0.7, 0.7, (1_300_000, 2))
+    centers = np.array([[65001.0, 65003.0]])
+    public = {"center": np.zeros(2), "radius": 1.0, "centers": centers, "origins": centers}
+    public |= {"count_weight": 1.0, "square_weight": 1.0, "bound": 2.0**55}
+    query = Query(REGISTRY["client-residuals"], public, 2)
+    expected = ArraySilo([client]).exact_sum(query)
+    assert np.array_equal(TorchSilo.from_offsets(client, [0, len(client)], device).exact_sum(query), expected)
+    assert np.array_equal(ArraySilo([client[::-1]]).exact_sum(query), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("case", ALL_CASES, ids=names(ALL_CASES))
 def test_what_has_no_form_in_torch_is_added_up_by_numpy(case, device):
     statistic, public, *_ = case
