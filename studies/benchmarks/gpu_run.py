@@ -26,8 +26,8 @@ DIMENSION, K, CHUNK = 100, 10, 10**6
 class Timed(TorchSilo):
     """Points on a GPU that keep the seconds of every sum."""
 
-    def __init__(self, clients):
-        super().__init__(clients)
+    def __init__(self, clients, device=None):
+        super().__init__(clients, device)
         self.seconds = defaultdict(list)
 
     def exact_sum(self, query, cohort=None):

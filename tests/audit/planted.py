@@ -98,7 +98,7 @@ def no_clipping_in_lloyds(patch):
 def a_client_that_repeats_itself(patch):
     patch.setattr(
         paper_statistics,
-        "_sum_bounded_l1",
+        "sum_bounded_l1",
         lambda counts, bound: (np.minimum(counts, bound) * paper_statistics.COUNT_STEPS).sum(axis=0).astype(np.int64) * len(counts.shape),
     )
 

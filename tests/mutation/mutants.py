@@ -226,7 +226,7 @@ MUTANTS = [
             "factor = COUNT_STEPS * np.where(totals <= bound, 1.0, bound * (1 - 2.0**-40) / np.maximum(totals, 1.0))",
             "counts = np.minimum(counts, bound)\n    factor = COUNT_STEPS * np.ones(len(totals))",
         ),
-        ("rounding of outer products forgotten", "rounding = np.sqrt(batch.sizes * encoded.shape[1]) / 2 + 1", "rounding = 0.0"),
+        ("rounding of outer products forgotten", "- (np.sqrt(counts) / 2 + 1))", "- 0.0)"),
         (
             "a point counted in its two clusters",
             "return np.bincount(labels, minlength=len(centers)).astype(np.int64)",
@@ -256,7 +256,7 @@ MUTANTS = [
             "MOMENT_STEPS = math.floor(BOUNDED_STEPS / math.sqrt(2.0))",
             "MOMENT_STEPS = math.floor(BOUNDED_STEPS / 1.0)",
         ),
-        ("trace in full", "- (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]", "- np.square(traces) / encoded.shape[1]"),
+        ("trace in full", "- (1 - TRACE_WEIGHT**2) * np.square(traces) / dimension", "- np.square(traces) / dimension"),
         (
             "sizes in every class below",
             "return np.bincount(classes, minlength=SIZE_CLASSES).astype(np.int64)",
@@ -284,15 +284,19 @@ MUTANTS = [
     *_in(
         "costs.py",
         ("tests/statistics/test_costs.py", "tests/statistics/test_statistics.py", "tests/audit"),
-        ("differences without a bound", "/ np.maximum(bound, norms)", "/ np.full(len(norms), bound)"),
+        ("differences without a bound", "client_factors(bound, norms)", "client_factors(bound, np.full(len(norms), bound))"),
         ("a norm of all sets but the last", "for column in vectors.T)", "for column in vectors.T[:-1])"),
         ("differences from other points", "squares.sum(axis=1, keepdims=True)", "squares.sum(axis=0, keepdims=True)"),
         (
             "sums of clients that wrap around",
-            "2.0**_LOW_BITS * arithmetic.sums_of_runs(high, batch) + arithmetic.sums_of_runs(low, batch)",
+            "2.0**LOW_BITS * arithmetic.sums_of_runs(high, batch) + arithmetic.sums_of_runs(low, batch)",
             "1.0 * arithmetic.sums_of_runs(whole, batch)",
         ),
-        ("steps that are rounded up", "np.trunc(vectors * factors[:, None])", "np.rint(vectors * factors[:, None] * (1 + 2.0**-23))"),
+        (
+            "steps that are rounded up",
+            "np.trunc(vectors * client_factors(bound, norms)[:, None])",
+            "np.rint(vectors * client_factors(bound, norms)[:, None] * (1 + 2.0**-23))",
+        ),
     ),
     *_in(
         "closing.py",
@@ -918,19 +922,19 @@ MUTANTS = [
         ("tests/statistics/test_statistics.py",),
         (
             "sums of clients bounded at twice the bound",
-            "np.minimum(1.0, bound / (radius / RESOLUTION) * SLACK / row_norms(rows))",
-            "np.minimum(1.0, 2 * bound / (radius / RESOLUTION) * SLACK / row_norms(rows))",
+            "np.minimum(1.0, bound / (radius / RESOLUTION) * SLACK / norms)",
+            "np.minimum(1.0, 2 * bound / (radius / RESOLUTION) * SLACK / norms)",
         ),
-        ("sums of clients rounded up", "np.trunc(rows * factor[:, None]).astype", "np.ceil(rows * factor[:, None]).astype"),
+        ("sums of clients rounded up", "np.trunc(rows * mean_factors", "np.ceil(rows * mean_factors"),
         (
             "presence counts points",
-            "_sum_bounded_l1((_counts_by_client(batch, **where) > 0).astype(np.float64), bound)",
-            "_sum_bounded_l1(np.minimum(_counts_by_client(batch, **where), 2), 3 * bound)",
+            "sum_bounded_l1((_counts_by_client(batch, **where) > 0).astype(np.float64), bound)",
+            "sum_bounded_l1(np.minimum(_counts_by_client(batch, **where), 2), 3 * bound)",
         ),
         (
             "outer product shrunk by the square root",
-            "shrink = np.maximum(0.0, np.sqrt(limit) * SLACK - rounding) / np.sqrt(norms)",
-            "shrink = np.sqrt(np.maximum(0.0, np.sqrt(limit) * SLACK - rounding) / np.sqrt(norms))",
+            "shrink = np.maximum(0.0, np.sqrt(limit) * SLACK - (np.sqrt(counts) / 2 + 1)) / np.sqrt(norms)",
+            "shrink = np.sqrt(np.maximum(0.0, np.sqrt(limit) * SLACK - (np.sqrt(counts) / 2 + 1)) / np.sqrt(norms))",
         ),
         ("presence claims too little", "l2=min(bound, math.sqrt(bound)) * COUNT_STEPS)", "l2=math.sqrt(bound) / 2 * COUNT_STEPS)"),
         (
@@ -950,8 +954,8 @@ MUTANTS = [
         ),
         (
             "residuals of clients not bounded",
-            "factors = BOUNDED_STEPS * SLACK / np.maximum(bound, norms)",
-            "factors = BOUNDED_STEPS / bound + 0 * norms",
+            "= BOUNDED_STEPS * SLACK / np.maximum(bound, norms)",
+            "= BOUNDED_STEPS / bound + 0 * norms",
         ),
         (
             "rounding of second moments forgotten",
@@ -969,7 +973,7 @@ MUTANTS = [
         ("tests/statistics/test_statistics.py",),
         (
             "a client's distances counted point by point",
-            "counts * SHARE_STEPS // batch.sizes[present // width])",
+            "counts * SHARE_STEPS // sizes[pairs // width])",
             "counts * SHARE_STEPS)",
         ),
     ),

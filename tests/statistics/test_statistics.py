@@ -295,7 +295,7 @@ def test_a_client_within_its_bound_is_not_changed(rng):
 @pytest.mark.parametrize(("statistic", "public", "order", "sensitivity"), CLIENT_CASES, ids=names(CLIENT_CASES))
 @pytest.mark.parametrize("together", [5000, 3])
 def test_the_sensitivity_holds_for_clients_of_thousands_of_points(statistic, public, order, sensitivity, together, monkeypatch, rng):
-    monkeypatch.setattr(arithmetic, "_LARGEST_TOGETHER", together)
+    monkeypatch.setattr(arithmetic, "LARGEST_TOGETHER", together)
     sizes = [0, 4, 3000, 0, 4, 2, 0]
     rows = BALL.center + rng.standard_normal((sum(sizes), DIMENSION)) * RADIUS
     batch = ClientBatch(rows, np.cumsum([0, *sizes]))
@@ -326,7 +326,7 @@ def test_ties_go_to_the_first_center_and_assignment_ignores_other_rows(rng):
 
 
 def test_a_clients_norm_ignores_other_clients_to_the_last_bit(rng, monkeypatch):
-    monkeypatch.setattr(arithmetic, "_LARGEST_TOGETHER", 64)
+    monkeypatch.setattr(arithmetic, "LARGEST_TOGETHER", 64)
     sizes = np.array([3, 0, 1, 17, 30, 2, 100, 31, 65, 4])
     batch = ClientBatch(np.zeros((sizes.sum(), 0)), np.concatenate([[0], np.cumsum(sizes)]))
     encoded = np.rint(rng.standard_normal((sizes.sum(), 50)) * 9000)

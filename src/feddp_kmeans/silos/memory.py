@@ -91,13 +91,7 @@ class TableSilo(BatchedSilo):
     def from_offsets(cls, points: Any, offsets: Any) -> "TableSilo":
         """Return clients of consecutive rows: client j holds rows ``offsets[j]:offsets[j + 1]``."""
         table = as_points(points, "X")
-        starts = np.asarray(offsets)
-        if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
-            raise InputError(f"offsets must be whole numbers, one per client and one more, got {starts.dtype} of shape {starts.shape}.")
-        starts = starts.astype(np.int64, copy=False)
-        if starts[0] != 0 or starts[-1] != table.shape[0] or (np.diff(starts) < 0).any():
-            raise InputError(f"offsets must ascend from 0 to the {table.shape[0]} rows of X, got {starts[0]} to {starts[-1]}.")
-        return cls(table, starts)
+        return cls(table, checked_offsets(offsets, table.shape[0]))
 
     def as_one_client(self) -> "TableSilo":
         """Return the same points as those of one client."""
@@ -127,6 +121,19 @@ class TableSilo(BatchedSilo):
 
     def _rows(self, start: int, end: int) -> Any:
         return self._table[start:end] if self._order is None else self._table[self._order[start:end]]
+
+
+def checked_offsets(offsets: Any, rows: int) -> IntArray:
+    """Return where clients of consecutive rows begin, and the end; refuse anything that does not divide the rows."""
+    starts = np.asarray(offsets)
+    if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
+        raise InputError(f"offsets must be whole numbers, one per client and one more, got {starts.dtype} of shape {starts.shape}.")
+    starts = starts.astype(np.int64, copy=False)
+    if starts[0] != 0 or starts[-1] != rows or (np.diff(starts) < 0).any():
+        raise InputError(f"offsets must ascend from 0 to the {rows} rows of X, got {starts[0]} to {starts[-1]}.")
+    if len(starts) < 2:
+        raise InputError("clients must be at least one, got none.")
+    return starts
 
 
 def _distinguished(labels: Any) -> Any:

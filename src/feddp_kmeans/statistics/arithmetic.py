@@ -27,7 +27,7 @@ PROJECTION_STEPS = 2.0**20
 _AT_ONCE = 1 << 22
 """Most numbers of a table of points by centers in memory at once: the number of points must not decide whether memory is enough."""
 
-_LARGEST_TOGETHER = 1 << 12
+LARGEST_TOGETHER = 1 << 12
 """Clients of more points than this are multiplied one by one."""
 
 _HALF = 2.0**26
@@ -263,7 +263,7 @@ def outer_product_norms(encoded: FloatArray, batch: ClientBatch) -> FloatArray:
     norms = np.zeros(batch.n_clients)
     for size in np.unique(sizes[sizes > 0]):
         members = np.flatnonzero(sizes == size)
-        if size > _LARGEST_TOGETHER:
+        if size > LARGEST_TOGETHER:
             for index in members:
                 norms[index] = _product_norm(encoded[batch.starts[index] : batch.starts[index + 1]])
             continue

@@ -10,11 +10,10 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import arithmetic
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.gate import MOMENT_BOUND, SETS
-from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Statistic, constant
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, residual_squares
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, client_factors, residual_squares
 
-_LOW_BITS = 26
+LOW_BITS = 26
 """Whole numbers are added in two halves, of which this is the lower: both stay within 64 bits for 2**36 numbers below 2**52."""
 
 
@@ -23,8 +22,7 @@ def _cost_differences(batch: ClientBatch, *, sets: FloatArray, bound: float, **b
     vectors = _client_vectors(batch, sets, **ball)
     # Set by set, not by a sum along an axis: every device adds in this order.
     norms = np.sqrt(sum(np.square(column) for column in vectors.T))
-    factors = BOUNDED_STEPS * SLACK / np.maximum(bound, norms)
-    total: IntArray = np.trunc(vectors * factors[:, None]).astype(np.int64).sum(axis=0)
+    total: IntArray = np.trunc(vectors * client_factors(bound, norms)[:, None]).astype(np.int64).sum(axis=0)
     return total
 
 
@@ -32,8 +30,8 @@ def _client_vectors(batch: ClientBatch, sets: FloatArray, **ball: Any) -> FloatA
     """Return each client's ``c D_j - sum_i D_i``, added up over its points."""
     squares = np.stack([residual_squares(batch, origins=centers, centers=centers, **ball)[-1] for centers in sets], axis=1)
     whole = (len(sets) * squares - squares.sum(axis=1, keepdims=True)).astype(np.int64)
-    high, low = whole >> _LOW_BITS, whole & ((1 << _LOW_BITS) - 1)
-    return 2.0**_LOW_BITS * arithmetic.sums_of_runs(high, batch) + arithmetic.sums_of_runs(low, batch)
+    high, low = whole >> LOW_BITS, whole & ((1 << LOW_BITS) - 1)
+    return 2.0**LOW_BITS * arithmetic.sums_of_runs(high, batch) + arithmetic.sums_of_runs(low, batch)
 
 
 def _costs(name: str, unit: PrivacyUnit) -> Statistic:

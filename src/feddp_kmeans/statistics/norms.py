@@ -38,9 +38,14 @@ def _distances(batch: ClientBatch, *, center: FloatArray, edges: FloatArray) -> 
         lengths = row_norms(np.clip(batch.dense - center, -LARGEST, LARGEST))
     width = len(edges) + 1
     # Only pairs of a client and a class that occur, not a table of all of them: edges may be many.
-    present, counts = np.unique(batch.owners * width + np.searchsorted(edges, lengths), return_counts=True)
+    pairs, counts = np.unique(batch.owners * width + np.searchsorted(edges, lengths), return_counts=True)
+    return shared(pairs, counts, batch.sizes, width)
+
+
+def shared(pairs: IntArray, counts: IntArray, sizes: IntArray, width: int) -> IntArray:
+    """Return the shares of each class, given the pairs of a client and a class that occur, how often, and the clients' sizes."""
     shares = np.zeros(width, dtype=np.int64)
-    np.add.at(shares, present % width, counts * SHARE_STEPS // batch.sizes[present // width])
+    np.add.at(shares, pairs % width, counts * SHARE_STEPS // sizes[pairs // width])
     return shares
 
 
@@ -53,19 +58,19 @@ stand for 1.
 """
 
 
-def _histogram(lengths: FloatArray, edges: FloatArray, sizes: IntArray) -> IntArray:
+def histogram(lengths: FloatArray, edges: FloatArray, sizes: IntArray) -> IntArray:
     """Return how many units that hold points have a length in each class: an edge belongs to the class below it."""
     return np.bincount(np.searchsorted(edges, lengths)[sizes > 0], minlength=len(edges) + 1).astype(np.int64)
 
 
 def _point_residual_norms(batch: ClientBatch, *, edges: FloatArray, count_weight: float, **where: Any) -> IntArray:
     *_, squares = residual_squares(batch, **where)
-    return _histogram(np.sqrt(squares + count_weight**2), edges, batch.sizes)
+    return histogram(np.sqrt(squares + count_weight**2), edges, batch.sizes)
 
 
 def _client_residual_norms(batch: ClientBatch, *, edges: FloatArray, **where: Any) -> IntArray:
     *_, norms = residual_vectors(batch, **where)
-    return _histogram(norms, edges, batch.sizes)
+    return histogram(norms, edges, batch.sizes)
 
 
 POINT_RESIDUAL_NORMS = Statistic("point-residual-norms", _point_residual_norms, PrivacyUnit.POINT, ONE, RESIDUALS | EDGES, _all_classes)
@@ -77,7 +82,7 @@ CLIENT_RESIDUAL_NORMS = Statistic(
 
 def _moment_norms(batch: ClientBatch, *, center: FloatArray, radius: float, edges: FloatArray) -> IntArray:
     norms, _ = second_moment_norms(dense(encoded_points(batch, center, radius)), batch)
-    return _histogram(norms, edges, batch.sizes)
+    return histogram(norms, edges, batch.sizes)
 
 
 POINT_MOMENT_NORMS = Statistic("point-moment-norms", _moment_norms, PrivacyUnit.POINT, ONE, BALL | EDGES, _all_classes)

@@ -62,13 +62,16 @@ CLUSTER_SUMS = Statistic("cluster-sums", _cluster_sums, PrivacyUnit.POINT, _RADI
 def _client_outer_product(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     encoded = arithmetic.dense(arithmetic.encoded_points(batch, center, radius))
     norms = arithmetic.outer_product_norms(encoded, batch)
-    limit = bound / (radius / RESOLUTION) ** 2
-    rounding = np.sqrt(batch.sizes * encoded.shape[1]) / 2 + 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shrink = np.maximum(0.0, np.sqrt(limit) * SLACK - rounding) / np.sqrt(norms)
-    factors = np.where(norms <= limit * SLACK, 1.0, np.minimum(shrink, 1.0))
+    factors = outer_product_factors(norms, batch.sizes * encoded.shape[1], bound / (radius / RESOLUTION) ** 2)
     product = arithmetic.gram(arithmetic.scaled_points(encoded, np.repeat(factors, batch.sizes)))
     return product[np.triu_indices(len(product))]
+
+
+def outer_product_factors(norms: FloatArray, counts: IntArray, limit: float) -> FloatArray:
+    """Return what the points of each client are scaled by, given the norms of outer products and how many numbers each client holds."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shrink = np.maximum(0.0, np.sqrt(limit) * SLACK - (np.sqrt(counts) / 2 + 1)) / np.sqrt(norms)
+    return np.where(norms <= limit * SLACK, 1.0, np.minimum(shrink, 1.0))
 
 
 CLIENT_OUTER_PRODUCT = Statistic(
@@ -95,7 +98,7 @@ def _counts_by_client(batch: ClientBatch, *, centers: FloatArray, **where: Any) 
     return cells.reshape(batch.n_clients, len(centers)).astype(np.float64)
 
 
-def _sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:
+def sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:
     """Return the sum of the rows, each scaled to L1 norm at most ``bound``, in steps of 1/COUNT_STEPS, rounded down.
 
     Totals of whole counts are exact. A row above the bound is scaled with 2**-40 to spare for the rounding of the products.
@@ -107,7 +110,7 @@ def _sum_bounded_l1(counts: FloatArray, bound: float) -> IntArray:
 
 
 def _client_cluster_counts(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
-    return _sum_bounded_l1(_counts_by_client(batch, **where), bound)
+    return sum_bounded_l1(_counts_by_client(batch, **where), bound)
 
 
 CLIENT_CLUSTER_COUNTS = Statistic(
@@ -122,7 +125,7 @@ CLIENT_CLUSTER_COUNTS = Statistic(
 
 
 def _client_presence(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
-    return _sum_bounded_l1((_counts_by_client(batch, **where) > 0).astype(np.float64), bound)
+    return sum_bounded_l1((_counts_by_client(batch, **where) > 0).astype(np.float64), bound)
 
 
 CLIENT_PRESENCE = Statistic(
@@ -154,10 +157,15 @@ def _sum_bounded_l2(values: FloatArray, bound: float, radius: float) -> IntArray
     Truncation only shortens an array; the factor leaves 2**-24 of slack for the norm's rounding, which is within 2**-26 for MOST_VALUES.
     """
     rows = values.reshape(len(values), math.prod(values.shape[1:]))
-    with np.errstate(divide="ignore"):
-        factor = MEAN_STEPS * np.minimum(1.0, bound / (radius / RESOLUTION) * SLACK / row_norms(rows))
-    total: IntArray = np.trunc(rows * factor[:, None]).astype(np.int64).sum(axis=0)
+    total: IntArray = np.trunc(rows * mean_factors(row_norms(rows), bound, radius)[:, None]).astype(np.int64).sum(axis=0)
     return total
+
+
+def mean_factors(norms: FloatArray, bound: float, radius: float) -> FloatArray:
+    """Return what arrays of these norms are scaled by."""
+    with np.errstate(divide="ignore"):
+        factors: FloatArray = MEAN_STEPS * np.minimum(1.0, bound / (radius / RESOLUTION) * SLACK / norms)
+    return factors
 
 
 def _bounded_sums(*, radius: float, bound: float, **_: Any) -> Sensitivity:

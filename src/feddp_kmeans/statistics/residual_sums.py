@@ -68,7 +68,8 @@ def _point_second_moment(batch: ClientBatch, *, center: FloatArray, radius: floa
 
 def _client_second_moment(batch: ClientBatch, *, center: FloatArray, radius: float, bound: float) -> IntArray:
     encoded = arithmetic.dense(arithmetic.encoded_points(batch, center, radius))
-    scaled = arithmetic.scaled_points(encoded, np.repeat(_client_scales(encoded, batch, bound), batch.sizes))
+    scales = client_scales(*second_moment_norms(encoded, batch), batch.sizes * encoded.shape[1], bound)
+    scaled = arithmetic.scaled_points(encoded, np.repeat(scales, batch.sizes))
     return np.concatenate([_above_diagonal(scaled), _diagonal_sum(arithmetic.sums_of_runs(np.square(scaled), batch))])
 
 
@@ -78,7 +79,7 @@ CLIENT_SECOND_MOMENT = Statistic("client-second-moment", _client_second_moment, 
 those of the Frobenius norm; each unit's scaled to norm at most ``bound`` and expressed in units of it.
 
 Coordinates, times sqrt(2): ``2 S_ij`` above the diagonal, ``sqrt(2) (S_ii - tr/d)``, ``sqrt(2) w tr / sqrt(d)``. The identity is
-orthogonal to the traceless matrices, so the squared norm is ``2 (|S|_F^2 - (1 - w^2) tr^2 / d)``; ``_client_scales`` keeps half of that
+orthogonal to the traceless matrices, so the squared norm is ``2 (|S|_F^2 - (1 - w^2) tr^2 / d)``; ``client_scales`` keeps half of that
 below MOMENT_STEPS squared, and truncating the last d + 1 coordinates only shortens. Sensitivity: ``sqrt(2) MOMENT_STEPS <=
 BOUNDED_STEPS`` steps, which stand for 1 (bound).
 """
@@ -101,25 +102,32 @@ def second_moment_norms(encoded: FloatArray, batch: ClientBatch) -> tuple[FloatA
     """Return each unit's ``sqrt(|S|_F^2 - (1 - w^2) tr^2 / d)``, and ``|S|_F``."""
     frobenius = arithmetic.outer_product_norms(encoded, batch)
     traces = arithmetic.sums_of_runs(np.square(encoded).sum(axis=1, keepdims=True).astype(np.int64), batch)[:, 0].astype(np.float64)
-    squared = np.square(frobenius) - (1 - TRACE_WEIGHT**2) * np.square(traces) / encoded.shape[1]
-    return np.sqrt(np.maximum(squared, 0.0)), frobenius
+    return moment_norms(frobenius, traces, encoded.shape[1]), frobenius
 
 
-def _client_scales(encoded: FloatArray, batch: ClientBatch, bound: float) -> FloatArray:
+def moment_norms(frobenius: FloatArray, traces: FloatArray, dimension: int) -> FloatArray:
+    """Return ``sqrt(|S|_F^2 - (1 - w^2) tr^2 / d)`` of each unit."""
+    squared = np.square(frobenius) - (1 - TRACE_WEIGHT**2) * np.square(traces) / dimension
+    norms: FloatArray = np.sqrt(np.maximum(squared, 0.0))
+    return norms
+
+
+def client_scales(norms: FloatArray, frobenius: FloatArray, counts: IntArray, bound: float) -> FloatArray:
     """Return the scales of the units' points with which ``bound`` becomes MOMENT_STEPS and no unit exceeds it after rounding.
+
+    Counts are those of the numbers that each unit holds.
 
     Write N for the norm of the unit's coordinates (traceless part and weighted trace), F = |S|_F >= N. Scaling by a and rounding
     changes Z by E with ``|E|_F <= e = sqrt(n d)/2``, hence S by at most ``2 a sqrt(F) e + e**2`` in the Frobenius norm, hence the
     coordinates. So the norm stays within MOMENT_STEPS if ``N a**2 + 2 e sqrt(F) a + e**2 <= MOMENT_STEPS``: a is the lesser of the wanted
     scale and this quadratic's root.
     """
-    norms, frobenius = second_moment_norms(encoded, batch)
-    largest = _largest_scales(norms, frobenius, np.sqrt(batch.sizes * encoded.shape[1]) / 2, _CLIENT_LIMIT)
+    largest = _largest_scales(norms, frobenius, np.sqrt(counts) / 2, _CLIENT_LIMIT)
     return np.minimum(np.sqrt(_CLIENT_LIMIT / bound), largest)
 
 
 def point_scales(squares: FloatArray, dimension: int, bound: float) -> FloatArray:
-    """Return ``_client_scales`` of single points, rounded down to a few values.
+    """Return ``client_scales`` of single points, rounded down to a few values.
 
     Points of one scale share what they have in common, so sparse ones need not be made dense one by one. For one point F is the squared
     norm and N is F times a constant, so the scale depends only on the squared norm.
@@ -133,7 +141,7 @@ def point_scales(squares: FloatArray, dimension: int, bound: float) -> FloatArra
 
 
 def _largest_scales(norms: FloatArray, frobenius: FloatArray, slack: FloatArray | float, limit: float) -> FloatArray:
-    """Return the root of the quadratic in ``_client_scales``; zero where nothing is to be scaled."""
+    """Return the root of the quadratic in ``client_scales``; zero where nothing is to be scaled."""
     linear = slack * np.sqrt(frobenius)
     room = np.maximum(limit - slack * slack, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -162,18 +170,21 @@ def residual_vectors(
     coordinates, labels, squares = residual_squares(batch, origins=origins, **where)
     pairs = arithmetic.pairs_of(batch, labels, len(origins))
     sums = pairs.sums(coordinates) - pairs.counts[:, None] * np.rint(origins)[pairs.clusters]
-    numbers = (
-        [count_weight * pairs.counts] if square_weight is None else [square_weight * pairs.squares(squares), count_weight * pairs.counts]
-    )
-    values = np.column_stack([sums, *numbers])
+    weighted_squares = [] if square_weight is None else [square_weight * pairs.squares(squares)]
+    values = np.column_stack([sums, *weighted_squares, count_weight * pairs.counts])
     norms = np.sqrt(np.bincount(pairs.units, np.square(values).sum(axis=1), minlength=batch.n_clients))
     return pairs.units, pairs.clusters, values, norms
 
 
+def client_factors(bound: float, norms: FloatArray) -> FloatArray:
+    """Return what vectors of these norms are scaled by, so that ``bound`` becomes BOUNDED_STEPS and no vector is longer."""
+    factors: FloatArray = BOUNDED_STEPS * SLACK / np.maximum(bound, norms)
+    return factors
+
+
 def _client_residuals(batch: ClientBatch, *, bound: float, **where: Any) -> IntArray:
     units, clusters, values, norms = residual_vectors(batch, **where)
-    factors = BOUNDED_STEPS * SLACK / np.maximum(bound, norms)
-    bounded = np.trunc(values * factors[units, None])
+    bounded = np.trunc(values * client_factors(bound, norms)[units, None])
     k = len(where["origins"])
     return arithmetic.in_blocks(len(bounded), lambda some: arithmetic.sums_by(bounded[some], clusters[some], k)).ravel()
 

@@ -10,9 +10,8 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import arithmetic
 from feddp_kmeans.statistics.batch import ClientBatch
 from feddp_kmeans.statistics.gate import RESIDUAL_BOUND, SPREADS
-from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Statistic, constant
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, residual_squares
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, client_factors, residual_squares
 
 UNIT_STEPS = BOUNDED_STEPS // 11
 """What the integer steps of a point are multiples of: (6, 6, 7) is 11 long, and gives sizes, spreads and the total alike their due."""
@@ -67,7 +66,7 @@ def _client_spreads(batch: ClientBatch, *, centers: FloatArray, bound: float, **
     totals = 7.0 * _added(batch.n_clients, pairs.units, squares)
     values = np.column_stack([float(SIZE_STEPS) * pairs.counts, 6.0 * squares])
     norms = np.sqrt(np.bincount(pairs.units, np.square(values).sum(axis=1), minlength=batch.n_clients) + np.square(totals))
-    factors = BOUNDED_STEPS * SLACK / np.maximum(11.0 * UNIT_STEPS * bound, norms)
+    factors = client_factors(11.0 * UNIT_STEPS * bound, norms)
     bounded = np.trunc(values * factors[pairs.units, None])
     summed = arithmetic.in_blocks(len(bounded), lambda some: arithmetic.sums_by(bounded[some], pairs.clusters[some], k))
     return np.append(summed.T.ravel(), np.trunc(totals * factors).astype(np.int64).sum())

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
-from feddp_kmeans.silos.gpu.torch_arithmetic import assign, project, weighted_sums
+from feddp_kmeans.silos.gpu.torch_arithmetic import assign, project, root, weighted_sums
 from feddp_kmeans.statistics import arithmetic
 
 
@@ -24,3 +24,9 @@ def test_coordinates_labels_and_sums_are_those_of_numpy(rng):
     weights = rng.integers(0, 9, 500).astype(float)
     expected = [(weights[labels == r, None] * encoded[labels == r]).sum(axis=0) for r in range(4)]
     assert np.array_equal(weighted_sums(torch.as_tensor(encoded), torch.as_tensor(weights), labels, 4).numpy(), expected)
+
+
+def test_square_roots_are_rounded_like_those_of_numpy(rng):
+    """A library that torch calls rounds one in a hundred of them otherwise."""
+    numbers = rng.uniform(0, 1e12, 100_000)
+    assert np.array_equal(root(torch.as_tensor(numbers)).numpy(), np.sqrt(numbers))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
@@ -81,9 +82,10 @@ def test_a_run_gives_the_same_centers_and_the_same_noise(method, epsilon, device
 
 def test_what_does_not_run_in_torch_is_refused_in_a_line(rng):
     points = torch.as_tensor(rng.standard_normal((9, 3)))
-    prepared = prepare(Settings(2, 1.0, privacy_unit="client"), np.ones((9, 3)) * np.arange(9)[:, None], 1)
-    with pytest.raises(FedDPError, match="privacy_unit must be 'point' on a GPU, got 'client'"):
-        run(LocalFederation(TorchSilo([points])), prepared)
+    with pytest.raises(FedDPError, match="must be a dense array or a tensor, got a sparse matrix"):
+        TorchSilo([sparse.eye(3)])
+    with pytest.raises(FedDPError, match="offsets must ascend from 0 to the 9 rows"):
+        TorchSilo.from_offsets(points, [0, 8])
     with pytest.raises(FedDPError, match="statistic must be one that runs in torch"):
         total_of(Query(POINT_COUNT, {}, 3), points)
     for clients in ([], [points, points[:, :2]], [points[0]]):

@@ -9,7 +9,7 @@ import torch
 
 from feddp_kmeans.silos.gpu import sweeps
 from feddp_kmeans.silos.gpu.tallies import LabelledPoints
-from feddp_kmeans.silos.gpu.torch_arithmetic import encoded_and_labels, project, weighted_sums
+from feddp_kmeans.silos.gpu.torch_arithmetic import encoded_and_labels, project, root, weighted_sums
 from feddp_kmeans.statistics import residual_sums, spreads
 
 _WHERE = {"center", "radius", "centers", "origins", "projection", "residual_projection"}
@@ -42,7 +42,7 @@ def _look(points: Any, *, origins: Any, residual_projection: Any = None, **where
 
 
 def _point_residual_norms(look: Look, *, edges: Any, count_weight: float) -> Any:
-    classes = torch.searchsorted(edges, (look.squares + count_weight**2).sqrt())
+    classes = torch.searchsorted(edges, root(look.squares + count_weight**2))
     classes = classes.masked_fill(look.labels == look.k, len(edges) + 1)
     return torch.bincount(classes, minlength=len(edges) + 2)[:-1].to(torch.int64)
 
@@ -58,8 +58,9 @@ def _point_spreads(look: Look, *, reach: float) -> Any:
 
 def _point_residuals(look: Look, *, bound: float, count_weight: float, square_weight: float | None = None) -> Any:
     weighted_squares = look.squares * (square_weight or 0.0)
-    lengths = (look.squares + weighted_squares.square() + count_weight**2).sqrt()
-    factors = (residual_sums.BOUNDED_STEPS * (1 - 2.0**-32) / lengths.clamp(min=bound)).floor()
+    lengths = root(look.squares + weighted_squares.square() + count_weight**2)
+    most = torch.tensor(residual_sums.BOUNDED_STEPS * (1 - 2.0**-32), dtype=torch.float64, device=lengths.device)  # as above
+    factors = (most / lengths.clamp(min=bound)).floor()
     numbers = [count_weight] if square_weight is None else [weighted_squares, count_weight]
     weighted = [look.added((factors * number).trunc())[:, None] for number in numbers]
     return torch.cat([look.sums(factors), *weighted], dim=1).ravel()
