@@ -116,7 +116,7 @@ def ordinary(d, k, rng):
     """Return points whose nearest center is mostly plain, and centers that no point is near."""
     points = (rng.standard_normal((4001, d)) * 6000 + 4000).astype(np.float32)
     targets = np.rint(points[rng.integers(0, 4001, k)].astype(float))
-    targets[: k // 3] += 2.0**19
+    targets[: k // 3] += min(2.0**19, 2.0**23 // d**0.5)
     return points, targets
 
 

@@ -84,4 +84,4 @@ def test_coordinates_in_a_subspace_are_kept_for_the_same_one_only(rng):
                 public = {"center": np.zeros(20), "radius": radius, "centers": centers, "origins": centers, "count_weight": 3e3}
                 query = Query(REGISTRY["point-residuals"], public | space | {"bound": 3e4}, 20)
                 assert np.array_equal(on_gpu.exact_sum(query), in_memory.exact_sum(query))
-                assert len(on_gpu._kept[0]) == len(space) / 2
+                assert len(on_gpu._sources[0].kept) == len(space) / 2
