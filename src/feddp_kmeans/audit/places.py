@@ -52,7 +52,6 @@ class Place:
     name: str
     make: Callable[[Clients, PrivacyUnit], Federation]
     engine: Engine = Engine.NUMPY
-    units: tuple[PrivacyUnit, ...] = tuple(PrivacyUnit)
     samples: bool = True
     """Whether clients can be sampled there."""
     secure_sum: bool = False
@@ -207,7 +206,7 @@ def _optional_places() -> Iterator[Place]:
         def tensors(clients: Clients, _: PrivacyUnit) -> Federation:
             return LocalFederation(TorchSilo([torch.tensor(points) for points in clients]))
 
-        yield Place("tensors", tensors, units=(PrivacyUnit.POINT,), samples=False)
+        yield Place("tensors", tensors)
     except (ImportError, FedDPError):
         pass
 
