@@ -97,6 +97,12 @@ def test_without_noise_cells_move_to_the_means_and_know_the_spread():
     assert not found.fresh.any()
 
 
+def test_no_sum_moves_cells_beyond_what_a_query_may_ask_about():
+    cells = cells_at([[0.0, 0, 0], [2.0**22, 0, 0], [3, 4, 0]])
+    found = moved(cells, look([[1e12, 1e12, 0], [1e9, 0, 0], [1.0, 0, 0]], [1.0] * 3), VARIANCES, 3).cells
+    assert np.linalg.norm(found.places, axis=1) == pytest.approx([2.0**22, 2.0**22, 32**0.5])
+
+
 def test_noise_moves_cells_less_than_it_would_by_itself(rng):
     places = rng.standard_normal((60, 3))
     noise = rng.standard_normal((60, 3)) * 50 / 100

@@ -9,6 +9,10 @@ from feddp_kmeans._typing import BoolArray, FloatArray, IntArray
 from feddp_kmeans.algorithm.looks import TINY, Sums
 from feddp_kmeans.algorithm.server import SMALLEST, filtered, weighted_kmeans
 from feddp_kmeans.algorithm.tuning import CELLS, CHOOSING
+from feddp_kmeans.statistics.gate import FARTHEST
+
+_FARTHEST_CELL = FARTHEST / 4
+"""Norm of a cell's place, in steps, that no look moves it beyond: 64 radii. Where all is noise, one wrong sum makes the next one larger."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,14 @@ def moved(
     if sums.squares is not None:
         spreads = np.maximum(sums.squares / divisor - np.square(moves).sum(axis=1), CELLS.least_spread * variances.sum())
     looks = np.minimum(seen + 1, CELLS.averaged)
-    return Moved(Cells(cells.places + moves, known, counts, looks, spreads, np.zeros(len(cells), dtype=bool)), means, errors, divisor)
+    places = _in_reach(cells.places + moves)
+    return Moved(Cells(places, known, counts, looks, spreads, np.zeros(len(cells), dtype=bool)), means, errors, divisor)
+
+
+def _in_reach(places: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(places, axis=1, keepdims=True)
+    reached: FloatArray = places * np.minimum(1.0, _FARTHEST_CELL / np.maximum(norms, 1.0))
+    return reached
 
 
 def largest(cells: Cells, need: float, room: int) -> IntArray:

@@ -16,6 +16,7 @@ from feddp_kmeans.algorithm.server import kmeans_cost
 from feddp_kmeans.algorithm.settings import Settings
 from feddp_kmeans.algorithm.tracking import _common_move
 from feddp_kmeans.algorithm.tuning import SERVERLESS
+from feddp_kmeans.mixture import gaussian_mixture
 from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.algorithm.three_clusters import BOX, made_up, near
@@ -68,6 +69,14 @@ def test_too_few_points_are_an_ordinary_input_and_the_result_says_so(n, unit, di
     assert (found.cluster_centers_ >= BOX[0]).all()
     assert (found.cluster_centers_ <= BOX[1]).all()
     assert found.clustering_.useless == found.clustering_.remarks[0]
+
+
+def test_a_mean_that_noise_drives_ever_farther_away_is_no_error():
+    """The mean of this run would move beyond 2**24 steps, where no query takes a center."""
+    data = gaussian_mixture(seed=8, n_clients=400, client_size=20, dimension=8)
+    found = FedDPKMeans(10, privacy_unit="client", radius=3.0, random_state=3).fit(data.clients)
+    assert np.abs(found.cluster_centers_).max() <= 3
+    assert found.clustering_.useless
 
 
 def test_where_noise_hides_all_directions_the_mean_is_as_good_as_the_budget_allows():
