@@ -19,6 +19,9 @@ _ANY_SCALE: FloatArray = np.exp2(np.arange(-40.0, 41.0))
 MOST_CLASSES = len(_ANY_SCALE) + 1
 """Values of the largest histogram of lengths."""
 
+_LEAST_PART = 2.0**-36
+"""Least radius of a ball that is found, as a part of its center: in a smaller one, many points would be the same float64 numbers."""
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -74,7 +77,7 @@ def _around(looks: Looks, center: FloatArray, edges: FloatArray, region: Region 
     if region is not None:
         return region.ball, typical_length(histogram, noise, edges)
     typical, reach = (typical_length(histogram, noise, edges, part, least_classes=1) for part in (0.5, DOMAIN.reach))
-    return Ball(center, DOMAIN.margin * reach.length), typical
+    return Ball(center, max(DOMAIN.margin * reach.length, _LEAST_PART * float(np.abs(center).max()))), typical
 
 
 def _moved(looks: Looks, ball: Ball, typical: Typical, region: Region | None, name: str = "mean", times: int = 1) -> Domain:

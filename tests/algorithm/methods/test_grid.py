@@ -57,3 +57,9 @@ def test_more_clusters_than_cells_are_refused_by_nothing():
     points = np.random.default_rng(0).uniform(0, 1, (300, 2))
     found = FedDPKMeans(200, epsilon=1.0, box=(0.0, 1.0), random_state=0).fit(points)
     assert found.cluster_centers_.shape == (200, 2)
+
+
+def test_a_ball_of_noise_that_is_too_small_for_its_center_is_no_error():
+    """The radius that this run finds is less than what the numbers around its center can tell apart."""
+    found = FedDPKMeans("auto", epsilon=5, random_state=876).fit([np.array([[1000.0]])] * 5)
+    assert np.isfinite(found.cluster_centers_).all()
