@@ -191,6 +191,11 @@ MUTANTS = [
     *_in(
         "kernels.c",
         ("tests/statistics/test_ball_points.py",),
+        (
+            "compiled: residuals of points not bounded",
+            "fmax(weights->bound, sqrt((square + both) + count))",
+            "weights->bound",
+        ),
         ("compiled: residuals in float64 for too long", "0x1p36 / fmax(most / bound, 1.0)", "0x1p60 / fmax(most / bound, 1.0)"),
     ),
     *_in(
@@ -248,8 +253,8 @@ MUTANTS = [
         ),
         (
             "lengths of clients understated",
-            "norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients))",
-            "norms = np.sqrt(np.bincount(units, np.square(values).sum(axis=1), minlength=batch.n_clients)) / np.sqrt(2)",
+            "norms = np.sqrt(np.bincount(pairs.units, np.square(values).sum(axis=1), minlength=batch.n_clients))",
+            "norms = np.sqrt(np.bincount(pairs.units, np.square(values).sum(axis=1), minlength=batch.n_clients)) / np.sqrt(2)",
         ),
         (
             "second moments claim too little",
@@ -344,11 +349,15 @@ MUTANTS = [
         FEDERATION,
         (
             "points of the last run",
-            "copied = copy(self)\n        copied.kept = {} if self.in_memory and self.size <= _KEPT_NUMBERS else None",
+            "copied = copy(self)\n        copied.kept = {} if self.size <= _KEPT_NUMBERS else None",
             "copied = self\n        self.kept = self.kept or {}",
         ),
-        ("rows that are not numbers", "copied = ClientBatch(points[np.flatnonzero(finite)],", "copied = ClientBatch(points,"),
-        ("rows dropped, sizes kept", "sizes = np.bincount(owners[finite], minlength=len(sizes))", "sizes = sizes * 1"),
+        (
+            "rows that are not numbers",
+            "return whole if rows.shape == points.shape else ClientBatch(rows, places, whole)",
+            "return whole if len(places) else ClientBatch(rows, places, whole)",
+        ),
+        ("rows dropped, sizes kept", "else ClientBatch(rows, places, whole)", "else ClientBatch(rows, starts.clip(max=len(rows)), whole)"),
     ),
     *_in(
         "participant.py",
@@ -615,8 +624,8 @@ MUTANTS = [
         ("lists that nobody confirms", "if terms.trust is Trust.SECURE_SUM and self.confirmed and not terms.confirmed:", "if False:"),
         (
             "samplers' error of one share alone",
-            "return self.plan.epsilon_spent + (self.shares - 1) * sum(r.sampler_epsilon for r in self.plan.releases)",
-            "return self.plan.epsilon_spent",
+            "return _spent(self.plan) + (self.shares - 1) * sum(r.sampler_epsilon for r in self.plan.releases)",
+            "return _spent(self.plan)",
         ),
         ("sampling under secure-sum", "if self.trust is Trust.SECURE_SUM and self.plan.sampling_rate < 1:", "if False:"),
         (
@@ -785,8 +794,8 @@ MUTANTS = [
         ("tests/tables/test_schema.py", "tests/cli/test_encode.py"),
         (
             "a schema of the clients",
-            "read_or_learn(server, stated, hidden, reading, names)",
-            "read_or_learn(server or (Path(clients) if Path(clients).is_file() else None), stated, hidden, reading, names)",
+            "like.schema if like else read_or_learn(server, stated, hidden, reading, names)",
+            "like.schema if like else read_or_learn(server or Path(clients), stated, hidden, reading, names)",
         ),
     ),
     *_in(
@@ -891,11 +900,11 @@ MUTANTS = [
         ("a run of another plan goes on", "elif booked is None or not booked.same_plan(entry):", "elif booked is None:"),
         (
             "limits look at points alone",
-            "filter_for(entry.plan.unit, [*before, entry]",
-            "filter_for(type(entry.plan.unit).POINT, [*before, entry]",
+            "filter_for(entry.plan.unit, [*before, entry,",
+            "filter_for(type(entry.plan.unit).POINT, [*before, entry,",
         ),
         ("two runs take the last of a budget", "            with locked(folder):\n", "            if True:\n"),
-        ("the limit before this run", "[*before, entry], limit.delta)", "[*before], limit.delta)"),
+        ("the limit before this run", "[*before, entry, *later], limit.delta)", "[*before, *later], limit.delta)"),
     ),
     *_in(
         "unit.py",
@@ -949,8 +958,8 @@ MUTANTS = [
         ("tests/statistics/test_statistics.py",),
         (
             "residuals of points not bounded",
-            "np.floor(BOUNDED_STEPS * (1 - 2.0**-32) / np.maximum(bound, lengths))",
-            "np.full(len(lengths), np.floor(BOUNDED_STEPS / bound))",
+            "np.floor(longest / np.maximum(bound, lengths))",
+            "np.full(len(lengths), np.floor(longest / bound))",
         ),
         (
             "residuals of clients not bounded",
@@ -1347,16 +1356,16 @@ MUTANTS = [
     *_in(
         "odometer.py",
         ("tests/privacy/test_marks.py", "tests/privacy/test_odometer.py"),
-        ("the limit at the run's own delta", "[*before, entry], limit.delta)", "[*before, entry], entry.plan.delta)"),
+        ("the limit at the run's own delta", "[*before, entry, *later], limit.delta)", "[*before, entry, *later], entry.plan.delta)"),
         (
             "a limit without a filter",
-            "total = filter_for(entry.plan.unit, [*before, entry]",
-            "total = total_for(entry.plan.unit, [*before, entry]",
+            "total = filter_for(entry.plan.unit, [*before, entry,",
+            "total = total_for(entry.plan.unit, [*before, entry,",
         ),
         (
             "every run is a first one",
-            "if not (before or total.within(limit)):\n            total = total_for(entry.plan.unit, [entry], limit.delta)",
-            "if not total.within(limit):\n            total = total_for(entry.plan.unit, [*before, entry], limit.delta)",
+            "if not (before or later or total.within(limit)):\n            total = total_for(entry.plan.unit, [entry], limit.delta)",
+            "if not total.within(limit):\n            total = total_for(entry.plan.unit, [*before, entry, *later], limit.delta)",
         ),
         ("a run that goes on is not looked up", "        if self._booked(run) is None:\n", "        if False:\n"),
         ("any run that is booked", "(entry := self._entry(number, line)).run == run)", "(entry := self._entry(number, line)))"),
