@@ -346,7 +346,7 @@ MUTANTS = [
     ),
     *_in(
         "batched.py",
-        FEDERATION,
+        ("tests/silos/test_batched.py", *FEDERATION),
         (
             "points of the last run",
             "copied = copy(self)\n        copied.kept = {} if self.size <= _KEPT_NUMBERS else None",
