@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.client_bounds import ClientBounds, simulated_bounds
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.statistics.fixed_point import Ball
@@ -29,3 +30,10 @@ def test_a_typical_client_is_not_clipped_and_bounds_are_never_zero():
     assert simulated_bounds(axes, Ball(np.zeros(2), 5.0), 2, 8) == bounds
     nothing = simulated_bounds(np.zeros((4, 2)), Ball(np.zeros(2), 1.0), 1, 3)
     assert min(nothing.outer_product, nothing.means, nothing.sums) > 0
+
+
+def test_server_points_that_are_all_next_to_the_middle_of_a_wide_box_give_bounds_that_a_query_takes():
+    clients = [np.zeros((3, 2))] * 5
+    server = 1e-7 * np.eye(2)
+    model = FedDPKMeans(2, method="paper", privacy_unit="client", box=(-1, 1), random_state=0)
+    assert model.fit(clients, server_data=server).cluster_centers_.shape == (2, 2)

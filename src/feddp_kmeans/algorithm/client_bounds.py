@@ -62,7 +62,7 @@ def simulated_bounds(server_points: FloatArray, ball: Ball, k: int, client_size:
     simulated = [_simulate(points, labels, k, rng.integers(len(points), size=client_size)) for _ in range(_SIMULATED_CLIENTS)]
     outer, sums, means = zip(*simulated, strict=True)
     present = min(k, client_size)
-    tiny = 1e-6 * ball.radius
+    tiny = 2 * ball.grid  # a bound on outer products is at least a few steps
     return ClientBounds(
         outer_product=max(float(np.quantile(outer, _QUANTILE)), tiny**2),
         weights=float(client_size),
