@@ -958,8 +958,8 @@ MUTANTS = [
         ("tests/statistics/test_statistics.py",),
         (
             "residuals of points not bounded",
-            "np.floor(longest / np.maximum(bound, lengths))",
-            "np.full(len(lengths), np.floor(longest / bound))",
+            "np.floor(LONGEST_STEPS / np.maximum(bound, lengths))",
+            "np.full(len(lengths), np.floor(LONGEST_STEPS / bound))",
         ),
         (
             "residuals of clients not bounded",

@@ -18,6 +18,9 @@ from feddp_kmeans.statistics.query import Statistic, constant
 BOUNDED_STEPS = 1 << 30
 """Integer steps of a contribution that is as long as its bound."""
 
+LONGEST_STEPS = BOUNDED_STEPS * (1 - 2.0**-32)
+"""What a point's factor makes of it at most, with room for rounding: see POINT_RESIDUALS."""
+
 MOMENT_STEPS = math.floor(BOUNDED_STEPS / math.sqrt(2.0))
 """Integer steps of a second moment as long as its bound, whose coordinates are sqrt(2) times as long; its points are rounded to 14 bits."""
 
@@ -222,16 +225,15 @@ def _point_residuals(
     batch: ClientBatch, *, origins: FloatArray, bound: float, count_weight: float, square_weight: float | None = None, **where: Any
 ) -> IntArray:
     k, starts = len(origins), np.rint(origins).astype(np.int64)
-    longest = BOUNDED_STEPS * (1 - 2.0**-32)
     points = arithmetic.points_around(batch, origins, **where)
     if points is not None:
-        weights = longest, bound, count_weight, square_weight or 0.0
+        weights = LONGEST_STEPS, bound, count_weight, square_weight or 0.0
         sums, numbers = points.residual_sums(np.rint(origins), score_error(starts.shape[1]), weights)
         return np.column_stack([sums - numbers[:, :1] * starts, numbers[:, 2 if square_weight is None else 1 :]]).ravel()
     coordinates, labels, squares = residual_squares(batch, origins=origins, **where)
     weighted_squares = squares * (square_weight or 0.0)
     lengths = np.sqrt(squares + np.square(weighted_squares) + count_weight**2)
-    factors = np.floor(longest / np.maximum(bound, lengths))
+    factors = np.floor(LONGEST_STEPS / np.maximum(bound, lengths))
     # Sums of factor times coordinate stay below 2**53, and so exact, in as many rows as this.
     rows = max(1, int(2.0**53 / (max(float(factors.max(initial=0.0)), 1.0) * 2.0**17)))
 

@@ -8,11 +8,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
 from feddp_kmeans.silos.gpu.halves import exact_labels, halves, labels
-from feddp_kmeans.silos.gpu.torch_silo import total_of
-from feddp_kmeans.silos.memory import ArraySilo
-from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
-from feddp_kmeans.statistics.query import Query
+from tests.silos.gpu.beside_numpy import same, tied_points
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 
@@ -101,17 +98,6 @@ def test_exact_labels_are_those_of_the_first_of_equal_centers(d, rng):
     assert np.array_equal(found.numpy(), (encoded @ (2 * targets.T) - np.square(targets).sum(axis=1)).argmax(axis=1))
 
 
-def cases(d, k, rng):
-    """Return points that are their own integers: ties, equal centers, the edge of the ball and any size."""
-    targets = rng.integers(-3000 // d, 3000 // d + 1, (k, d)).astype(float)
-    targets[k // 2 :] = targets[: k - k // 2]
-    pairs = rng.integers(0, k, (2, 4001))
-    points = (targets[pairs[0]] + targets[pairs[1]]) / 2
-    points[:500] *= RESOLUTION / np.maximum(np.linalg.norm(points[:500], axis=1, keepdims=True), 1)
-    points[500:900, 0] = rng.choice([1e-45, 2.0**17, 2.0**32, 2.0**33 + 2**12, 2.0**63, -3e38], 400)
-    return points.astype(np.float32), targets
-
-
 def ordinary(d, k, rng):
     """Return points whose nearest center is mostly plain, and centers that no point is near."""
     points = (rng.standard_normal((4001, d)) * 6000 + 4000).astype(np.float32)
@@ -121,7 +107,7 @@ def ordinary(d, k, rng):
 
 
 @needs_gpu
-@pytest.mark.parametrize("make", [cases, ordinary])
+@pytest.mark.parametrize("make", [tied_points, ordinary])
 @pytest.mark.parametrize(
     ("d", "k"),
     [(1, 1), (3, 10), (64, 100), (100, 1000), (129, 64), (192, 7), (384, 10), (384, 1024), (768, 1000), (1000, 33), (40, 5000), (4096, 3)],
@@ -139,7 +125,7 @@ def test_labels_are_those_of_numpy(make, d, k, rng):
 
 
 @needs_gpu
-@pytest.mark.parametrize("make", [cases, ordinary])
+@pytest.mark.parametrize("make", [tied_points, ordinary])
 @pytest.mark.parametrize(("d", "k"), [(129, 1), (200, 1024), (384, 100), (768, 10), (1000, 1000), (4096, 20)])
 def test_wide_points_give_the_integers_of_numpy(make, d, k, rng):
     points, targets = make(d, k, rng)
@@ -150,9 +136,7 @@ def test_wide_points_give_the_integers_of_numpy(make, d, k, rng):
     asked += [("point-residuals", look | {"bound": bound}) for bound in (0.5, 3e4)]
     asked += [("point-residuals", look | {"bound": 3e4, "square_weight": 1e-3})]
     for name, public in asked:
-        query = Query(REGISTRY[name], public, d)
-        found = total_of(query, torch.as_tensor(points, device="cuda")).cpu().numpy()
-        assert np.array_equal(found, ArraySilo([points.astype(np.float64)]).exact_sum(query)), name
+        assert same(name, points, public), name
 
 
 @needs_gpu
@@ -161,6 +145,4 @@ def test_a_ball_elsewhere_gives_the_integers_of_numpy(rng):
     points[:50] += 9
     center = 900 + rng.standard_normal(150) * 0.05
     for targets in (np.rint(rng.standard_normal((60, 150)) * 900) + 2000, np.zeros((3, 150)), np.full((2, 150), 2.0**20)):
-        query = Query(REGISTRY["cluster-sums"], {"center": center, "radius": 4.5, "centers": targets}, 150)
-        found = total_of(query, torch.as_tensor(points, device="cuda")).cpu().numpy()
-        assert np.array_equal(found, ArraySilo([points.astype(np.float64)]).exact_sum(query))
+        assert same("cluster-sums", points, {"center": center, "radius": 4.5, "centers": targets})

@@ -15,6 +15,7 @@ from feddp_kmeans.silos.gpu.torch_silo import total_of
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.query import Query
+from tests.silos.gpu.beside_numpy import tied_points
 from tests.strategies import one_client
 
 SOURCE = source("tiles.cu", "lloyd.cu")
@@ -79,13 +80,7 @@ def test_points_off_a_gpu_do_not_fit():
 @needs_gpu
 @pytest.mark.parametrize("d", [1, 6, 33, 100, 128])
 def test_ties_edges_and_extremes_give_the_integers_of_numpy(d, rng):
-    targets = rng.integers(-3000 // d, 3000 // d, (16, d)).astype(float)
-    targets[9:] = targets[:7]
-    pairs = rng.integers(0, 16, (2, 4001))
-    points = (targets[pairs[0]] + targets[pairs[1]]) / 2
-    points[:500] *= RESOLUTION / np.maximum(np.linalg.norm(points[:500], axis=1, keepdims=True), 1)
-    points[500:900, 0] = rng.choice([1e-45, 2.0**17, 2.0**32, 2.0**33 + 2**12, 2.0**63, -3e38], 400)
-    points = points.astype(np.float32)
+    points, targets = tied_points(d, 16, rng)
     public = {"center": np.zeros(d), "radius": float(RESOLUTION), "centers": targets}
     tensor = torch.as_tensor(points, device="cuda")
     assert lloyd.fits(

@@ -12,6 +12,7 @@ from feddp_kmeans.silos.gpu.torch_silo import total_of
 from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.query import Query
+from tests.silos.gpu.beside_numpy import same
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 
@@ -31,9 +32,7 @@ def test_the_integers_are_those_of_numpy(n, d, rng):
     ball = {"center": np.zeros(d) if n == 57 else rng.standard_normal(d) * 0.05, "radius": 0.6 * np.sqrt(d)}
     asked = [("outer-product", ball)] + [("point-second-moment", ball | {"bound": bound}) for bound in (1.0, 2.0**26, 2.0**31)]
     for name, public in asked:
-        query = Query(REGISTRY[name], public, d)
-        found = total_of(query, torch.as_tensor(points, device="cuda")).cpu().numpy()
-        assert np.array_equal(found, ArraySilo([points.astype(np.float64)]).exact_sum(query)), name
+        assert same(name, points, public), name
 
 
 @needs_gpu

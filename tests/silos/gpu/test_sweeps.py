@@ -13,14 +13,9 @@ from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 from feddp_kmeans.statistics.query import Query
+from tests.silos.gpu.beside_numpy import same, tied_points
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-
-
-def same(name, points, public):
-    query = Query(REGISTRY[name], public, points.shape[1])
-    found = total_of(query, torch.as_tensor(points, device="cuda")).cpu().numpy()
-    return np.array_equal(found, ArraySilo([points.astype(np.float64)]).exact_sum(query))
 
 
 def test_points_elsewhere_have_no_space():
@@ -32,13 +27,7 @@ def test_points_elsewhere_have_no_space():
     ("d", "k"), [(1, 3), (6, 16), (20, 1000), (30, 3000), (33, 40), (47, 226), (64, 100), (64, 1000), (100, 10), (128, 20), (128, 100)]
 )
 def test_ties_edges_and_extremes_give_the_integers_of_numpy(d, k, rng):
-    targets = rng.integers(-3000 // d, 3000 // d + 1, (k, d)).astype(float)
-    targets[k // 2 :] = targets[: k - k // 2]
-    pairs = rng.integers(0, k, (2, 4001))
-    points = (targets[pairs[0]] + targets[pairs[1]]) / 2
-    points[:500] *= RESOLUTION / np.maximum(np.linalg.norm(points[:500], axis=1, keepdims=True), 1)
-    points[500:900, 0] = rng.choice([1e-45, 2.0**17, 2.0**32, 2.0**33 + 2**12, 2.0**63, -3e38], 400)
-    points = points.astype(np.float32)
+    points, targets = tied_points(d, k, rng)
     where = {"center": np.zeros(d), "radius": float(RESOLUTION), "centers": targets}
     look = where | {"origins": targets, "count_weight": 3e3}
     assert same("cluster-counts", points, where)

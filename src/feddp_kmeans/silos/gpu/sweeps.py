@@ -35,7 +35,7 @@ from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS, UNREACHABLE, parts, sl
 from feddp_kmeans.silos.gpu.tallies import LabelledPoints
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
-from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS
+from feddp_kmeans.statistics.residual_sums import LONGEST_STEPS
 
 _FARTHEST = 2.0**21
 """Limit of a center's coordinates."""
@@ -99,7 +99,7 @@ class Space:
 
     def residuals(self, centers: Any, bound: float, count_weight: float, square_weight: float | None) -> tuple[Any, Any] | None:
         """Return the sums of weighted residuals, squares and counts of each center, and which rows are left; None where impossible."""
-        numbers = bound, count_weight, count_weight**2, square_weight or 0.0, BOUNDED_STEPS * (1 - 2.0**-32)
+        numbers = bound, count_weight, count_weight**2, square_weight or 0.0, LONGEST_STEPS
         found = self._sums(centers, numbers, _MOST_LOOKED)
         if found is None:
             return None

@@ -10,7 +10,8 @@ import torch
 from feddp_kmeans.silos.gpu import sweeps
 from feddp_kmeans.silos.gpu.tallies import LabelledPoints
 from feddp_kmeans.silos.gpu.torch_arithmetic import encoded_and_labels, project, root, weighted_sums
-from feddp_kmeans.statistics import residual_sums, spreads
+from feddp_kmeans.statistics import spreads
+from feddp_kmeans.statistics.residual_sums import LONGEST_STEPS
 
 _WHERE = {"center", "radius", "centers", "origins", "projection", "residual_projection"}
 
@@ -59,7 +60,7 @@ def _point_spreads(look: Look, *, reach: float) -> Any:
 def _point_residuals(look: Look, *, bound: float, count_weight: float, square_weight: float | None = None) -> Any:
     weighted_squares = look.squares * (square_weight or 0.0)
     lengths = root(look.squares + weighted_squares.square() + count_weight**2)
-    most = torch.tensor(residual_sums.BOUNDED_STEPS * (1 - 2.0**-32), dtype=torch.float64, device=lengths.device)  # as above
+    most = torch.tensor(LONGEST_STEPS, dtype=torch.float64, device=lengths.device)  # as above
     factors = (most / lengths.clamp(min=bound)).floor()
     numbers = [count_weight] if square_weight is None else [weighted_squares, count_weight]
     weighted = [look.added((factors * number).trunc())[:, None] for number in numbers]
