@@ -12,6 +12,7 @@ settings.load_profile("default")
 _NEEDED = {
     "studies/benchmarks/gpu_*.py": "torch",
     "src/feddp_kmeans/silos/gpu/*": "torch",
+    "tests/silos/gpu/beside_numpy.py": "torch",
     "src/feddp_kmeans/network/deployment/own_ray.py": "ray",
 }
 
