@@ -8,9 +8,9 @@ from feddp_kmeans.algorithm.typical_lengths import Typical, geometric_edges, lea
 
 def test_the_best_bound_balances_noise_and_bias():
     lengths = np.linspace(1, 3, 101)
-    assert least_error_length(lengths, 1e9, lambda bound: 1 / bound).length == 2.0
-    assert least_error_length(lengths, 1.0, lambda _: 0.0).length == 2.0
-    found = least_error_length(lengths, 1e-9, lambda bound: max(0.0, 3 - bound))
+    assert least_error_length(lengths, 1e9, lambda bounds: 1 / bounds).length == 2.0
+    assert least_error_length(lengths, 1.0, lambda bounds: 0 * bounds).length == 2.0
+    found = least_error_length(lengths, 1e-9, lambda bounds: np.maximum(0.0, 3 - bounds))
     assert found.length > 3
     assert 0 < found.bias < 0.01
 

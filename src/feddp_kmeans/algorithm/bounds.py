@@ -79,13 +79,13 @@ class SimulatedBounds:
             shape = frame.origins.shape
             noise = noise_per_length(release, self.n_points, shape[0], shape[1], release.times if frame.in_full else times)
 
-            def bias_of(bound: float) -> float:
+            def biases(bounds: FloatArray) -> FloatArray:
                 """Cells hold too few server points to show a bias: theirs is guessed."""
-                return clipping_bias(own, bound) if clipping_bias else guessed_bias(whole, bound)
+                return clipping_bias(own, bounds) if clipping_bias else guessed_bias(whole, bounds)
 
             part = BOUNDS.believed if frame.in_full else 1.0
-            length = least_error_length(np.maximum(whole, 1.0), noise, lambda bound: part * bias_of(bound)).length
-            return length, bias_of(length)
+            length = least_error_length(np.maximum(whole, 1.0), noise, lambda bounds: part * biases(bounds)).length
+            return length, float(biases(np.array([length]))[0])
 
         # Units on their centers, but for rounding, say nothing of the others, next to which their counts would be lost in noise.
         apart = parts[0] > rows.shape[1] * self.size**2
@@ -147,19 +147,20 @@ class ClippingBias:
             offsets = x - part @ x
             self._parts.append(_Part(sizes[cluster], inside, part, offsets, np.square(offsets).sum(axis=1)))
 
-    def __call__(self, lengths: FloatArray, bound: float) -> float:
-        """Return it for vectors of these lengths."""
-        factors = np.minimum(1.0, bound / np.maximum(lengths, LEAST_LENGTH))
-        total = 0.0
+    def __call__(self, lengths: FloatArray, bounds: FloatArray) -> FloatArray:
+        """Return it for vectors of these lengths and each of the bounds."""
+        factors = np.minimum(1.0, bounds[:, None] / np.maximum(lengths, LEAST_LENGTH))
+        total = np.zeros(len(bounds))
         for part in self._parts:
-            scaled = factors[part.rows]
-            shares = part.weights * (scaled / (part.weights @ scaled) - 1)
-            move = shares @ part.offsets
-            square = float(move @ move)
-            crossed = 2 * (shares * part.weights) @ (part.offsets @ move)
-            explained = np.square(shares) @ part.squares - crossed + square * float(part.weights @ part.weights)
-            total += part.size * (square - float(explained))
-        return max(0.0, total) / self._size
+            scaled = factors[:, part.rows]
+            shares = part.weights * (scaled / (scaled @ part.weights)[:, None] - 1)
+            moves = shares @ part.offsets
+            squares = np.square(moves).sum(axis=1)
+            crossed = 2 * ((shares * part.weights) @ part.offsets * moves).sum(axis=1)
+            explained = np.square(shares) @ part.squares - crossed + squares * (part.weights @ part.weights)
+            total += part.size * (squares - explained)
+        found: FloatArray = np.maximum(0.0, total) / self._size
+        return found
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from feddp_kmeans._typing import FloatArray
 
@@ -22,13 +23,13 @@ def forget() -> None:
 def _merged(shape: tuple[int, int], points_read: bytes, weights_read: bytes, k: int) -> FloatArray:
     """Return them for float64 points; a run asks for those of its server points twice.
 
-    Each row of prices keeps its least one and the first place of that, so that a step looks only at rows whose least price has changed.
-    Points that are merged are taken out whenever they are half of all.
+    What a union costs with each other point follows from what both of its parts cost with it (Lance and Williams). Each row of prices keeps
+    its least one and the first place of that, so that a step looks only at rows whose least price has changed. Points that are merged are
+    taken out whenever they are half of all.
     """
     points, weights = np.frombuffer(points_read).reshape(shape).copy(), np.frombuffer(weights_read).copy()
-    prices = np.full((len(points), len(points)), np.inf)
-    for row in range(len(points)):
-        prices[row, row + 1 :] = prices[row + 1 :, row] = _prices(points[row + 1 :], weights[row + 1 :], points[row], weights[row])
+    prices = cdist(points, points, "sqeuclidean") * (weights[:, None] * weights / (weights[:, None] + weights))
+    np.fill_diagonal(prices, np.inf)
     while True:
         left, places = np.ones(len(points), dtype=bool), prices.argmin(axis=1)
         least = prices[np.arange(len(points)), places]
@@ -36,12 +37,13 @@ def _merged(shape: tuple[int, int], points_read: bytes, weights_read: bytes, k: 
             one = int(least.argmin())
             other = int(places[one])
             both = weights[one] + weights[other]
+            shares = (weights[one] + weights) * prices[one] + (weights[other] + weights) * prices[other]
+            fresh = (shares - least[one] * weights) / (both + weights)
             points[one] = (points[one] * weights[one] + points[other] * weights[other]) / both
             weights[one] = both
             left[other] = False
+            fresh[one] = fresh[other] = np.inf
             prices[other] = prices[:, other] = np.inf
-            fresh = np.where(left, _prices(points, weights, points[one], weights[one]), np.inf)
-            fresh[one] = np.inf
             prices[one] = prices[:, one] = fresh
             least[other], places[other] = np.inf, 0
             stale = left & ((places == one) | (places == other))
@@ -54,10 +56,3 @@ def _merged(shape: tuple[int, int], points_read: bytes, weights_read: bytes, k: 
         points, weights, prices = points[left], weights[left], prices[np.ix_(left, left)]
         if len(points) <= k:
             return points
-
-
-def _prices(points: FloatArray, weights: FloatArray, point: FloatArray, weight: float) -> FloatArray:
-    """Return what the union of each point with this one costs."""
-    apart = points - point
-    prices: FloatArray = np.einsum("ij,ij->i", apart, apart) * (weights * weight / (weights + weight))
-    return prices

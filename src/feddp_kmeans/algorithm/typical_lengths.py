@@ -24,32 +24,37 @@ class _Best:
     bias: float
 
 
-def least_error_length(lengths: FloatArray, noise: float, bias: Callable[[float], float]) -> _Best:
+Biases = Callable[[FloatArray], FloatArray]
+"""Returns the squared bias of each of some bounds."""
+
+
+def least_error_length(lengths: FloatArray, noise: float, biases: Biases) -> _Best:
     """Return the bound, from the median of the lengths to beyond the largest of them, that makes squared noise plus squared bias least.
 
     Where noise dominates this is the median, where it is tiny nothing is scaled down.
     """
     bounds = np.append(np.quantile(lengths, BOUNDS.quantiles), lengths.max() * np.array(BOUNDS.beyond))
-    return _least_error(bounds, noise, bias)
+    return _least_error(bounds, noise, biases)
 
 
-def _least_error(bounds: FloatArray, noise: float, bias: Callable[[float], float], lasting: float = BOUNDS.lasting) -> _Best:
-    """Return the best of these bounds, ordered by length; ``noise`` is that of a bound of 1, ``bias`` returns the squared bias of one.
+def _least_error(bounds: FloatArray, noise: float, biases: Biases, lasting: float = BOUNDS.lasting) -> _Best:
+    """Return the best of these bounds, ordered by length; ``noise`` is that of a bound of 1.
 
     There may be longer vectors than those that are known, so from one bound to the next no more than a part of the bias is believed
     to vanish.
     """
-    biases = list(accumulate((bias(bound) for bound in bounds), lambda before, now: max(now, lasting * before)))
-    best = int(np.argmin(np.square(noise * bounds) + biases))
-    return _Best(float(bounds[best]), float(biases[best]))
+    believed = list(accumulate(biases(bounds).tolist(), lambda before, now: max(now, lasting * before)))
+    best = int(np.argmin(np.square(noise * bounds) + believed))
+    return _Best(float(bounds[best]), believed[best])
 
 
-def guessed_bias(lengths: FloatArray, bound: float, counts: FloatArray | float = 1.0) -> float:
-    """Return a guess of the squared bias where it cannot be computed: a part of the mean length that is cut off.
+def guessed_bias(lengths: FloatArray, bounds: FloatArray, counts: FloatArray | None = None) -> FloatArray:
+    """Return a guess of the squared bias of each bound where it cannot be computed: a part of the mean length that is cut off.
 
     ``counts`` is how many vectors of each length there are.
     """
-    return (BOUNDS.bias * float(np.average(np.maximum(lengths - bound, 0.0), weights=np.broadcast_to(counts, lengths.shape)))) ** 2
+    cut: FloatArray = np.average(np.maximum(lengths - bounds[:, None], 0.0), axis=1, weights=counts)
+    return np.square(BOUNDS.bias * cut)
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ def typical_length(
     last = min(int(np.flatnonzero(counts)[-1]), len(edges) - 1) if counts.any() else first
     longer = np.array([length, *middles[first + 1 : last + 1], max(float(edges[last]), length)])
     lasting = BOUNDS.lasting ** (2 * math.log2(step))
-    best = _least_error(longer, per_length, lambda bound: guessed_bias(middles, bound, counts), lasting)
+    best = _least_error(longer, per_length, lambda bounds: guessed_bias(middles, bounds, counts), lasting)
     return Typical(best.length, kept(best.length), best.bias)
 
 
