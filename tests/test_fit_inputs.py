@@ -49,6 +49,25 @@ def test_polars_and_arrow_tables_are_tables():
         model().fit(frames, server_data=polars.DataFrame({"x": ["a"], "y": ["b"], "z": ["c"]}))
 
 
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]", "object"])
+def test_missing_cells_of_a_frame_are_missing_in_one_table_and_in_many(kind):
+    expected = model().fit([np.tile([[0.0, 1], [1, 0], [2, 2]], (50, 1)), np.tile([[5.0, 5], [6, 6]], (100, 1))]).cluster_centers_
+    frames = [pd.DataFrame({"a": [0, 1, None, 2] * 50, "b": [1, 0, 9, 2] * 50}), pd.DataFrame({"a": [5, 6] * 100, "b": [5, 6] * 100})]
+    frames = [frame.assign(a=frame["a"].astype("Int64").astype(kind)) for frame in frames]
+    assert np.array_equal(model().fit(frames).cluster_centers_, expected)
+    table, groups = pd.concat(frames), np.repeat([0, 1], [200, 200])
+    assert np.array_equal(model().fit(table, groups=groups).cluster_centers_, expected)
+
+
+@pytest.mark.parametrize("kind", ["timedelta64[s]", "datetime64[s]", "datetime64[s, UTC]", "period[D]"])
+def test_columns_of_times_are_refused_by_name_whatever_stands_beside_them(kind):
+    when = pd.Series(range(3)).astype("datetime64[s]" if kind.startswith("per") else "int64").astype(kind)
+    frame = pd.DataFrame({"a": [0.5, 1, 2], "when": when})
+    for X in (frame, [frame, frame]):
+        with pytest.raises(FedDPError, match="must hold numbers only, got something else in column 'when': leave the column out"):
+            model().fit(X)
+
+
 def test_sparse_clients_are_clients():
     expected = model().fit(CLIENTS, server_data=SERVER).cluster_centers_
     fitted = model().fit([sparse.csr_matrix(client) for client in CLIENTS], server_data=sparse.csc_matrix(SERVER))

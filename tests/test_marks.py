@@ -7,6 +7,7 @@ import logging
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.clustering import run
@@ -291,6 +292,8 @@ def frames():
         yield frame({"a": [NUMBER, NUMBER], "w": [{WORD: NUMBER}, [WORD]]})
     yield np.array([[NUMBER, WORD], [NUMBER, WORD]])
     yield np.array([[NUMBER, WORD], [NUMBER, NUMBER]], dtype=object)
+    yield np.array([[NUMBER, 1j * NUMBER]])
+    yield sparse.csr_array([[NUMBER, 1j * NUMBER]])
     yield [[NUMBER, WORD], [NUMBER, NUMBER]]
     yield [[NUMBER, WORD], [NUMBER]]
     yield [NUMBER, NUMBER]

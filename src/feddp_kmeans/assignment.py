@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feddp_kmeans._typing import FloatArray, IntArray
@@ -15,7 +15,7 @@ from feddp_kmeans.algorithm.clustering import Clustering
 from feddp_kmeans.algorithm.column_units import ColumnUnits
 from feddp_kmeans.fit_inputs import pooled
 from feddp_kmeans.silos.batches import finite_rows
-from feddp_kmeans.silos.memory import refuse_words
+from feddp_kmeans.silos.memory import as_numbers
 from feddp_kmeans.tables.engines import is_spark, spark_labels
 from feddp_kmeans.tables.frames import encoded
 from feddp_kmeans.tables.schema import Schema
@@ -160,6 +160,7 @@ class AssignsToCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             points = self._validated(points, dtype=np.float64, reset=False)
         return Labels(self.cluster_centers_, self.clustering_.units).in_units(points)
 
-    def _validated(self, X: Any, **how: Any) -> Any:
-        refuse_words(X, "X")
-        return validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, **how)
+    def _validated(self, X: Any, *, reset: bool = True, **how: Any) -> Any:
+        points = as_numbers(X, "X")
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        return check_array(points, accept_sparse="csr", ensure_all_finite=False, input_name="X", estimator=self, **how)

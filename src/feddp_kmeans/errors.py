@@ -6,6 +6,7 @@
       InputError (ValueError)       an argument, option, setting or file that breaks a rule; nothing was spent
         UnreadableFileError         a file that cannot be read as what its name says
         EmptyMessageError           a message between machines without one record of bytes
+        NoNumberError (TypeError)   cells that hold neither numbers nor text
       BudgetError (RuntimeError)    a release or a run beyond its plan or its limit
       CudaError (RuntimeError)      a kernel that the graphics card of this machine cannot run
 
@@ -53,6 +54,10 @@ class UnreadableFileError(InputError):
 
 class EmptyMessageError(InputError):
     """A message that does not hold one record of bytes."""
+
+
+class NoNumberError(InputError, TypeError):
+    """Cells that hold neither numbers nor text: for these scikit-learn's estimators raise a TypeError."""
 
 
 class BudgetError(FedDPError, RuntimeError):

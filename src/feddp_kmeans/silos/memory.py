@@ -1,14 +1,14 @@
 """Clients as arrays of this process: one array per client, or one table of all clients' rows."""
 
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from feddp_kmeans._typing import BoolArray, FloatArray, IntArray, Points
-from feddp_kmeans.errors import InputError
+from feddp_kmeans.errors import InputError, NoNumberError
 from feddp_kmeans.silos.batched import BatchedSilo, SourceSilo
 from feddp_kmeans.silos.batches import as_floats, batch_rows, finite_batch, runs_of
 from feddp_kmeans.silos.pages import ReadPages
@@ -157,31 +157,32 @@ def _ascends(labels: Any) -> bool:
 
 def as_points(points: Any, name: str) -> Any:
     """Return a two-dimensional numeric array or CSR matrix of these points; refuse anything else."""
-    array = _as_table(points, name)
+    array = as_numbers(points, name)
     if array.shape[1] == 0:
         raise InputError(f"{name} must have at least one column, got shape {array.shape}.")
+    return array
+
+
+def as_numbers(points: Any, name: str) -> Any:
+    """Return the same, of any number of columns. No cell is quoted, as numpy and scikit-learn would."""
+    array = _as_table(points, name)
     if array.dtype.kind in "biuf":
         return array
-    if sparse.issparse(array):
-        raise InputError(f"{name} must hold numbers only, got values of type {array.dtype}.")
-    columns = [_as_floats(array[:, index]) for index in range(array.shape[1])]
-    _refuse(name, [column for column, floats in zip(_names(points, array), columns, strict=True) if floats is None])
-    return np.column_stack([floats for floats in columns if floats is not None])
-
-
-def refuse_words(points: Any, name: str) -> None:
-    """Refuse words by their column, and anything but two dimensions: numpy and scikit-learn would quote the cells."""
-    kinds = {getattr(kind, "kind", "O") for kind in points.dtypes} if hasattr(points, "columns") and hasattr(points, "dtypes") else set("O")
-    if sparse.issparse(points) or kinds <= set("biuf"):
-        return
-    array = _as_table(points, name)
-    if array.dtype.kind in "OUS":
-        _refuse(name, [column for index, column in enumerate(_names(points, array)) if _has_words(array[:, index])])
+    if sparse.issparse(array) or array.dtype.kind == "c":
+        raise InputError(f"{name} must hold real numbers only, got values of type {array.dtype}. Complex data not supported.")
+    columns = [_as_floats(cells) for cells in array.T]
+    wrong = [index for index, found in enumerate(columns) if isinstance(found, Exception)]
+    if wrong:
+        names = _names(points, array)
+        raise _refusal(name, [names[index] for index in wrong], any(isinstance(columns[index], TypeError) for index in wrong))
+    return np.column_stack([found for found in columns if not isinstance(found, Exception)])
 
 
 def _as_table(points: Any, name: str) -> Any:
     try:
         array = points.tocsr() if sparse.issparse(points) else np.asarray(points)
+    except TypeError:  # columns of kinds that have no common one
+        array = np.asarray(points, dtype=object)
     except ValueError:
         raise InputError(f"{name} must be a table of numbers, got rows of different lengths.") from None
     if array.ndim != 2:
@@ -198,30 +199,28 @@ def _names(points: Any, array: Any) -> list[str | int]:
     return names if named else list(range(array.shape[1]))
 
 
-def _as_floats(cells: Any) -> FloatArray | None:
-    """Return cells as numbers, None if one of them is no number."""
-    found: FloatArray | None = None
-    if cells.dtype.kind in "OUS":
-        with suppress(Exception):
-            found = cells.astype(np.float64)
-    return found
-
-
-def _has_words(cells: Any) -> bool:
+def _as_floats(cells: Any) -> FloatArray | Exception:
+    """Return cells as numbers, NaN where they are missing; or why one of them is no number, in words that may quote it."""
+    if cells.dtype.kind not in "OUS":
+        return TypeError()
+    missing = getattr(sys.modules.get("pandas"), "NA", None)
     try:
-        cells.astype(np.float64)
-    except (ValueError, OverflowError):
-        return True
-    except TypeError:  # scikit-learn refuses other objects, and quotes nothing
-        return False
-    return False
+        if cells.dtype.kind == "O":
+            cells = cells.copy()
+            cells[[cell is missing for cell in cells]] = np.nan
+        floats: FloatArray = cells.astype(np.float64)
+    except Exception as error:  # noqa: BLE001 a cell may be of any class
+        return error
+    return floats
 
 
-def _refuse(name: str, columns: Sequence[str | int]) -> None:
-    """Refuse columns that hold no numbers, all of them in one line, with what to do; no cell is quoted."""
-    if columns:
-        listed = ", ".join(f"{column!r:.80}" for column in columns[:_MOST]) + ", ..." * (len(columns) > _MOST)
-        them, each = ("column", "it holds") if len(columns) == 1 else ("columns", "each holds")
-        example = f"schema={{{str(columns[0])!r:.80}: {{'categories': [...]}}}}"
-        rule = f"{name} must hold numbers only, got something else in {them} {listed}"
-        raise InputError(f"{rule}: leave the {them} out, or say what {each}, from public knowledge, as in {example} (docs/encoding.md).")
+def _refusal(name: str, wrong: Sequence[str | int], objects: bool) -> InputError:
+    """Return the refusal of columns that hold no numbers, all of them in one line, with what to do; no cell is quoted."""
+    listed = ", ".join(f"{column!r:.80}" for column in wrong[:_MOST]) + ", ..." * (len(wrong) > _MOST)
+    them, each = ("column", "it holds") if len(wrong) == 1 else ("columns", "each holds")
+    example = f"schema={{{str(wrong[0])!r:.80}: {{'categories': [...]}}}}"
+    rule = f"{name} must hold numbers only, got something else in {them} {listed}"
+    advice = f"leave the {them} out, or say what {each}, from public knowledge, as in {example} (docs/encoding.md)"
+    if objects:
+        return NoNumberError(f"{rule}: {advice}. A float() argument must be a string or a real number.")
+    return InputError(f"{rule}: {advice}.")
