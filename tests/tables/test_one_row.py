@@ -65,11 +65,14 @@ def one_row_of_a_csv(folder, data):
     mark = data.draw(st.sampled_from(",;\t|^]§"))
     reading = Reading(mark if mark in "^]§" else None, None if encoding in ENCODINGS else encoding)
     end = newline.encode(encoding)
-    inner = "\n".encode(encoding)
+    inner, carriage = "\n".encode(encoding), "\r".encode(encoding)
 
     def cut(row):
-        """Return a row without the end of a line: with it, it would be two."""
-        return row.split(inner)[0]
+        """Return a row without the end of a line: with it, it would be two. At the end of a file half of one would be read as one."""
+        row = row.split(inner)[0]
+        while newline == "\r\n" and row.endswith(carriage):
+            row = row.removesuffix(carriage)
+        return row
 
     rows = [cut(mark.join(row).encode(encoding, "replace")) for row in data.draw(ROWS)]
     row = cut(data.draw(st.one_of(RAW, st.tuples(WORDS, WORDS).map(lambda two: mark.join(two).encode(encoding, "replace")))))

@@ -85,6 +85,14 @@ def test_a_schema_can_be_written_by_hand_and_comes_back(tmp_path):
     assert Schema.read(tmp_path / "short.json") == Schema((NumberColumn("age", 0, 120),), (("id", "asked for"),))
 
 
+@pytest.mark.parametrize("ends", [["2015-01-01", "2026-12-31"], (date(2015, 1, 1), date(2026, 12, 31))])
+def test_a_range_of_two_dates_is_a_date(ends):
+    made = Schema.from_dict({"columns": {"joined": {"range": ends, "parts": ["trend", "weekday"], "missing": "own"}}})
+    assert made == Schema.from_dict({"columns": {"joined": {"date": ends, "parts": ["trend", "weekday"], "missing": "own"}}})
+    with pytest.raises(FedDPError, match=r"column 'joined' must have, besides date, the keys .*, got 'scale'"):
+        Schema.from_dict({"columns": {"joined": {"range": ends, "scale": "log"}}})
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -218,7 +218,7 @@ def _refusal(name: str, wrong: Sequence[str | int], objects: bool) -> InputError
     """Return the refusal of columns that hold no numbers, all of them in one line, with what to do; no cell is quoted."""
     listed = ", ".join(f"{column!r:.80}" for column in wrong[:_MOST]) + ", ..." * (len(wrong) > _MOST)
     them, each = ("column", "it holds") if len(wrong) == 1 else ("columns", "each holds")
-    example = f"schema={{{str(wrong[0])!r:.80}: {{'categories': [...]}}}}"
+    example = f"schema={{{str(wrong[0])!r:.80}: {{'categories': [...]}}}}, or {{'range': ['2015-01-01', '2026-12-31']}} for dates"
     rule = f"{name} must hold numbers only, got something else in {them} {listed}"
     advice = f"leave the {them} out, or say what {each}, from public knowledge, as in {example} (docs/encoding.md)"
     if objects:

@@ -18,7 +18,11 @@ _OTHER = {
 }
 
 
-def refused_columns(wrong: Mapping[str, str], source: str, got: str, advise: Callable[[Sequence[str]], str] | None = None) -> str:
+Advice = Callable[[Sequence[str]], str]
+"""Returns what to do about columns of these names."""
+
+
+def refused_columns(wrong: Mapping[str, str], source: str, got: str, advise: Advice | None = None) -> str:
     """Return one line about all columns whose cells break their rule; ``wrong`` maps names to rules."""
     lines = []
     for rule in dict.fromkeys(wrong.values()):
@@ -70,4 +74,5 @@ def id_advice(names: Sequence[str]) -> str:
 
 def frame_advice(names: Sequence[str]) -> str:
     """Return what to do in Python about columns of words or dates."""
-    return f"drop them, or say what they hold, from public knowledge: schema={{{names[0]!r:.60}: {{'categories': [...]}}, ...}}"
+    stated = f"schema={{{names[0]!r:.60}: {{'categories': [...]}}, ...}}, or {{'range': ['2015-01-01', '2026-12-31']}} for dates"
+    return f"drop them, or say what they hold, from public knowledge: {stated}"

@@ -19,7 +19,7 @@ from feddp_kmeans._files import write_whole
 from feddp_kmeans._json import check_format, field_of, parse_json
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.errors import FedDPError, InputError
-from feddp_kmeans.tables.advice import refused_columns
+from feddp_kmeans.tables.advice import Advice, frame_advice, refused_columns, words_advice
 from feddp_kmeans.tables.boolean_columns import BooleanColumn
 from feddp_kmeans.tables.cells import check_distinct, check_present, decimal_of, is_line, listed
 from feddp_kmeans.tables.column import Column, Described
@@ -75,15 +75,16 @@ class Schema:
     def encode(self, table: Any) -> FloatArray:
         """Return the coordinates of each row of a table from Arrow, pandas, polars or anything that Arrow can read."""
         raw = table if isinstance(table, pa.Table) else as_arrow(table)
-        self.check_columns(raw.schema, "table")
+        self.check_columns(raw.schema, "table", frame_advice)
         return np.concatenate([field.encode(raw[field.name], decimal_of(raw)) for field in self.fields], axis=1)
 
-    def check_columns(self, found: pa.Schema, source: str) -> None:
+    def check_columns(self, found: pa.Schema, source: str, advise: Advice = words_advice) -> None:
         """Refuse a table that lacks a column, or has columns of types that cannot be encoded."""
         check_distinct(found.names, f"columns of {source}")
         check_present(self.names, found.names, source)
         if wrong := {field.name: field.rule for field in self.fields if not field.reads(found.field(field.name).type)}:
-            raise InputError(refused_columns(wrong, source, listed(list(dict.fromkeys(str(found.field(name).type) for name in wrong)))))
+            types = listed(list(dict.fromkeys(str(found.field(name).type) for name in wrong)))
+            raise InputError(refused_columns(wrong, source, types, advise))
 
     def describe(self, center: FloatArray, stddev: float | FloatArray) -> list[Described]:
         """Return a center in the user's terms: numbers in their unit, categories as shares, each with its error.

@@ -91,12 +91,20 @@ def _toml(value: Any) -> str:
 
 def column_of_range(name: str, ends: Any) -> Column:
     """Return the column of a range: two numbers and perhaps a scale, or two dates."""
-    parts: list[Any] = [part.isoformat() if isinstance(part, date) else part for part in ends] if isinstance(ends, list | tuple) else []
-    if len(parts) == 2 and all(isinstance(part, str) and day_of(part) is not None for part in parts):
+    parts = _dates_as_text(ends)
+    if _are_days(parts):
         return DateColumn(name, parts[0], parts[1])
     if not 2 <= len(parts) <= 3:
         raise InputError(f"range of column {name!r:.80} must be two numbers or two dates, and perhaps a scale, got {ends!r:.80}.")
     return NumberColumn(name, parts[0], parts[1], scale=parts[2] if len(parts) == 3 else LINEAR)
+
+
+def _dates_as_text(ends: Any) -> list[Any]:
+    return [part.isoformat() if isinstance(part, date) else part for part in ends] if isinstance(ends, list | tuple) else []
+
+
+def _are_days(parts: Sequence[Any]) -> bool:
+    return len(parts) == 2 and all(isinstance(part, str) and day_of(part) is not None for part in parts)
 
 
 def columns_of_options(ranges: Sequence[str], categories: Sequence[str]) -> tuple[Column, ...]:
@@ -135,11 +143,12 @@ def _column(name: Any, rules: Any) -> Column | str:
         near = hint([key for key in rules if key not in _KEYS], [*_KEYS]) if not stated else "."
         got = listed([*map(str, rules)]) if rules else "none"
         raise InputError(f"{what} must have one of the keys {', '.join(_KEYS)}, got {got}{near}")
-    key = stated[0]
-    if strange := [other for other in rules if other != key and other not in _KEYS[key]]:
+    said = stated[0]
+    key = "date" if said == "range" and _are_days(_dates_as_text(rules[said])) else said
+    if strange := [other for other in rules if other != said and other not in _KEYS[key]]:
         known = ", ".join(sorted(_KEYS[key])) or "no others"
         raise InputError(f"{what} must have, besides {key}, the keys {known}, got {strange[0]!r:.80}{hint(strange, [*_KEYS[key]])}")
-    value, more = rules[key], {other: rules[other] for other in rules if other != key}
+    value, more = rules[said], {other: rules[other] for other in rules if other != said}
     if more.get("missing") == _OWN and key != "categories":
         more["missing"] = "indicator"
     return _made(key, name, value, more)
@@ -156,7 +165,7 @@ def _made(key: str, name: str, value: Any, more: dict[str, Any]) -> Column | str
     elif key == "categories":
         made = CategoryColumn(name, value, **more)
     elif isinstance(value, list | tuple) and len(value) == 2:
-        made = _of_two(key, name, [day.isoformat() if isinstance(day, date) else day for day in value], more)
+        made = _of_two(key, name, _dates_as_text(value), more)
     if made is None:
         raise InputError(f"{key} of column {name!r:.80} must be {_RULES[key]}, got {value!r:.80}.")
     return made
