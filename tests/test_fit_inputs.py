@@ -1,5 +1,6 @@
 """What fit is given: clients in every form, server data, seeds and books."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from feddp_kmeans import FedDPError, FedDPKMeans, InMemoryFederation
-from feddp_kmeans.errors import BudgetError
+from feddp_kmeans.errors import BudgetError, FedDPWarning
 from feddp_kmeans.privacy.odometer import Odometer
 from tests.three_corners import CLIENTS, SERVER, model, near
 
@@ -66,6 +67,25 @@ def test_columns_of_times_are_refused_by_name_whatever_stands_beside_them(kind):
     for X in (frame, [frame, frame]):
         with pytest.raises(FedDPError, match="must hold numbers only, got something else in column 'when': leave the column out"):
             model().fit(X)
+
+
+@pytest.mark.parametrize("names", [["41.0", "18398.52"], ["Rome", "7"], ["3", "1", "2"]])
+def test_a_frame_whose_names_may_be_a_row_is_warned_of(names):
+    """As pandas.read_csv makes it of a file without names; the warning quotes none of them."""
+    frame = pd.DataFrame(np.random.default_rng(0).random((40, len(names))), columns=names)
+    for X in (frame, [frame, frame]):
+        with pytest.warns(FedDPWarning, match="columns of X have numbers for names: if they are the first row") as seen:
+            model().fit(X)
+        assert not any(name in str(warning.message) for warning in seen for name in names if "columns of X" in str(warning.message))
+
+
+@pytest.mark.parametrize("names", [["0", "1"], ["1", "2", "3"], [0, 1], ["a", "b"], ["2019", "2020", "2021", "2022"]])
+def test_a_frame_with_other_names_is_not(names):
+    frame = pd.DataFrame(np.random.default_rng(0).random((40, len(names))), columns=names)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model().fit(frame)
+    assert not any("numbers for names" in str(warning.message) for warning in seen)
 
 
 def test_sparse_clients_are_clients():

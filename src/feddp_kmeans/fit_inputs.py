@@ -1,5 +1,6 @@
 """What ``fit`` is given becomes a federation, server points, a seed and books, or is refused in one line."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Integral
@@ -13,19 +14,24 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm import clustering
 from feddp_kmeans.algorithm.last_run import LastRun
 from feddp_kmeans.algorithm.settings import FEDDP
-from feddp_kmeans.errors import InputError
+from feddp_kmeans.errors import FedDPWarning, InputError
 from feddp_kmeans.federation.base import Federation
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.booking import Books
 from feddp_kmeans.privacy.odometer import Limit, Odometer
 from feddp_kmeans.silos.memory import as_points
+from feddp_kmeans.tables.advice import row_advice
 
 
 def federation_of(X: Any, groups: Any, validated: Callable[..., Any]) -> Federation:
     """Return the clients of X: a federation, one per table of a list, or those of ``groups`` in one table that ``validated`` checks."""
     if isinstance(X, Federation):
         return X
-    if is_list_of_tables(X):
+    first = X[0] if is_list_of_tables(X) else X
+    names = [name for name in getattr(first, "column_names", getattr(first, "columns", ())) if isinstance(name, str)]
+    if advice := row_advice(names):
+        warnings.warn(advice, FedDPWarning, stacklevel=3)
+    if first is not X:
         return InMemoryFederation(X)
     table = validated(X, dtype="numeric", ensure_min_samples=0)
     owners = np.zeros(table.shape[0], dtype=np.int8) if groups is None else groups

@@ -56,7 +56,7 @@ def test_an_empty_table_is_a_client_without_points(tmp_path):
         ("a.csv", "a,city\n1,Paris\n", "column 'city' of a.csv must hold numbers, got words in most cells: leave it out with --ignore"),
         ("a.csv", "a,city\n1\n2\n3,4\n", "a.csv must hold one row per line, like its first line; most of its lines do not parse"),
         ("a.csv", '"a,b\n1,2\n', "a.csv must start with one line that names its columns"),
-        ("a.csv", "3,2,5\n1,2,3\n", "a.csv must start with a line that names its columns, got a row of numbers"),
+        ("a.csv", "3,2,5\n1,2,3\n", "a.csv must start with a line that names its columns, got a row with numbers"),
         ("a.csv", "", "a.csv must be a readable .csv table"),
         ("a.parquet", "not parquet", "a.parquet must be a readable .parquet table"),
         ("a.npy", "not npy", "a.npy must be a readable .npy table"),
@@ -68,6 +68,37 @@ def test_an_empty_table_is_a_client_without_points(tmp_path):
 def test_what_is_no_table_of_numbers_is_refused_by_name(tmp_path, name, content, message):
     with pytest.raises(FedDPError, match=message):
         open_table(write(tmp_path / name, content)).check()
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["0,1,2,3", "1,2,3,4,5", "who,2019,2020,2021,2022", "400.5,400.6,400.7,400.8", "age,pay", "v1,v2", "nan,inf"],
+)
+def test_evenly_spaced_numbers_are_names(tmp_path, names):
+    assert open_table(write(tmp_path / "a.csv", f"{names}\n")).columns == tuple(names.split(","))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "41",
+        "0",
+        "41.0,18398.52",
+        "18398.52,41.0",
+        "2,1",
+        "1,2,3",
+        "5;7,5",
+        "K\u00f6ln,41",
+        "2020-01-01,x,7",
+        "1,2,3,5",
+        "0,0,0,0",
+        "4,3,2,1",
+    ],
+)
+def test_a_first_line_that_may_be_a_row_is_no_line_of_names(tmp_path, row):
+    """The first row of a file without names would be published with the result, as the names of its columns."""
+    with pytest.raises(FedDPError, match="got a row with numbers: numbers are taken for names only if they are four or more"):
+        open_table(write(tmp_path / "a.csv", f"{row}\n{row}\n"))
 
 
 def test_a_word_far_down_a_csv_is_a_row_left_out(tmp_path):

@@ -92,7 +92,7 @@ def test_a_cell_outside_the_named_columns_changes_nothing(tmp_path):
 def test_a_sheet_without_names_is_refused_and_a_broken_book_is_broken(tmp_path):
     with pytest.raises(FedDPError, match=r"a\.xlsx must have a row that names its columns, got nothing in sheet 'Sheet'\.$"):
         open_table(workbook(tmp_path / "a.xlsx"))
-    with pytest.raises(FedDPError, match="got a row of numbers"):
+    with pytest.raises(FedDPError, match="got a row with numbers"):
         open_table(workbook(tmp_path / "b.xlsx", [3, 1, 2], [1, 2, 3]))
     content = workbook(tmp_path / "c.xlsx", ["x"], [1]).read_bytes()
     for broken in (b"", b"PK", content[:-30], content[:300] + b"?" + content[301:]):

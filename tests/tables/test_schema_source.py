@@ -31,6 +31,8 @@ def test_names_are_read_from_the_tables_where_an_option_names_a_column(tmp_path)
 def test_an_option_for_a_column_that_there_is_not_is_refused():
     with pytest.raises(FedDPError, match="--ignore must name a column of the tables, got 'agee'"):
         check_known("--ignore", ["agee"], ["age"])
+    with pytest.raises(FedDPError, match="got 'age, pay': say --ignore once for each"):
+        check_known("--ignore", ["age, pay"], ["age", "pay"])
 
 
 def test_a_site_does_not_load_the_algorithm_nor_a_web_server():

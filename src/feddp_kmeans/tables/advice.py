@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from feddp_kmeans.tables.cells import is_line, listed
+from feddp_kmeans.tables.cells import is_line, is_row, listed
 
 ID_NAME = re.compile(r"(?i:(^|[_\s.-]|case|client|customer|member|patient|person|record|row|user)(id|uuid|guid)$)|[a-z]I[dD]$")
 """Names that people give to identifiers."""
@@ -70,6 +70,13 @@ def id_advice(names: Sequence[str]) -> str:
     ids = [name for name in names if ID_NAME.search(name)]
     named = f"Columns {listed(ids)} are named like ids" if len(ids) > 1 else f"Column {listed(ids)} is named like an id"
     return f"{named}. Ids say nothing about clusters and cost budget; to leave out: {_ignored(ids)}" if ids else ""
+
+
+def row_advice(names: Sequence[str]) -> str:
+    """Return what to do about a frame whose names may be the first row of a file; empty if they are not. None is quoted."""
+    counted = any([*names] == [str(start + place) for place in range(len(names))] for start in (0, 1))
+    advice = "if they are the first row of a file without names, read it with header=None: names are published with a result"
+    return f"columns of X have numbers for names: {advice}." if is_row(names, ".") and not counted else ""
 
 
 def frame_advice(names: Sequence[str]) -> str:

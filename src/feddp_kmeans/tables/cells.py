@@ -15,12 +15,29 @@ from feddp_kmeans.errors import InputError
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 """Text that means an empty cell, unless a schema names it as a category."""
 
+NUMBERED = "numbers are taken for names only if they are four or more, evenly spaced, such as years"
+_SURELY_NAMES, _EVEN = 4, 1e-6
+"""Least number of numbers that may be names, and how much their steps may differ, as a part of one."""
+
 _NUMBER = r"^(-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?inf)$"
 _DECIMAL_COMMA = r"^([+-]?\d*),(\d+)([eE][+-]?\d+)?$"
 _SPELLINGS = ((r"^\+", ""), (r"^(?i:true)$", "1"), (r"^(?i:false)$", "0"), (r"^(-?)(?i:inf|infinity)$", r"\1inf"))
 _FEW = 1000
 """Fewer cells are not searched for distinct ones."""
 _NULL = pa.nulls(1, pa.large_string())[0]  # pa.scalar would import pandas, where there is one
+
+
+def is_row(names: Sequence[str], decimal: str) -> bool:
+    """Return whether the header may be a row of data: a number in it must be no private cell.
+
+    Numbers are names, such as years, wavelengths and the 0, 1, 2, 3 of a frame without names, only if they are evenly spaced, which a row
+    hardly ever is from four of them on.
+    """
+    numbers = as_numbers(pa.array(list(names), pa.string()), decimal)
+    numbers = numbers[np.isfinite(numbers)]
+    steps = np.diff(numbers)
+    are_names = len(numbers) >= _SURELY_NAMES and steps[0] > 0 and np.allclose(steps, steps[0], rtol=_EVEN, atol=0)
+    return len(numbers) > 0 and not are_names
 
 
 def is_line(word: Any) -> bool:

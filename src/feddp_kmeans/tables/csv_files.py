@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from feddp_kmeans.errors import InputError, UnreadableFileError
-from feddp_kmeans.tables.cells import as_numbers
+from feddp_kmeans.tables.cells import NUMBERED, is_row
 from feddp_kmeans.tables.reading import AS_THE_HEADER_SAYS, Reading
 
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -106,7 +105,7 @@ def read_header(path: Path, reading: Reading = AS_THE_HEADER_SAYS) -> "CsvFile":
     parsed = pa_csv.read_csv(pa.py_buffer(plain), read_options=options, parse_options=pa_csv.ParseOptions(delimiter=found.separator))
     found.names.extend(name.replace(_STAND_IN, delimiter).strip() for name in parsed.column_names)
     if is_row(found.names, found.decimal):
-        raise InputError(f"{path.name} must start with a line that names its columns, got a row of numbers.")
+        raise InputError(f"{path.name} must start with a line that names its columns, got a row with numbers: {NUMBERED}.")
     return found
 
 
@@ -228,10 +227,3 @@ def _grammar(delimiter: str) -> re.Pattern[bytes]:
     mark = re.escape(delimiter.encode())
     cell = rb'(?:"[^"\r\n]*+(?:""[^"\r\n]*+)*+"|[^"\r\n%b][^\r\n%b]*+|)' % (mark, mark)
     return re.compile(rb"^%b(?:%b%b)*+\n" % (cell, mark, cell), re.MULTILINE)
-
-
-def is_row(names: Sequence[str], decimal: str) -> bool:
-    """Return whether the header looks like a row of data. Numbers can be names, but then they are sorted, such as years."""
-    numbers = as_numbers(pa.array(list(names), pa.string()), decimal)
-    steps = np.sign(np.diff(numbers[np.isfinite(numbers)]))
-    return bool(len(steps) and (steps[0] == 0 or (steps != steps[0]).any()))

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.tables.array_files import check_unpacked
-from feddp_kmeans.tables.cells import listed
-from feddp_kmeans.tables.csv_files import is_row
+from feddp_kmeans.tables.cells import NUMBERED, is_row, listed
 
 EXCEL = (".xlsx", ".xlsm")
 _LONGEST_WHOLE = 15
@@ -27,7 +26,7 @@ def excel_names(path: Path, sheet: str | None = None) -> list[str]:
     """Return the names of the columns, without white space around them."""
     names = list(_header(_rows(path, sheet)).values())
     if is_row(names, "."):
-        raise InputError(f"{path.name} must start with a row that names its columns, got a row of numbers.")
+        raise InputError(f"{path.name} must start with a row that names its columns, got a row with numbers: {NUMBERED}.")
     return names
 
 

@@ -79,7 +79,9 @@ def check_known(option: str, given: Collection[str], names: Sequence[str]) -> No
     """Refuse an option that names a column which there is not."""
     for name in given:
         if name not in names:
-            raise InputError(f"{option} must name a column of the tables, got {name!r:.80}{hint([name], names)}")
+            several = [part.strip() for part in name.split(",")]
+            advice = f": say {option} once for each." if {*several} <= {*names} else hint([name], names)
+            raise InputError(f"{option} must name a column of the tables, got {name!r:.80}{advice}")
 
 
 def _names(path: Path, reading: Reading) -> list[str]:
