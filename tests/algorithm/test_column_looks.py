@@ -41,6 +41,38 @@ def test_columns_of_any_scale_cluster_as_if_they_were_standardised(seed, rng):
     assert np.bincount(model.predict(points), minlength=3) == pytest.approx(model.cluster_counts_, rel=0.2)
 
 
+def age_and_income(seed, n):
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.normal(40, 10, n).round(), rng.lognormal(10, 1, n).round(2)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n", "epsilon"), [(2_500, 1), (5_000, 1), (9_000, 0.25), (20_000, 0.25)])
+def test_an_ordinary_table_is_scaled_though_noise_hides_its_tails(n, epsilon, seed):
+    """These were read as they are, and so clustered by income alone; half of them without a remark."""
+    points = age_and_income(seed, n)
+    model = FedDPKMeans(3, epsilon=epsilon, random_state=seed).fit(points)
+    assert np.abs(np.log2(model.scale_ / points.std(axis=0))).max() < 4  # noise hides most of the tail of incomes
+    assert excess(points, model.cluster_centers_) < 2.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n", [50, 300, 1_000, 2_000])
+def test_a_table_that_is_not_scaled_is_told_of(n, seed):
+    model = FedDPKMeans(3, epsilon=0.5, random_state=seed).fit(age_and_income(seed, n))
+    is_told = any("noise hides how far the columns spread" in remark for remark in model.clustering_.remarks)
+    assert is_told == (model.scale_ is None)
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 0.5, 1.0])
+def test_columns_of_mostly_zeros_do_not_pass_for_narrow_ones(epsilon):
+    rng = np.random.default_rng(0)
+    points = np.where(rng.random((5_000, 4)) < 0.75, 0.0, rng.normal(50, 10, (5_000, 4)))
+    for seed in range(4):
+        model = FedDPKMeans(4, epsilon=epsilon, random_state=seed).fit(points)
+        assert model.scale_ is None or np.nanmax(model.scale_) < 30 * np.nanmin(model.scale_)
+
+
 def test_whole_clients_get_units_too(rng):
     points = mixed_scales(rng, 40_000)
     model = FedDPKMeans(3, epsilon=4.0, privacy_unit="client", random_state=0).fit(np.array_split(points, 4000))

@@ -6,17 +6,11 @@ from feddp_kmeans.algorithm.column_units import HIDDEN_UNIT, ColumnUnits, units_
 
 
 def test_the_unit_of_a_column_is_its_spread_only_if_ranges_differ():
-    held = np.full(3, 100.0)
-    np.testing.assert_array_equal(units_of(np.ones(3), np.array([1.0, 2.0, 3.9]), held), np.ones(3))
-    np.testing.assert_array_equal(units_of(np.array([0.1, 2, 3]), np.array([1.0, 8.0, 0.0]), held), [0.1, 2, HIDDEN_UNIT])
-    half_seen = np.array([50.0, 100.0, 100.0])  # the first is not known to be narrow
-    np.testing.assert_array_equal(units_of(np.array([0.1, 2, 3]), np.array([1.0, 8.0, 9.0]), half_seen), np.ones(3))
-
-
-def test_a_column_that_only_the_first_look_shows_counts_as_wide_if_it_is_much_wider():
-    held, stddevs = np.array([100.0, 0.0]), np.array([0.3, 30.0])
-    np.testing.assert_array_equal(units_of(stddevs, np.array([1.0, 100.0]), held), stddevs)
-    np.testing.assert_array_equal(units_of(stddevs, np.array([1.0, 15.0]), held), np.ones(2))
+    for widths, expected in (([1.0, 2.0, 3.9], [1, 1, 1]), ([1.0, 8.0, 0.0], [0.1, 2, HIDDEN_UNIT]), ([0.0, 0.0, 0.0], [1, 1, 1])):
+        np.testing.assert_array_equal(units_of(np.array([0.1, 2, 3]), np.array(widths), np.array(widths)), expected)
+    widths = np.array([1.0, 8.0, 9.0])
+    np.testing.assert_array_equal(units_of(widths, widths, np.array([np.inf, 8.0, 9.0])), np.ones(3))  # not known to be narrow
+    np.testing.assert_array_equal(units_of(widths, widths, widths, 10), np.ones(3))
 
 
 def test_a_hidden_column_is_told_as_what_is_filled_in():

@@ -11,7 +11,6 @@ from feddp_kmeans._text import counted, finite, size, uncertain
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.choose_k import Elbow, find_elbow
 from feddp_kmeans.algorithm.closing import Closing
-from feddp_kmeans.algorithm.column_looks import COLUMNS_RELEASE, UNSEEN
 from feddp_kmeans.algorithm.column_units import ColumnUnits
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters, Steps, feddp_init, feddp_proxies
 from feddp_kmeans.algorithm.feddp_lloyds import feddp_lloyds
@@ -197,9 +196,7 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
     told = closing or found
     useless = why_useless(found, told.counts, told.count_stddev)
     unsure = [] if useless else doubts(found, told.counts, told.count_stddev)
-    if run.units is None and run.dimension > 1 and any(release.name == COLUMNS_RELEASE for release in prepared.plan.releases):
-        unsure.append(UNSEEN)
-    unsure += filter(None, [weakness(prepared.plan.epsilon, prepared.plan.delta)])
+    unsure += [*run.remarks, *filter(None, [weakness(prepared.plan.epsilon, prepared.plan.delta)])]
     privacy = run.report()
     units = None if run.units is None else ColumnUnits(run.units, run.fill)
     axis, spread, place = found.axis_stddev, found.center_stddev, found.place_stddev

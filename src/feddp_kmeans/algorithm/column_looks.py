@@ -20,6 +20,8 @@ from feddp_kmeans.statistics.norms import SHARE_STEPS
 _POWERS: FloatArray = np.exp2(np.arange(-40.0, 41.0))
 ANY_EDGES: FloatArray = np.concatenate([-_POWERS[::-1], _POWERS])
 """Edges of the first look."""
+_AT_ZERO = 64 * float(_POWERS[0])
+"""Width of a column whose values are zero, as far as they are seen."""
 _SIZES: FloatArray = np.concatenate([[0.0], _POWERS, [2 * _POWERS[-1]]])
 """The same without a sign: class i holds sizes from ``_SIZES[i]`` to ``_SIZES[i + 1]``."""
 
@@ -50,22 +52,29 @@ def find_units(looks: Looks, chosen: BoolArray) -> None:
     columns are chosen, beside others of a public range of about 1, these do not count then.
     """
     columns = [_Column(ANY_EDGES) for _ in range(np.count_nonzero(chosen))]
-    spreads: list[Spread | None] = [None] * len(columns)
-    totals: list[FloatArray] = []
+    spreads: list[list[Spread]] = [[] for _ in columns]
+    seen: list[tuple[float, int]] = []
     for turn in range(COLUMNS.looks):
         if turn:
             columns = [column.closer() for column in columns]
         width = max(len(column.edges) for column in columns)
         edges = np.stack([np.append(column.edges, np.full(width - len(column.edges), column.edges[-1])) for column in columns])
         histograms, noise = looks.columns(chosen, edges)
-        totals.append(histograms.sum(axis=1))
-        columns = [column.seen(histogram, noise) for column, histogram in zip(columns, histograms, strict=True)]
-        spreads = [_better(spread, column.spread()) for spread, column in zip(spreads, columns, strict=True)]
-    is_clear = float(np.median(np.mean(totals, axis=0))) >= COLUMNS.signal * noise
-    if is_clear and any(spreads):
-        looks.read_as(*_found(spreads, chosen))
+        own = [column.own(histogram) for column, histogram in zip(columns, histograms, strict=True)]
+        seen += [(float(counts.sum()), len(counts)) for counts in own]
+        columns = [column.seen(counts, noise) for column, counts in zip(columns, own, strict=True)]
+        spreads = [[*shown, *filter(None, [column.spread()])] for shown, column in zip(spreads, columns, strict=True)]
+    totals, classes = np.array(seen).T
+    n = float(np.average(totals, weights=1 / classes))  # a total has the noise of all its classes
+    is_clear, is_scaled = n >= COLUMNS.clear * noise, False
+    if n >= COLUMNS.signal * noise and any(spreads):
+        units, fill = _found(spreads, chosen, n, is_clear=is_clear)
+        looks.read_as(units, fill)
+        is_scaled = bool((units != 1).any())
     elif not chosen.all():
         looks.read_as(np.where(chosen, HIDDEN_UNIT, 1.0), np.zeros(len(chosen)))
+    if not is_clear and not is_scaled and chosen.all() and len(chosen) > 1:
+        looks.doubt(UNSEEN)
 
 
 @dataclass(frozen=True)
@@ -75,9 +84,11 @@ class Spread:
     middle: float
     stddev: float
     width: float
-    """How wide the range is; zero for a column that looks constant."""
+    """How wide the range is."""
     held: float
     """How many values are in it."""
+    classes: float = np.inf
+    """Over how many classes they are spread; infinity if only the first look shows it: then it may seem much too wide."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +104,12 @@ class _Column:
     first: FloatArray | None = None
     """The histogram of the first look; None before anything stood out."""
 
-    def seen(self, histogram: FloatArray, noise: float) -> "_Column":
+    def own(self, histogram: FloatArray) -> FloatArray:
+        """Return the counts of its own classes: other columns may have more; nothing can be in these."""
+        return np.append(histogram[: len(self.edges)], histogram[-1])
+
+    def seen(self, own: FloatArray, noise: float) -> "_Column":
         """Return what is known after this look, which is averaged with those over the same edges."""
-        own = np.append(histogram[: len(self.edges)], histogram[-1])  # other columns may have more classes; nothing can be in these
         n = self.looks
         counts = own if self.counts is None else (n * self.counts + own) / (n + 1)
         return _Column(self.edges, counts, noise / np.sqrt(n + 1), n + 1, self.held, self.first)
@@ -109,7 +123,7 @@ class _Column:
         if (self.counts[[0, -1]] > COLUMNS.single * self.noise).any():
             return self._wider()
         span = self._run()
-        if span is None or span.stop - span.start >= COLUMNS.enough:
+        if span is None or span.stop - span.start >= max(COLUMNS.least // 2, len(self.edges) // COLUMNS.enough):
             return self
         return self._over(self._borders[span.start], self._borders[span.stop], float(self.counts[span].sum()))
 
@@ -121,15 +135,13 @@ class _Column:
         span = self._run()
         if span is None or self.counts is None:
             low, high = float(self.edges[0]), float(self.edges[-1])
-            return Spread((low + high) / 2, (high - low) / math.sqrt(12), high - low, 0.0)
+            return Spread((low + high) / 2, (high - low) / math.sqrt(12), high - low, self.held)
         counts, borders = np.zeros_like(self.counts), self._borders
         counts[span] = np.maximum(self.counts[span], 0.0)
         middles, shares, held = (borders[1:] + borders[:-1]) / 2, counts / counts.sum(), float(self.counts[span].sum())
         middle = float(middles[int(np.searchsorted(np.cumsum(shares), 0.5))])
-        if span.stop - span.start <= COLUMNS.constant:
-            return Spread(middle, HIDDEN_UNIT, 0.0, held)
         variance = float(shares @ (np.square(middles - shares @ middles) + np.square(np.diff(borders)) / 12))
-        return Spread(middle, float(np.sqrt(variance)), float(borders[span.stop] - borders[span.start]), held)
+        return Spread(middle, float(np.sqrt(variance)), float(borders[span.stop] - borders[span.start]), held, span.stop - span.start)
 
     def _first_range(self) -> "_Column":
         """Return the column over the range that the first look shows: on both sides of zero, if values on both sides stand out.
@@ -165,8 +177,13 @@ class _Column:
         return self._over(low if below else self.edges[0], high if above else self.edges[-1], self.held)
 
     def _over(self, low: float, high: float, held: float) -> "_Column":
-        """Return the column over even classes, and one more below them: a value at the lower end belongs to the class below."""
-        edges = np.linspace(low, high, COLUMNS.classes + 1)
+        """Return the column over even classes, as many as stand out together from their noise.
+
+        There is one more below them: a value at the lower end belongs to the class below.
+        """
+        noise = COLUMNS.level * self.noise * math.sqrt(max(self.looks, 1))
+        classes = int(np.clip((held / noise) ** 2 if noise > 0 else COLUMNS.classes, COLUMNS.least, COLUMNS.classes))
+        edges = np.linspace(low, high, classes + 1)
         edges = np.append(2 * edges[0] - edges[1], edges)
         return _Column(edges, held=held, first=self.counts if self.first is None else self.first)
 
@@ -181,7 +198,9 @@ class _Column:
         if self.counts is None:
             return None
         span = trimmed(self.counts, self.noise, standing_out(self.counts, self.noise, level=COLUMNS.level))
-        return span if span is not None and self.counts[span].sum() >= COLUMNS.kept * self.held else None
+        if span is None or self.counts[span].sum() < COLUMNS.kept * self.held - self.noise * math.sqrt(span.stop - span.start):
+            return None
+        return span
 
 
 def _reached(edges: FloatArray, first_edges: FloatArray, first: FloatArray, clear: float) -> float:
@@ -201,18 +220,41 @@ def trimmed(counts: FloatArray, noise: float, span: slice | None, level: float =
     return slice(int(min([first, *single])), int(max([end, first + 1, *(single + 1)])))
 
 
-def _better(before: Spread | None, now: Spread | None) -> Spread | None:
-    """Return what the last look that shows a column whole says of it."""
-    if before is None or (now is not None and now.width and now.held):
-        return now
-    return before if (before.width and before.held) or now is None else now
+@dataclass(frozen=True)
+class _Told:
+    """What all looks together tell of one column."""
+
+    middle: float
+    stddev: float
+    least: float
+    """How wide its values lie at least; zero if it looks constant."""
+    most: float
+    """How wide at most; infinity if it was never seen whole."""
 
 
-def _found(spreads: list[Spread | None], chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return units and fillings of all columns."""
-    known = [spread or Spread(0.0, HIDDEN_UNIT, 0.0, 0.0) for spread in spreads]
-    middles, stddevs, widths, held = np.array([(spread.middle, spread.stddev, spread.width, spread.held) for spread in known]).T
+def _told(shown: list[Spread], n: float, *, is_clear: bool) -> _Told:
+    """Return what these looks tell of a column of about n values: its place and spread from the last that shows most of it in detail.
+
+    Unless they are clear of noise, a column that seemed to have one value is not known to be narrow: others of its values may be hidden.
+    """
+    if not shown:
+        return _Told(0.0, 0.0, 0.0, 0.0)
+    whole = [spread for spread in shown if spread.held >= COLUMNS.whole * n]
+    fine = [spread for spread in shown if COLUMNS.constant < spread.classes < np.inf and spread.held >= COLUMNS.part * n]
+    last = (fine or whole or shown)[-1]
+    if shown[-1] in whole and (shown[-1].classes <= COLUMNS.constant or last.width <= _AT_ZERO):
+        return _Told(shown[-1].middle, 0.0, 0.0, 0.0)
+    most = min((spread.width for spread in whole if spread.classes > COLUMNS.constant), default=math.inf)
+    if not is_clear and any(spread.classes <= COLUMNS.constant or spread.width <= _AT_ZERO for spread in shown):
+        most = math.inf
+    return _Told(last.middle, last.stddev, last.width / (1 if last.classes < np.inf else COLUMNS.rough), most)
+
+
+def _found(spreads: list[list[Spread]], chosen: BoolArray, n: float, *, is_clear: bool) -> tuple[FloatArray, FloatArray]:
+    """Return units and fillings of all columns of about n values each; columns that are not seen, or look constant, are hidden."""
+    middles, stddevs, least, most = np.array([tuple(vars(_told(shown, n, is_clear=is_clear)).values()) for shown in spreads]).T
     units, fill = np.ones(len(chosen)), np.zeros(len(chosen))
-    units[chosen] = units_of(stddevs, widths, held) if chosen.all() else beside_ranges(stddevs, widths)
+    ratio = COLUMNS.ratio if is_clear else COLUMNS.rough_ratio
+    units[chosen] = units_of(stddevs, least, most, ratio) if chosen.all() else beside_ranges(stddevs, least)
     fill[chosen] = middles
     return units, fill

@@ -18,10 +18,12 @@ class ColumnTuning:
 
     share: float = 0.06  # part of the budget mu**2
     looks: int = 4
-    classes: int = 64  # even classes of every look but the first
-    enough: int = 8  # classes over which values must be spread, or else the next look is finer
+    classes: int = 64  # even classes of every look but the first, at most ...
+    least: int = 8  # ... and at least: as many as stand out together from noise
+    enough: int = 8  # values must be spread over this part of the classes, at least 4, or else the next look is finer
     kept: float = 0.8  # part of what stood out in one look that must stand out in the next, or that is not believed
-    whole: float = 0.7  # part of the values of the fullest column that another must hold to be seen whole
+    whole: float = 0.7  # part of all values that must be seen for a column to be seen whole ...
+    part: float = 0.5  # ... and for its spread to be taken from what is seen
     constant: int = 2  # at most so many classes with values at the end: the column looks constant
     level: float = 5.0  # noise, in standard deviations, above which some neighbouring classes are believed ...
     end: float = 4.0  # ... and those at the ends of them by themselves ...
@@ -29,10 +31,12 @@ class ColumnTuning:
     first: float = 5.5  # ... in the first look, where a false one would cost most ...
     beyond: float = 4.0  # ... unless values are known to lie beyond a range
     ratio: float = 4.0  # columns have units of their own if the widest is so much wider than the narrowest
+    rough_ratio: float = 100.0  # ... and by so much where noise leaves the histograms rough
     rough: float = 4.0  # how much too wide a column may seem that only the first look shows
     range_stddevs: float = 4.0  # standard deviations that count as a range, beside columns with a public one
     most: int = 32  # columns of a table that is taken to mix things of all kinds; more are hardly ever of different kinds
-    signal: float = 40.0  # number of values, in standard deviations of the noise of one class, from which histograms are believed
+    signal: float = 10.0  # number of values, in standard deviations of the noise of one class, from which histograms are believed ...
+    clear: float = 40.0  # ... and from which they are not rough
 
 
 COLUMNS = ColumnTuning()
@@ -73,18 +77,16 @@ class ColumnUnits:
         return np.where(self.hidden, np.nan, errors * np.where(self.hidden, 0.0, self.units))
 
 
-def units_of(stddevs: FloatArray, widths: FloatArray, held: FloatArray) -> FloatArray:
-    """Return the unit of each column: its standard deviation if some are much wider than others, else 1 for all.
+def units_of(stddevs: FloatArray, least: FloatArray, most: FloatArray, ratio: float = COLUMNS.ratio) -> FloatArray:
+    """Return the unit of each column: its standard deviation if some are wider than others by more than the ratio, else 1 for all.
 
-    ``held`` is how many values are seen: only a column that holds nearly as many as any other is known to be narrow. One that holds none,
-    since later looks showed less than the first, has the rough width of that one. Columns that look constant have a width of zero; where
-    others have units of their own, they do not count.
+    ``least`` and ``most`` say how wide each is at least and at most. Columns that look constant have a width of zero; where others have
+    units of their own, they do not count.
     """
-    narrow = widths[(widths > 0) & (held >= COLUMNS.whole * held.max())]
-    wide = np.where(held > 0, widths, widths / COLUMNS.rough)
-    if not len(narrow) or not held.any() or wide.max() <= COLUMNS.ratio * narrow.min():
-        return np.ones(len(widths))
-    return np.where(widths > 0, stddevs, HIDDEN_UNIT)
+    narrow = most[most > 0]
+    if not len(narrow) or least.max() <= ratio * narrow.min():
+        return np.ones(len(least))
+    return np.where(least > 0, stddevs, HIDDEN_UNIT)
 
 
 def beside_ranges(stddevs: FloatArray, widths: FloatArray) -> FloatArray:

@@ -160,6 +160,10 @@ class Looks:
         """Have all rows read in these units from now on (see ``statistics.gate.ROWS``)."""
         self._run.units, self._run.fill = units, fill
 
+    def doubt(self, remark: str) -> None:
+        """Have the result say what is doubtful about it."""
+        self._run.remarks.append(remark)
+
     def per_unit(self, n_points: float) -> float:
         """Return about how many points a unit holds, if there are this many in all."""
         return max(n_points / max(self.n_clients, 1), 1.0) if self.is_client_level else 1.0

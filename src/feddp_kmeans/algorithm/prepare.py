@@ -92,7 +92,7 @@ def _public_units(settings: Settings, server_points: FloatArray | None, dimensio
         widths, stddevs = np.ptp(server_points, axis=0), server_points.std(axis=0)
     else:
         return None
-    units = units_of(stddevs, widths, np.ones(len(widths)))
+    units = units_of(stddevs, widths, widths)
     return None if (units == units[0]).all() else units
 
 

@@ -57,6 +57,8 @@ class Run(AbstractContextManager["Run"]):
         self.units: FloatArray | None = None
         self.fill: FloatArray | None = None
         """How clients read their rows for all further sums (see ``statistics.gate.ROWS``): public, or read off earlier releases."""
+        self.remarks: list[str] = []
+        """What is doubtful about the result, as far as releases have shown it."""
         self._booked = False
         self._adder: Adder | None = None
         self._asked: Counter[str] = Counter()
