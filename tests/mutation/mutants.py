@@ -1599,12 +1599,12 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "in_memory.py",
+        "memory.py",
         ("tests/test_marks.py::test_no_table_in_memory_is_quoted",),
         (
             "a cell in a message",
-            "[column for index, column in enumerate(_names(points, array)) if _has_words(array[:, index])]",
-            "[str(array[:, index].tolist()) for index in range(array.shape[1]) if _has_words(array[:, index])]",
+            "[names[index] for index in wrong]",
+            "[str(columns[index]) for index in wrong]",
         ),
     ),
     *_in(
@@ -1720,6 +1720,18 @@ MUTANTS = [
         ("tests/network/deployment/test_keys.py",),
         ("a revoked key is back with its file", "if found.setdefault(path.stem, site).line == site.line:", "if path.stem not in found:"),
         ("a server's key for all to read", "    private_bytes(found.key)\n", ""),
+    ),
+    *_in(
+        "cells.py",
+        ("tests/tables/test_client_files.py::test_a_first_line_that_may_be_a_row_is_no_line_of_names",),
+        ("a row of two sorted numbers as names", "_SURELY_NAMES, _EVEN = 4, 1e-6", "_SURELY_NAMES, _EVEN = 2, 1e-6"),
+    ),
+    *_in(
+        "column_looks.py",
+        ("tests/algorithm/test_column_looks.py",),
+        ("unscaled columns without a word", "        looks.doubt(UNSEEN)", "        pass"),
+        ("a column of zeros that passes for a narrow one", "        most = math.inf\n", "        pass\n"),
+        ("classes that noise hides", "(held / noise) ** 2 if noise > 0 else COLUMNS.classes", "COLUMNS.classes"),
     ),
 ]
 """All of them. ``before`` is the very text of the source: a test says when one of them has moved."""
