@@ -21,8 +21,8 @@ ALLOWED = {
 FEDERATION = {"books", "columns", "dimension", "n_clients", "open", "trust", "with_books"}
 """What the algorithm may ask of a federation: a run, where it is booked, and public facts."""
 
-RUN = {"dimension", "fill", "ledger", "made", "n_clients", "noisy_sum", "plan", "report", "server_seed", "units"}
-"""What it may ask of a run: the one verb, and public facts."""
+RUN = {"dimension", "fill", "ledger", "made", "n_clients", "noisy_sum", "plan", "remarks", "report", "server_seed", "units"}
+"""What it may ask of a run: the one verb, public facts, and a place for remarks on what was released."""
 
 INSIDE = ("audit/", "federation/", "network/deployment/serve.py")
 """Federations themselves, those that watch them, and where the word means a folder."""

@@ -207,7 +207,7 @@ class HistogramBounds:
         length = max(found.length, 1.0)
         whole = length * np.sqrt(1 + count_length**2 + square_length**2)
         square_weight = min(square_length / length, 1.0) or None
-        return Bound.at(float(whole), count_length * length, found.kept, release, square_weight, found.bias)
+        return Bound.at(float(whole), count_length * length, found.kept, release, square_weight, found.bias, found.square)
 
     def within(self, centers: FloatArray) -> float:
         """Return a rough typical distance of a point from its center: what the spread of the centers leaves of the trace."""

@@ -41,6 +41,9 @@ class Closing:
     """Root of the mean squared distance of each cluster's points from its center; NaN where noise hides it."""
     spread_stddev: FloatArray
     reach: float
+    cut_stddev: FloatArray | None = None
+    """How far in each coordinate a center may be off beside what was stated before, since lengths that noise hid were cut off in the last
+    look; None if that is not known."""
 
 
 def with_closing(parts: Mapping[str, float]) -> dict[str, float]:

@@ -200,6 +200,9 @@ def carry_out(run: Run, prepared: Prepared, *, start: FloatArray | None = None, 
     privacy = run.report()
     units = None if run.units is None else ColumnUnits(run.units, run.fill)
     axis, spread, place = found.axis_stddev, found.center_stddev, found.place_stddev
+    if closing is not None and closing.cut_stddev is not None:
+        axis = np.hypot(stddevs(found.centers, spread, axis), closing.cut_stddev[:, None])
+        spread = np.hypot(spread, closing.cut_stddev)
     if units is not None:
         axis = units.own_errors(stddevs(found.centers, spread, axis))
         place = None if place is None else units.own_errors(place)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.tuning import ERROR_BARS
 
 _SMALLEST = 1e-300
@@ -59,3 +60,17 @@ def center_variances(
     along = lasting.sum(axis=1, keepdims=True) * np.where(totals > 0, seen / np.maximum(totals, _SMALLEST), 1 / means.shape[1])
     variances: FloatArray = (np.square(gains) * noise[:, None]) @ turned + (lasting @ turned + along) / 2 + bias / means.shape[1]
     return variances
+
+
+def cut_stddev(closing: Closing, dimension: int, length: float, square: float) -> FloatArray:
+    """Return how far, in each coordinate, centers may be off since vectors longer than this were scaled down, as far as noise hid these.
+
+    ``square`` is the mean square of what was seen of all vectors, scaled down. Squared distances at the end that this does not explain
+    are of longer ones. A vector of length l lost ``l - length``, at most l squared over 4 times the length. Any cluster may hold an equal
+    share of all that was lost, so that the mean of a small one is off by more.
+    """
+    k, n = len(closing.counts), max(float(closing.counts.sum()), 1.0)
+    lost = max(closing.inertia - n * square, 0.0) / (4 * max(length, _SMALLEST))
+    sizes = np.maximum(closing.counts, max(ERROR_BARS.least_size * closing.count_stddev, 1.0))  # nothing is known of smaller ones
+    found: FloatArray = lost / (k * sizes * np.sqrt(dimension))
+    return found

@@ -57,15 +57,26 @@ class Bound:
     square_weight: float | None = None
     bias: float = 0.0
     """Squared length by which scaling down may move the clusters' means."""
+    square: float | None = None
+    """Mean square of the residuals that noise lets see, as they are scaled down; None if nothing is, or it is not known."""
 
     @classmethod
     def at(
-        cls, length: float, count_weight: float, kept: float, release: Release, square_weight: float | None = None, bias: float = 0.0
+        cls,
+        length: float,
+        count_weight: float,
+        kept: float,
+        release: Release,
+        square_weight: float | None = None,
+        bias: float = 0.0,
+        square: float | None = None,
     ) -> "Bound":
         """Return the bound near this length; without noise it is so long that nothing is scaled down."""
         whole = residual_sums.whole_bound(roomy(length, release))
         noisy = release.noise_multiplier > 0
-        return cls(whole, count_weight, kept if noisy else 1.0, square_weight, bias if noisy else 0.0)
+        if not noisy:
+            return cls(whole, count_weight, 1.0, square_weight)
+        return cls(whole, count_weight, kept, square_weight, bias, square)
 
 
 @dataclass(frozen=True)

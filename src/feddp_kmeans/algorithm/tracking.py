@@ -8,7 +8,7 @@ import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.closing import Closing, close
-from feddp_kmeans.algorithm.error_bars import center_variances
+from feddp_kmeans.algorithm.error_bars import center_variances, cut_stddev
 from feddp_kmeans.algorithm.feddp_init import NoisyCenters
 from feddp_kmeans.algorithm.grown_cells import Cells, moved, repaired
 from feddp_kmeans.algorithm.looks import TINY, Bound, Frame, Looks, Sums
@@ -55,6 +55,8 @@ class Track:
     """Typical residual of the last look ..."""
     times: int
     """... and how many releases it was made of."""
+    square: float | None = None
+    """Mean square of the residuals that noise let see in it, as they were scaled down; None if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class Tracker:
             cells = repaired(self.rng, cells, track.k, sums, after.divisor, self.variances)
         length = bound.count_weight / lengths[0]
         left, steps = track.left - times, track.steps - 1
-        return replace(now, track=replace(track, cells=cells, mean_variance=variance, left=left, steps=steps, length=length, times=times))
+        later = replace(track, cells=cells, mean_variance=variance, left=left, steps=steps, length=length, times=times, square=bound.square)
+        return replace(now, track=later)
 
     def _count_length(self, times: int, n_cells: int) -> float:
         """Return how long the count is next to a residual, in a look that only moves centers: as short as shows it sharply enough."""
@@ -143,10 +146,13 @@ class Tracker:
             tracker=self,
         )
 
-    def closing(self, centers: FloatArray) -> Closing:
-        """Return the sizes and spreads of the clusters around the released centers."""
+    def closing(self, centers: FloatArray, track: Track) -> Closing:
+        """Return the sizes and spreads of the clusters around the released centers, and what the last look may have cut off unseen."""
         typical = self.bounds.within((centers - self.ball.center) / self.ball.grid)
-        return close(self.looks, self.ball, centers, self.ball.grid * typical)
+        grid, found = self.ball.grid, close(self.looks, self.ball, centers, self.ball.grid * typical)
+        if track.square is None:
+            return found
+        return replace(found, cut_stddev=cut_stddev(found, self.ball.dimension, grid * track.length, grid**2 * track.square))
 
 
 def _first_part(left: int, steps: int, growth: float) -> int:

@@ -93,6 +93,7 @@ class ErrorBarTuning:
 
     following: float = 0.7
     """Part of a center's last move by which the mean of its points follows: 0 to 0.7 on eight tables, more on a 20-d mixture."""
+    least_size: float = 3.0  # least size of a cluster, in standard deviations of its noise, that what was cut off unseen is divided by
 
 
 @dataclass(frozen=True)

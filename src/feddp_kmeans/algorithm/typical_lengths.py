@@ -65,6 +65,8 @@ class Typical:
     kept: float
     bias: float = 0.0
     """Squared length by which this may move means."""
+    square: float | None = None
+    """Mean square of the lengths that noise lets see, after they are scaled down; None if none are seen."""
 
 
 def geometric_edges(top: float, classes: int, finer: int = 1) -> FloatArray:
@@ -123,7 +125,7 @@ def typical_length(
     longer = np.array([length, *middles[first + 1 : last + 1], max(float(edges[last]), length)])
     lasting = BOUNDS.lasting ** (2 * math.log2(step))
     best = _least_error(longer, per_length, lambda bounds: guessed_bias(middles, bounds, counts), lasting)
-    return Typical(best.length, kept(best.length), best.bias)
+    return Typical(best.length, kept(best.length), best.bias, float(counts @ np.square(np.minimum(middles, best.length)) / total))
 
 
 def standing_out(histogram: FloatArray, noise: float, most: float = np.inf, level: float = BOUNDS.stands_out) -> slice | None:

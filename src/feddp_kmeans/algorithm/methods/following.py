@@ -172,7 +172,7 @@ class FollowingRun:
 
     def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""
-        return latest.tracker.closing(latest.centers)
+        return latest.tracker.closing(latest.centers, latest.track)
 
     @property
     def _length(self) -> float:

@@ -230,7 +230,7 @@ class RefinedRun:
 
     def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""
-        return latest.tracker.closing(latest.centers)
+        return latest.tracker.closing(latest.centers, latest.track)
 
     def _of_server(self, tracker: Tracker, k: int, left: int) -> TrackedCenters:
         """Return the centers of the server data, which no look moves."""

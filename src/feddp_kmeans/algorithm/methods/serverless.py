@@ -226,7 +226,7 @@ class ServerlessRun:
 
     def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""
-        return latest.tracker.closing(latest.centers)
+        return latest.tracker.closing(latest.centers, latest.track)
 
     def _for_mean(self, domain: Domain) -> int:
         """Return how many releases of the pool are spent on the mean: until its error is small, as far as these last."""
