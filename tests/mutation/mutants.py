@@ -1733,5 +1733,10 @@ MUTANTS = [
         ("a column of zeros that passes for a narrow one", "        most = math.inf\n", "        pass\n"),
         ("classes that noise hides", "(held / noise) ** 2 if noise > 0 else COLUMNS.classes", "COLUMNS.classes"),
     ),
+    *_in(
+        "tracking.py",
+        ("tests/algorithm/test_error_bars.py",),
+        ("error bars without what noise hid", "if track.square is None:", "if True:"),
+    ),
 ]
 """All of them. ``before`` is the very text of the source: a test says when one of them has moved."""
