@@ -7,6 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm.column_units import COLUMNS
+from feddp_kmeans.algorithm.methods.serverless import HARDLY_SPREAD
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
 
@@ -62,6 +63,17 @@ def test_a_table_that_is_not_scaled_is_told_of(n, seed):
     model = FedDPKMeans(3, epsilon=0.5, random_state=seed).fit(age_and_income(seed, n))
     is_told = any("noise hides how far the columns spread" in remark for remark in model.clustering_.remarks)
     assert is_told == (model.scale_ is None)
+
+
+@pytest.mark.parametrize("n", [3_000, 20_000])
+@pytest.mark.parametrize("is_mixed", [True, False])
+def test_a_wide_table_of_many_scales_is_told_of(n, is_mixed, rng):
+    """Beyond 32 columns none is looked at by itself, but the second moment shows how far each spreads."""
+    points = rng.standard_normal((n, 40)) + 3 * rng.standard_normal((4, 40))[rng.integers(4, size=n)]
+    points *= 10.0 ** rng.uniform(-1, 4, 40) if is_mixed else 1.0
+    for more in ({}, {"scale": "off"}, {"radius": 1e6}):
+        model = FedDPKMeans(4, epsilon=1.0, random_state=0, **more).fit(points)
+        assert (HARDLY_SPREAD in model.clustering_.remarks) == (is_mixed and not more)
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 0.5, 1.0])

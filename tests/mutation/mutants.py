@@ -1730,6 +1730,7 @@ MUTANTS = [
         "column_looks.py",
         ("tests/algorithm/test_column_looks.py",),
         ("unscaled columns without a word", "        looks.doubt(UNSEEN)", "        pass"),
+        ("a wide table of many scales without a word", "if method.is_wide and _hardly_spread(moment):", "if False:"),
         ("a column of zeros that passes for a narrow one", "        most = math.inf\n", "        pass\n"),
         ("classes that noise hides", "(held / noise) ** 2 if noise > 0 else COLUMNS.classes", "COLUMNS.classes"),
     ),

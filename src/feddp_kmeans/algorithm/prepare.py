@@ -146,7 +146,8 @@ def _prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> P
         plan = _plan(settings, method.requests(), facts | {"lloyd_steps": 0}, (*why, *grid.REASONS))
         return Prepared(settings, None, plan, method, 0)
     steps = SERVERLESS.lloyd_steps if settings.lloyd_steps == AUTO else int(settings.lloyd_steps)
-    many = ServerlessMethod(settings.unit, dimension, k, steps, region, _choosing(settings), unscaled)
+    is_wide = region is None and settings.scale == AUTO and dimension > COLUMNS.most
+    many = ServerlessMethod(settings.unit, dimension, k, steps, region, _choosing(settings), unscaled, is_wide)
     plan = _plan(settings, many.requests(), facts | {"lloyd_steps": steps}, (*why, *serverless.REASONS))
     return Prepared(settings, None, plan, many, steps)
 

@@ -169,6 +169,7 @@ class ServerlessTuning:
     moment_edges: tuple[float, float] = (2.1, 3.0)  # ... until noise is this many mean variances; nothing if it stays above the second
     most_for_moment: float = 0.32  # ... at most this part; 0, 0.2, 0.4: 10,000 of the mixture at 0.5 4.4, 3.6, 3.0 %, not 3.1 (20 runs)
     left_for_full: float = 0.28  # least part of the pool for looks in full space
+    hardly: float = 0.1  # part of the mean variance of a column below which it hardly counts: half of 40 columns of one scale have 0.8
     rounds: int = 6  # looks in the subspace, each after splitting cells; 4 and 8: letter at 0.1 costs 1.079 and 1.103, not 1.081
     most_at_once: int = 4  # releases that one such look may take; 8: b64 in 64 at 0.25 costs 9.2, not 4.6 times the optimum
     wished_cells: float = 1.5  # cells, in multiples of k, that looks are made large enough for

@@ -38,6 +38,9 @@ REASONS = (
 )
 """Why the plan is what it is."""
 
+HARDLY_SPREAD = "half of the columns hardly spread next to the widest and so hardly count: if their scales differ, give a range for each"
+"""The remark if a wide table, whose columns are taken as they are, seems to have columns of different scales."""
+
 
 @dataclass(frozen=True)
 class ServerlessMethod:
@@ -52,6 +55,8 @@ class ServerlessMethod:
     """Looks that k is chosen by."""
     unscaled: tuple[bool, ...] = ()
     """Columns whose units are found first."""
+    is_wide: bool = False
+    """Whether there are too many columns to find the unit of each, and nothing public says that they have one."""
 
     def requests(self) -> list[Release]:
         """Return the releases with noise in proportion to their parts of the budget."""
@@ -129,6 +134,13 @@ def _shape(moment: Moment, n_points: float, typical: float) -> Shape:
     return Shape.of(moment.matrix / n_points, trace, moment.noise / n_points, limits)
 
 
+def _hardly_spread(moment: Moment) -> bool:
+    """Return whether at least half of the columns have next to none of the variance, as far as noise lets us see."""
+    d = len(moment.matrix)
+    least = SERVERLESS.hardly * moment.trace / d
+    return moment.noise < least * np.sqrt(d) / 2 and float(np.median(np.diag(moment.matrix))) + moment.trace / d < least
+
+
 class ServerlessRun:
     """One run without server data, in integer coordinates around the noisy mean."""
 
@@ -156,6 +168,8 @@ class ServerlessRun:
         if more := method.for_moment(shape, method.pool - for_mean):
             moment = moment.averaged(looks.second_moment(POOL, ball, length, more))
             shape = _shape(moment, n, typical)
+        if method.is_wide and _hardly_spread(moment):
+            looks.doubt(HARDLY_SPREAD)
         return _FoundSubspace(
             projection=shape.basis[:, : shape.rank(method.k)],
             bounds=HistogramBounds(looks, ball, shape, typical, n, method.k, SERVERLESS.finer),
