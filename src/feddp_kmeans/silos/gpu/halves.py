@@ -28,15 +28,14 @@ from typing import Any
 import torch
 from torch.nn.functional import pad
 
-from feddp_kmeans.errors import CudaError
-from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.cuda import Kernel, compiled
 from feddp_kmeans.silos.gpu.lloyd import TENSOR_ROUNDOFF, UNREACHABLE
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 _MOST_COLUMNS = 1 << 12
 """Coordinates for which a row's lengths in float32 are as good as ``_TO_SPARE`` says."""
 
-_SOURCE = source("fours.cu", "halves.cu")
+_SOURCES = "fours.cu", "halves.cu"
 _ROW_TILE, _DEPTH, _STAGES = 128, 64, 3
 _MOST_HELD = 3
 """Steps of ``_DEPTH`` coordinates up to which a tile of rows stays in shared memory for all centers."""
@@ -113,13 +112,12 @@ def labels(points: Any, center: Any, radius: float, longest: float, targets: Any
     at_once = n if held else max(1, _BUFFERED // (wave * width)) * wave
     buffer = torch.empty((0 if held else min(at_once, -(-n // _ROW_TILE) * _ROW_TILE), width), dtype=torch.float16, device=device)
     slacks = torch.empty(len(buffer), dtype=torch.float32, device=device)
-    with torch.cuda.device(device):
-        for start in range(0, n, at_once):
-            part = points[start : start + at_once]
-            if not held:
-                halve(halve.blocks, part, len(part), given, there.shift, buffer, slacks)
-            tiles = len(there.centers) // tile, given, there.shift, there.centers, there.offsets
-            nearest(-(-len(part) // _ROW_TILE), part, buffer, len(part), k, *tiles, slacks, found[start:])
+    for start in range(0, n, at_once):
+        part = points[start : start + at_once]
+        if not held:
+            halve(halve.blocks, part, len(part), given, there.shift, buffer, slacks)
+        tiles = len(there.centers) // tile, given, there.shift, there.centers, there.offsets
+        nearest(-(-len(part) // _ROW_TILE), part, buffer, len(part), k, *tiles, slacks, found[start:])
     for part in (found < 0).nonzero().ravel().split(max(1, _SCORED // max(k, d))):
         found[part] = exact_labels(points[part], center, RESOLUTION / radius, targets).to(torch.int32)
     return found
@@ -154,9 +152,6 @@ def _kernels(d: int, width: int, tile: int, blocks: int, parts: int, device: Any
     steps = width // _DEPTH
     shared = 2 * _DEPTH * (_ROW_TILE * (steps if steps <= _MOST_HELD else _STAGES) + tile * _STAGES)
     constants = {"D": d, "WIDTH": width, "PARTS": parts, "TILE": tile, "BLOCKS": blocks}
-    try:
-        with torch.cuda.device(device):
-            halve = Kernel(_SOURCE, "halve", constants, 12 * width, _THREADS)
-            return halve, Kernel(_SOURCE, "nearest", constants, shared, _THREADS)
-    except (OSError, CudaError):
-        return None
+    halve = compiled(device, _SOURCES, "halve", 12 * width, _THREADS, **constants)
+    nearest = compiled(device, _SOURCES, "nearest", shared, _THREADS, **constants)
+    return None if halve is None or nearest is None else (halve, nearest)

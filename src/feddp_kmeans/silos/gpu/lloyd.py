@@ -22,8 +22,7 @@ from typing import Any
 
 import torch
 
-from feddp_kmeans.errors import CudaError
-from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.cuda import Kernel, compiled
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 MOST_DIMENSIONS, MOST_CENTERS = 128, 16
@@ -72,8 +71,7 @@ def lloyd_pass(points: Any, center: Any, radius: float, targets: Any) -> tuple[A
     sums = torch.zeros((MOST_CENTERS, d), dtype=torch.int64, device=device)
     counts = torch.zeros(MOST_CENTERS, dtype=torch.int64, device=device)
     left = torch.zeros(n, dtype=torch.bool, device=device)
-    with torch.cuda.device(device):
-        kernel(min(-(-n // (16 * _WARPS)), kernel.blocks), points, n, given, sums, counts, left)
+    kernel(min(-(-n // (16 * _WARPS)), kernel.blocks), points, n, given, sums, counts, left)
     return sums[:k], counts[:k], left
 
 
@@ -83,11 +81,7 @@ def _kernel(d: int, device: Any) -> Kernel | None:
     rows, chunks, steps = 16 * _WARPS, -(-d // 4), -(-d // 16)
     shared = _STAGES * rows * 16 * (chunks | 1) + 2 * rows * 48 + steps * 1024 + 64
     constants = {"D": d, "WARPS": _WARPS, "STAGES": _STAGES, "BLOCKS": _BLOCKS}
-    try:
-        with torch.cuda.device(device):
-            return Kernel(source("tiles.cu", "lloyd.cu"), "lloyd", constants, shared, 32 * _WARPS)
-    except (OSError, CudaError):
-        return None
+    return compiled(device, ("tiles.cu", "lloyd.cu"), "lloyd", shared, 32 * _WARPS, **constants)
 
 
 def _public(center: Any, scale: float, targets: Any) -> Any:

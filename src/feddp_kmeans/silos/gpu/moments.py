@@ -16,9 +16,8 @@ from typing import Any
 
 import torch
 
-from feddp_kmeans.errors import CudaError
 from feddp_kmeans.silos.gpu import rows
-from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.cuda import Kernel, compiled
 from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
@@ -44,9 +43,8 @@ def products(
     given = torch.cat([torch.tensor(weights, dtype=torch.float64, device=device), *(() if table is None else table)])
     found, squares = (torch.zeros(shape, dtype=torch.int64, device=device) for shape in ((d, d), (d + 1,)))
     left = torch.zeros(n, dtype=torch.bool, device=device)
-    with torch.cuda.device(device):
-        blocks = max(kernel.blocks, -(-n // (_MOST_ROWS // 2)))
-        kernel(blocks, points, n, 0 if table is None else len(table[0]), ball, given, found, squares, left)
+    blocks = max(kernel.blocks, -(-n // (_MOST_ROWS // 2)))
+    kernel(blocks, points, n, 0 if table is None else len(table[0]), ball, given, found, squares, left)
     return found, squares, left
 
 
@@ -57,8 +55,4 @@ def _kernel(d: int, device: Any) -> Kernel | None:
     pairs = width * (width + 1) // 2
     warps = max(-(-pairs // -(-pairs // _MOST_WARPS)), _FEWEST_WARPS)
     warps += warps % 2  # rows are multiplied eight at a time
-    try:
-        with torch.cuda.device(device):
-            return Kernel(source("moments.cu"), "moment", {"D": d, "WARPS": warps}, 8 * 4 * warps * (16 * width + 4), 32 * warps)
-    except (OSError, CudaError):
-        return None
+    return compiled(device, ("moments.cu",), "moment", 8 * 4 * warps * (16 * width + 4), 32 * warps, D=d, WARPS=warps)

@@ -17,8 +17,7 @@ from typing import Any
 
 import torch
 
-from feddp_kmeans.errors import CudaError
-from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.cuda import Kernel, compiled
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
@@ -92,8 +91,7 @@ def _turner(d: int, k: int, device: Any) -> Kernel | None:
 
 
 def _launch(kernel: Kernel, points: Any, n: int, *given: Any) -> None:
-    with torch.cuda.device(points.device):
-        kernel(min(-(-n // _THREADS), kernel.blocks), points, n, *given)
+    kernel(min(-(-n // _THREADS), kernel.blocks), points, n, *given)
 
 
 @cache
@@ -101,10 +99,5 @@ def _kernel(name: str, d: int, group: int, shared: int, device: Any, *, held: bo
     """Return a kernel for points of d coordinates and groups of centers; None where it cannot be compiled, or needs too much memory."""
     if shared > _MOST_SHARED:
         return None
-    try:
-        with torch.cuda.device(device):
-            return Kernel(
-                source("rows.cu"), name, {"D": d, "G": group, "ALL": int(held), "THREADS": _THREADS, "COPIES": _COPIES}, shared, _THREADS
-            )
-    except (OSError, CudaError):
-        return None
+    constants = {"D": d, "G": group, "ALL": int(held), "THREADS": _THREADS, "COPIES": _COPIES}
+    return compiled(device, ("rows.cu",), name, shared, _THREADS, **constants)

@@ -28,9 +28,8 @@ from typing import Any
 
 import torch
 
-from feddp_kmeans.errors import CudaError
 from feddp_kmeans.silos.gpu import halves, rows
-from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.cuda import Kernel, compiled
 from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS, UNREACHABLE, parts, slack
 from feddp_kmeans.silos.gpu.tallies import LabelledPoints
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
@@ -131,7 +130,7 @@ class Space:
     def _kernel(self, centers: Any, most: int, *, sums: bool) -> Kernel | None:
         """Return the kernel of a sweep, if that is the quicker way: where points are narrow, or centers have few coordinates in all."""
         d, k = self.points.shape[1], len(centers)
-        return _compiled(d, k, sums, self.points.device) if d <= _NARROW or (d <= MOST_DIMENSIONS and d * k <= most) else None
+        return _looker(d, k, sums, self.points.device) if d <= _NARROW or (d <= MOST_DIMENSIONS and d * k <= most) else None
 
     def _launch(self, kernel: Kernel, centers: Any, numbers: tuple[float, ...], totals: Any, labels: Any, squares: Any) -> Any:
         (n, d), k, device = self.points.shape, len(centers), self.points.device
@@ -148,8 +147,7 @@ class Space:
         given = (public, parts(wide), halves.to(torch.float32), starts, wide[:k, :d].T.contiguous(), offsets[:k])
         left = torch.zeros(n, dtype=torch.bool, device=device)
         there = [array.contiguous().to(device) for array in given]
-        with torch.cuda.device(device):
-            kernel(kernel.blocks, self.points, n, k, len(wide) // 16, *there, totals, labels, squares, left)
+        kernel(kernel.blocks, self.points, n, k, len(wide) // 16, *there, totals, labels, squares, left)
         return left
 
 
@@ -193,8 +191,7 @@ def _turned(points: Any, center: Any, radius: float, projection: Any) -> Any | N
     directions[: points.shape[1], : projection.shape[1]] = (projection * PROJECTION_STEPS).round()
     ball = torch.cat([center.to(torch.float64), torch.tensor([RESOLUTION / radius], dtype=torch.float64, device=points.device)])
     coordinates = torch.empty((len(points), width), dtype=torch.float32, device=points.device)
-    with torch.cuda.device(points.device):
-        kernel(kernel.blocks, points, len(points), ball, directions, coordinates)
+    kernel(kernel.blocks, points, len(points), ball, directions, coordinates)
     return coordinates
 
 
@@ -213,15 +210,11 @@ def _turner(d: int, width: int, device: Any) -> Kernel | None:
     a_warp = _STAGES * 16 * 16 * (chunks | 1)
     warps = min(_MOST_WARPS, (_MOST_SHARED - common) // a_warp)
     constants = {"D": d, "WIDTH": width, "WARPS": warps, "STAGES": _STAGES, "STEPS_OF_ONE": int(PROJECTION_STEPS)}
-    try:
-        with torch.cuda.device(device):
-            return Kernel(source("tiles.cu", "turns.cu"), "turn", constants, common + warps * a_warp, 32 * warps)
-    except (OSError, CudaError):
-        return None
+    return compiled(device, ("tiles.cu", "turns.cu"), "turn", common + warps * a_warp, 32 * warps, **constants)
 
 
 @cache
-def _compiled(d: int, k: int, sums: bool, device: Any) -> Kernel | None:
+def _looker(d: int, k: int, sums: bool, device: Any) -> Kernel | None:
     """Return the kernel for points of d coordinates and k centers; None where it cannot be compiled, or needs too much memory."""
     chunks, steps, groups = -(-d // 4), -(-d // 16), -(-k // 16)
     a_warp = 16 * (_STAGES * 16 * (chunks | 1) + 16)
@@ -234,9 +227,5 @@ def _compiled(d: int, k: int, sums: bool, device: Any) -> Kernel | None:
     else:
         return None
     constants = {"D": d, "WARPS": warps, "STAGES": _STAGES, "SUMS": sums, "PARTS_HELD": parts_held, "STARTS_HELD": starts_held}
-    try:
-        with torch.cuda.device(device):
-            numbers = {name: int(value) for name, value in constants.items()}
-            return Kernel(source("tiles.cu", "residuals.cu", "sweeps.cu"), "look", numbers, common + warps * a_warp, 32 * warps)
-    except (OSError, CudaError):
-        return None
+    sources, numbers = ("tiles.cu", "residuals.cu", "sweeps.cu"), {name: int(value) for name, value in constants.items()}
+    return compiled(device, sources, "look", common + warps * a_warp, 32 * warps, **numbers)

@@ -18,8 +18,7 @@ from typing import Any
 
 import torch
 
-from feddp_kmeans.errors import CudaError
-from feddp_kmeans.silos.gpu.cuda import Kernel, source
+from feddp_kmeans.silos.gpu.cuda import Kernel, compiled
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 _MOST_SHARED = 227 * 1024
@@ -62,12 +61,11 @@ class LabelledPoints:
             return None
         slices, totals = -(-d // columns), torch.zeros((k, d), dtype=torch.int64, device=device)
         parts = max(1, min(_TURNS * kernel.blocks // slices, -(-n // _THREADS)))
-        with torch.cuda.device(device):
-            for first in range(0, k, at_once):
-                own = self.labels - first if first else self.labels
-                sums, origins = totals[first : first + at_once], totals if starts is None else starts[first:]
-                given = self._ball(), own, origins, totals if weights is None else weights, sums
-                kernel(parts * slices, self.points, n, len(sums), parts, *given)
+        for first in range(0, k, at_once):
+            own = self.labels - first if first else self.labels
+            sums, origins = totals[first : first + at_once], totals if starts is None else starts[first:]
+            given = self._ball(), own, origins, totals if weights is None else weights, sums
+            kernel(parts * slices, self.points, n, len(sums), parts, *given)
         return totals
 
     def squares(self, origins: Any) -> Any | None:
@@ -77,8 +75,7 @@ class LabelledPoints:
         if kernel is None:
             return None
         squares = torch.empty(n, dtype=torch.float64, device=self.points.device)
-        with torch.cuda.device(self.points.device):
-            kernel(kernel.blocks, self.points, n, len(origins), self._ball(), self.labels, self._whole(origins), squares)
+        kernel(kernel.blocks, self.points, n, len(origins), self._ball(), self.labels, self._whole(origins), squares)
         return squares
 
     def _ball(self) -> Any:
@@ -95,9 +92,5 @@ class LabelledPoints:
 @cache
 def _kernel(name: str, d: int, device: Any, columns: int = _COLUMNS[0], weighted: int = 0, shared: int = 0) -> Kernel | None:
     """Return a kernel for points of d coordinates; None where it cannot be compiled."""
-    constants = {"D": d, "COLUMNS": columns, "WEIGHTED": weighted}
-    try:
-        with torch.cuda.device(device):
-            return Kernel(source("fours.cu", "tallies.cu"), name, constants, shared, _THREADS if name == "tally" else _FEW_THREADS)
-    except (OSError, CudaError):
-        return None
+    threads = _THREADS if name == "tally" else _FEW_THREADS
+    return compiled(device, ("fours.cu", "tallies.cu"), name, shared, threads, D=d, COLUMNS=columns, WEIGHTED=weighted)
