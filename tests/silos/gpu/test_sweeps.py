@@ -24,7 +24,8 @@ def test_points_elsewhere_have_no_space():
 
 @needs_gpu
 @pytest.mark.parametrize(
-    ("d", "k"), [(1, 3), (6, 16), (20, 1000), (30, 3000), (33, 40), (47, 226), (64, 100), (64, 1000), (100, 10), (128, 20), (128, 100)]
+    ("d", "k"),
+    [(1, 3), (6, 16), (20, 1000), (30, 3000), (33, 40), (47, 226), (64, 100), (64, 1000), (100, 10), (100, 80), (128, 20), (128, 100)],
 )
 def test_ties_edges_and_extremes_give_the_integers_of_numpy(d, k, rng):
     points, targets = tied_points(d, k, rng)

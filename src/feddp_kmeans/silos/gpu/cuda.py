@@ -4,13 +4,16 @@ import ctypes
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from feddp_kmeans.errors import CudaError
 
 _ATTRIBUTE_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_ALIGNED = 256
 
 
 class Kernel:
@@ -42,12 +45,26 @@ class Kernel:
         _check("launch", launched)
 
 
+def sent(device: Any, *arrays: NDArray[Any]) -> list[Any]:
+    """Return the bytes of numpy's arrays on a device, each at a multiple of 256, after one transfer."""
+    pieces = [array.tobytes() for array in arrays]
+    padded = [piece.ljust(-(-len(piece) // _ALIGNED) * _ALIGNED) for piece in pieces]
+    starts = accumulate(map(len, padded), initial=0)
+    there = torch.frombuffer(bytearray(b"".join(padded)), dtype=torch.uint8).to(device)
+    return [there[start : start + len(piece)] for start, piece in zip(starts, pieces, strict=False)]
+
+
+@cache
+def source(*names: str) -> str:
+    """Return these files of CUDA C as one."""
+    return "".join((files("feddp_kmeans.silos.gpu") / name).read_text() for name in names)
+
+
 @cache
 def compiled(device: Any, sources: tuple[str, ...], name: str, shared: int, threads: int, **constants: int) -> Kernel | None:
-    """Return a kernel of these files of CUDA C, taken as one; None where it cannot be compiled."""
-    source = "".join((files("feddp_kmeans.silos.gpu") / file).read_text() for file in sources)
+    """Return a kernel of these files of CUDA C; None where it cannot be compiled."""
     try:
-        return Kernel(device, source, name, constants, shared, threads)
+        return Kernel(device, source(*sources), name, constants, shared, threads)
     except (OSError, CudaError):
         return None
 

@@ -20,9 +20,11 @@ import math
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 
-from feddp_kmeans.silos.gpu.cuda import Kernel, compiled
+from feddp_kmeans._typing import FloatArray
+from feddp_kmeans.silos.gpu.cuda import Kernel, compiled, sent
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
 
 MOST_DIMENSIONS, MOST_CENTERS = 128, 16
@@ -67,11 +69,11 @@ def lloyd_pass(points: Any, center: Any, radius: float, targets: Any) -> tuple[A
     (n, d), k, device = points.shape, len(targets), points.device
     kernel = _kernel(d, device)
     assert kernel is not None
-    given = _public(center.cpu(), RESOLUTION / radius, targets.cpu()).to(device)
+    given = sent(device, _public(center.cpu().numpy(), RESOLUTION / radius, targets.cpu().numpy()))
     sums = torch.zeros((MOST_CENTERS, d), dtype=torch.int64, device=device)
     counts = torch.zeros(MOST_CENTERS, dtype=torch.int64, device=device)
     left = torch.zeros(n, dtype=torch.bool, device=device)
-    kernel(min(-(-n // (16 * _WARPS)), kernel.blocks), points, n, given, sums, counts, left)
+    kernel(min(-(-n // (16 * _WARPS)), kernel.blocks), points, n, *given, sums, counts, left)
     return sums[:k], counts[:k], left
 
 
@@ -84,26 +86,28 @@ def _kernel(d: int, device: Any) -> Kernel | None:
     return compiled(device, ("tiles.cu", "lloyd.cu"), "lloyd", shared, 32 * _WARPS, **constants)
 
 
-def _public(center: Any, scale: float, targets: Any) -> Any:
+def _public(center: FloatArray, scale: float, targets: FloatArray) -> Any:
     """Return everything but the points, in the bytes of the kernel's ``Public``."""
     k, d = targets.shape
-    wide = torch.zeros((MOST_CENTERS, -(-d // 16) * 16), dtype=torch.float64)
+    wide = np.zeros((MOST_CENTERS, -(-d // 16) * 16))
     wide[:k, :d] = targets
-    squares = torch.full((MOST_CENTERS,), math.inf, dtype=torch.float64)
-    squares[:k] = targets.square().sum(dim=1)
-    middle = torch.zeros(wide.shape[1], dtype=torch.float64)
+    squares = np.full(MOST_CENTERS, np.inf)
+    squares[:k] = np.square(targets).sum(axis=1)
+    middle = np.zeros(wide.shape[1])
     middle[:d] = center
-    numbers = torch.tensor([scale, RESOLUTION**2 * _SURE, *slack(wide)], dtype=torch.float64)
-    halves = (squares / 4096).clamp(max=UNREACHABLE)  # Scores are in units of 2048: a center over 128, a point over 16.
-    exact = torch.cat([numbers[:1], squares, middle, wide.T.ravel()])
-    coarse = torch.cat([numbers, halves, middle * scale]).to(torch.float32)
-    return torch.cat([piece.contiguous().view(torch.uint8).ravel() for piece in (parts(wide), exact, coarse)])
+    both = halves(wide)
+    offsets = np.minimum(squares / 4096, UNREACHABLE)  # Scores are in units of 2048: a center over 128, a point over 16.
+    exact = np.concatenate([[scale], squares, middle, wide.T.ravel()])
+    coarse = np.concatenate([[scale, RESOLUTION**2 * _SURE, *slack(wide, both)], offsets, middle * scale])
+    return np.frombuffer(b"".join(array.tobytes() for array in (parts(both), exact, coarse.astype(np.float32))), dtype=np.uint8)
 
 
-def slack(wide: Any) -> tuple[float, float]:
-    """Return how far ahead the best score must be: a number, and what is added to it per unit of a point's length."""
-    width, longest = wide.shape[1], float(wide.norm(dim=1).max())
-    small = 128 * float(_halves(wide)[1].to(torch.float64).norm(dim=1).max())
+def slack(wide: FloatArray, both: Any) -> tuple[float, float]:
+    """Return how far ahead the best score must be: a number, and what is added to it per unit of a point's length.
+
+    Centers are given, and the ``halves`` that they are the sum of.
+    """
+    width, longest, small = wide.shape[1], _longest(wide), 128 * _longest(both[1].astype(np.float64))
     low, last = 128 * math.sqrt(width), 2.0**-18
     high_sum, low_sum = width * TENSOR_ROUNDOFF, 2 * width * TENSOR_ROUNDOFF
     of_length = longest * (high_sum + low_sum / 1024 + last)
@@ -112,13 +116,18 @@ def slack(wide: Any) -> tuple[float, float]:
     return unit * fixed + 1e-30, unit * of_length
 
 
-def _halves(wide: Any) -> Any:
+def _longest(vectors: FloatArray) -> float:
+    return math.sqrt(np.square(vectors).sum(axis=1).max())
+
+
+def halves(wide: FloatArray) -> Any:
     """Return the centers over 128 as the two float16 numbers that they are the sum of, the large and the small one."""
-    large = (wide / 128).to(torch.float16)
-    return torch.stack([large, (wide / 128 - large).to(torch.float16)])
+    exact = torch.from_numpy(wide / 128)  # In numpy the conversion takes three times as long.
+    large = exact.to(torch.float16)
+    return torch.stack([large, (exact - large).to(torch.float16)]).numpy()
 
 
-def parts(wide: Any) -> Any:
+def parts(both: Any) -> Any:
     """Return those numbers in the order in which the lanes of a warp read them."""
-    both = _halves(wide).reshape(2, -1, 2, 8, wide.shape[1] // 16, 4, 2, 2)  # part, 16 centers, half, group, step, lane, pair, coordinate
-    return both.permute(1, 4, 0, 3, 5, 6, 2, 7)
+    ordered = both.reshape(2, -1, 2, 8, both.shape[2] // 16, 4, 2, 2)  # part, 16 centers, half, group, step, lane, pair, coordinate
+    return ordered.transpose(1, 4, 0, 3, 5, 6, 2, 7)

@@ -1,4 +1,4 @@
-// A look at float32 points in one sweep; sweeps.py says why it is exact, and gives D, WARPS, STAGES, SUMS, PARTS_HELD and STARTS_HELD.
+// A look at float32 points in one sweep; sweeps.py says why it is exact, and gives D, WARPS, STAGES, SQUARES, SUMS, PARTS_HELD and STARTS_HELD.
 //
 // Every warp goes its own way. It takes 16 rows at a time, which stay in shared memory from their arrival to their last use, and the next 16
 // are on their way meanwhile. It encodes them, in place, and scores them against 16 centers at once, as in lloyd.cu; then it finds each row's exact
@@ -195,38 +195,41 @@ look(const float* __restrict__ points, long long n, long long k_, long long grou
             }
             if (!(lane & 4)) of_rows[labels].label = counts ? label : -1;
             if (!(lane & 4) && there && !counts) left[first + labels] = 1;
+            if (!SQUARES && !(lane & 4) && there) labels_out[first + labels] = counts ? label : k;
             __syncwarp();
 
-            long long squares[2] = {0, 0};
-            #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                const int its = of_rows[encodes + 8 * h].label;
-                const int* start = starts + (its < 0 ? 0 : its) * START;
+            if (SQUARES) {
+                long long squares[2] = {0, 0};
                 #pragma unroll
-                for (int s = 0; s < STEPS; s++) {
-                    const int chunk = 4 * s + t;
-                    if (4 * s + 3 < CHUNKS || chunk < CHUNKS) {
-                        const uint4 z = *(const uint4*)(slab + (encodes + 8 * h) * STRIDE + 16 * chunk);
-                        const int4 from = *(const int4*)(start + 4 * chunk);
-                        squares[h] += square_of(z.x - from.x) + square_of(z.y - from.y) + square_of(z.z - from.z) + square_of(z.w - from.w);
+                for (int h = 0; h < 2; h++) {
+                    const int its = of_rows[encodes + 8 * h].label;
+                    const int* start = starts + (its < 0 ? 0 : its) * START;
+                    #pragma unroll
+                    for (int s = 0; s < STEPS; s++) {
+                        const int chunk = 4 * s + t;
+                        if (4 * s + 3 < CHUNKS || chunk < CHUNKS) {
+                            const uint4 z = *(const uint4*)(slab + (encodes + 8 * h) * STRIDE + 16 * chunk);
+                            const int4 from = *(const int4*)(start + 4 * chunk);
+                            squares[h] += square_of(z.x - from.x) + square_of(z.y - from.y) + square_of(z.z - from.z) + square_of(z.w - from.w);
+                        }
                     }
+                    squares[h] += __shfl_xor_sync(ALL, squares[h], 1);
+                    squares[h] += __shfl_xor_sync(ALL, squares[h], 2);
                 }
-                squares[h] += __shfl_xor_sync(ALL, squares[h], 1);
-                squares[h] += __shfl_xor_sync(ALL, squares[h], 2);
-            }
-            const int at = encodes + 8 * (t & 1);
-            const double square = (double)((t & 1) ? squares[1] : squares[0]);
-            const int its = of_rows[at].label;
-            if (!SUMS && t < 2 && first + at < n) {
-                labels_out[first + at] = its < 0 ? k : its;
-                squares_out[first + at] = square;
-            }
-            if (SUMS) {
-                __syncwarp();
-                if (t < 2) of_rows[at] = of_row(its, square, given);
-                __syncwarp();
-                if (LANES == 32) add_by_label(slab, of_rows, starts, low_sums, high_sums, lane);
-                else add_rows(slab, of_rows, starts, low_sums, high_sums, lane);
+                const int at = encodes + 8 * (t & 1);
+                const double square = (double)((t & 1) ? squares[1] : squares[0]);
+                const int its = of_rows[at].label;
+                if (!SUMS && t < 2 && first + at < n) {
+                    labels_out[first + at] = its < 0 ? k : its;
+                    squares_out[first + at] = square;
+                }
+                if (SUMS) {
+                    __syncwarp();
+                    if (t < 2) of_rows[at] = of_row(its, square, given);
+                    __syncwarp();
+                    if (LANES == 32) add_by_label(slab, of_rows, starts, low_sums, high_sums, lane);
+                    else add_rows(slab, of_rows, starts, low_sums, high_sums, lane);
+                }
             }
             __syncwarp();
         }

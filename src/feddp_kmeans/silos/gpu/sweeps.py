@@ -26,11 +26,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 
-from feddp_kmeans.silos.gpu import halves, rows
-from feddp_kmeans.silos.gpu.cuda import Kernel, compiled
-from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS, UNREACHABLE, parts, slack
+from feddp_kmeans.silos.gpu import halves, lloyd, rows
+from feddp_kmeans.silos.gpu.cuda import Kernel, compiled, sent
+from feddp_kmeans.silos.gpu.lloyd import MOST_DIMENSIONS
 from feddp_kmeans.silos.gpu.tallies import LabelledPoints
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import RESOLUTION
@@ -49,9 +50,12 @@ _LONG = 2.0**40
 """A bound that no residual reaches."""
 
 _NARROW = 32
-_MOST_LOOKED, _MOST_SUMMED = 1 << 14, 3 << 10
-"""Points of so few coordinates, and centers of so many in all, in looks and in plain sums, are swept: found by measurement on an H200.
-Otherwise labels are found by ``halves.py``, and sums by ``tallies.py``."""
+_MOST_LOOKED, _MOST_SUMMED, _MOST_LABELLED = 1 << 14, 3 << 10, (12 << 10, 9 << 10)
+"""Points of so few coordinates, and centers of so many in all, in looks, in plain sums and where only labels are asked for, of up to 64
+coordinates and of more, are swept: found by measurement on an H200. Otherwise ``halves.py`` finds labels, and ``tallies.py`` sums."""
+
+_HALVED = 64
+"""Coordinates that ``halves.py`` multiplies at once."""
 
 _STAGES, _MOST_WARPS, _FEWEST_WARPS = 2, 16, 8
 _MOST_SHARED = 227 * 1024
@@ -80,10 +84,11 @@ class Space:
 
     def looked(self, centers: Any, *, squares: bool = True) -> Looked | None:
         """Return the label of every row, and its square if that is asked for; None where that is impossible."""
-        kernel, n = self._kernel(centers, _MOST_LOOKED, sums=False), len(self.points)
+        n, d = self.points.shape
+        kernel = self._kernel(centers, _MOST_LOOKED if squares else _MOST_LABELLED[d > _HALVED], squares=squares)
         if kernel is not None:
             labels = torch.empty(n, dtype=torch.int32, device=self.points.device)
-            found = torch.empty(n, dtype=torch.float64, device=self.points.device)
+            found = torch.empty(n if squares else 0, dtype=torch.float64, device=self.points.device)
             left = self._launch(kernel, centers, (0.0,) * 5, labels, labels, found)
             return Looked(self._with(labels), found, left)
         labels = halves.labels(self.points, self.center, self.radius, self.longest, centers)
@@ -118,7 +123,7 @@ class Space:
 
     def _sums(self, centers: Any, numbers: tuple[float, ...], most: int) -> tuple[Any, Any, Any] | None:
         k, d = len(centers), centers.shape[1]
-        kernel = self._kernel(centers, most, sums=True) if numbers[0] >= 1 else None
+        kernel = self._kernel(centers, most, squares=True, sums=True) if numbers[0] >= 1 else None
         if kernel is None:
             return None
         slots = -(-self.points.shape[1] // 4) + 1
@@ -127,26 +132,25 @@ class Space:
         columns = totals.transpose(1, 2).reshape(k, 4 * slots)
         return columns[:, :d], columns[:, -4:-2], left
 
-    def _kernel(self, centers: Any, most: int, *, sums: bool) -> Kernel | None:
+    def _kernel(self, centers: Any, most: int, *, squares: bool, sums: bool = False) -> Kernel | None:
         """Return the kernel of a sweep, if that is the quicker way: where points are narrow, or centers have few coordinates in all."""
         d, k = self.points.shape[1], len(centers)
-        return _looker(d, k, sums, self.points.device) if d <= _NARROW or (d <= MOST_DIMENSIONS and d * k <= most) else None
+        return _looker(d, k, squares, sums, self.points.device) if d <= _NARROW or (d <= MOST_DIMENSIONS and d * k <= most) else None
 
     def _launch(self, kernel: Kernel, centers: Any, numbers: tuple[float, ...], totals: Any, labels: Any, squares: Any) -> Any:
         (n, d), k, device = self.points.shape, len(centers), self.points.device
-        wide = torch.zeros((-(-k // 16) * 16, -(-d // 16) * 16), dtype=torch.float64)
-        wide[:k, : centers.shape[1]] = centers.cpu()
-        offsets = wide.square().sum(dim=1)
-        halves = torch.full((len(wide),), UNREACHABLE, dtype=torch.float64)
-        halves[:k] = offsets[:k] / 4096
-        starts = torch.full((k, 4 * (-(-d // 4) | 1)), _OFFSET, dtype=torch.int32)
-        starts[:, :d] += wide[:k, :d].to(torch.int32)
-        public = torch.zeros(9 + wide.shape[1], dtype=torch.float64)
-        public[:9] = torch.tensor([RESOLUTION / self.radius, self.longest, *numbers, *slack(wide)], dtype=torch.float64)
-        public[9 : 9 + d] = self.center.cpu()
-        given = (public, parts(wide), halves.to(torch.float32), starts, wide[:k, :d].T.contiguous(), offsets[:k])
+        wide = np.zeros((-(-k // 16) * 16, -(-d // 16) * 16))
+        wide[:k, : centers.shape[1]] = centers.cpu().numpy()
+        both, exact = lloyd.halves(wide), np.square(wide).sum(axis=1)
+        offsets = np.full(len(wide), lloyd.UNREACHABLE, dtype=np.float32)
+        offsets[:k] = exact[:k] / 4096
+        starts = np.full((k, 4 * (-(-d // 4) | 1)), _OFFSET, dtype=np.int32)
+        starts[:, :d] += wide[:k, :d].astype(np.int32)
+        public = np.zeros(9 + wide.shape[1])
+        public[:9] = RESOLUTION / self.radius, self.longest, *numbers, *lloyd.slack(wide, both)
+        public[9 : 9 + d] = self.center.cpu().numpy()
         left = torch.zeros(n, dtype=torch.bool, device=device)
-        there = [array.contiguous().to(device) for array in given]
+        there = sent(device, public, lloyd.parts(both), offsets, starts, wide[:k, :d].T, exact[:k])
         kernel(kernel.blocks, self.points, n, k, len(wide) // 16, *there, totals, labels, squares, left)
         return left
 
@@ -214,18 +218,19 @@ def _turner(d: int, width: int, device: Any) -> Kernel | None:
 
 
 @cache
-def _looker(d: int, k: int, sums: bool, device: Any) -> Kernel | None:
+def _looker(d: int, k: int, squares: bool, sums: bool, device: Any) -> Kernel | None:
     """Return the kernel for points of d coordinates and k centers; None where it cannot be compiled, or needs too much memory."""
     chunks, steps, groups = -(-d // 4), -(-d // 16), -(-k // 16)
     a_warp = 16 * (_STAGES * 16 * (chunks | 1) + 16)
-    all_parts, all_starts, all_sums = 1024 * groups * steps, 16 * k * (chunks | 1), 32 * k * (chunks + 1) * sums
-    for parts_held, starts_held in ((True, True), (True, False), (False, False)):
+    all_parts, all_starts, all_sums = 1024 * groups * steps, 16 * k * (chunks | 1) * squares, 32 * k * (chunks + 1) * sums
+    for parts_held, starts_held in ((True, squares), (True, False), (False, False)):
         common = 128 * steps + all_parts * parts_held + all_starts * starts_held + all_sums
         warps = min(_MOST_WARPS if steps == 1 or steps > 4 else 12, (_MOST_SHARED - common) // a_warp)
         if warps >= _FEWEST_WARPS:
             break
     else:
         return None
-    constants = {"D": d, "WARPS": warps, "STAGES": _STAGES, "SUMS": sums, "PARTS_HELD": parts_held, "STARTS_HELD": starts_held}
-    sources, numbers = ("tiles.cu", "residuals.cu", "sweeps.cu"), {name: int(value) for name, value in constants.items()}
+    constants = {"D": d, "WARPS": warps, "STAGES": _STAGES, "SQUARES": squares, "SUMS": sums}
+    numbers = {name: int(value) for name, value in (constants | {"PARTS_HELD": parts_held, "STARTS_HELD": starts_held}).items()}
+    sources = "tiles.cu", "residuals.cu", "sweeps.cu"
     return compiled(device, sources, "look", common + warps * a_warp, 32 * warps, **numbers)

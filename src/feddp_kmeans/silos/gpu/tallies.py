@@ -79,7 +79,7 @@ class LabelledPoints:
         return squares
 
     def _ball(self) -> Any:
-        scale = torch.tensor([RESOLUTION / self.radius], dtype=torch.float64, device=self.points.device)
+        scale = torch.full((1,), RESOLUTION / self.radius, dtype=torch.float64, device=self.points.device)  # waits for nothing
         return torch.cat([self.center.to(torch.float64), scale])
 
     def _whole(self, origins: Any) -> Any:
