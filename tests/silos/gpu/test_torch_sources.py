@@ -30,6 +30,9 @@ def test_small_clients_are_joined_up_to_a_number_of_rows_and_of_clients():
     assert [sizes.tolist() for _, sizes in joined(ones, 9, 10)] == [[1, 0], [4, 5]]
     assert [sizes.tolist() for _, sizes in joined(ones, 1, 1)] == [[1], [0], [4, 5]]
     assert not list(joined([], 1, 1))
+    whole = torch.tensor([[2**24 + 1, 1]])
+    ((both, _),) = joined([(POINTS[:1], np.array([1])), (whole, np.array([1]))], 9, 9)
+    assert both[1].tolist() == [2**24 + 1, 1]
 
 
 def test_rows_with_gaps_are_left_out_of_their_client_unless_they_are_filled():

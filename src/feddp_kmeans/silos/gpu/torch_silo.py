@@ -45,6 +45,9 @@ from feddp_kmeans.silos.gpu.torch_clients import AT_ONCE, OF_CLIENTS, Clients, c
 from feddp_kmeans.silos.gpu.torch_looks import LOOKS, looked_at, swept
 from feddp_kmeans.silos.gpu.torch_sources import Source, device_of, joined, points_of, present_clients, present_rows
 
+_FEW_NUMBERS = 1 << 22
+"""Clients of fewer numbers than this are added up together: a sum takes some milliseconds, however few its points are."""
+
 _QUICK_VALUES = 1 << 28
 """Numbers of a second moment at once: 2 GiB of float64."""
 
@@ -123,12 +126,15 @@ class TorchSilo(Silo):
 
     def _points(self, query: Query) -> Iterator[tuple[Any, dict[Any, Any] | None]]:
         """Yield all points that are present, on the device, with what is kept of them."""
-        filled = query.public.get("fill") is not None
+        filled, as_they_are, others = query.public.get("fill") is not None, query.public.get("units") is None, []
         for source in self._sources:
-            if source.is_there and query.public.get("units") is None:
+            if source.is_there and as_they_are and (len(self._sources) == 1 or source.points.numel() >= _FEW_NUMBERS):
                 yield source.finite, source.kept
             else:
-                yield from ((present_rows(piece, filled=filled), None) for piece in source.pieces(self._device))
+                others.append(source)
+        pieces = ((piece, np.array([len(piece)])) for source in others for piece in source.pieces(self._device))
+        for points, _ in joined(pieces, max(1, AT_ONCE // self.dimension), sys.maxsize):
+            yield present_rows(points, filled=filled), None
 
     def _clients(self, query: Query, cohort: BoolArray | None, device: Any) -> Iterator[tuple[Any, IntArray]]:
         """Yield all rows of the clients of the cohort (None: all), each whole, and their sizes; so many clients as fit memory."""

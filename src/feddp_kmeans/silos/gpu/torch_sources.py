@@ -145,10 +145,16 @@ def joined(clients: Iterable[tuple[Any, IntArray]], rows: int, most: int) -> Ite
             yield _together(held)
             held, n_rows, count = [], len(points), len(sizes)
         held.append((points, sizes))
+        if n_rows >= rows or count >= most:
+            yield _together(held)
+            held, n_rows, count = [], 0, 0
     if held:
         yield _together(held)
 
 
 def _together(held: list[tuple[Any, IntArray]]) -> tuple[Any, IntArray]:
-    points = held[0][0] if len(held) == 1 else torch.cat([part for part, _ in held])
+    parts = [part for part, _ in held]
+    if len({part.dtype for part in parts}) > 1:  # torch would make float32 of these and whole numbers
+        parts = [part.to(torch.float64) for part in parts]
+    points = parts[0] if len(parts) == 1 else torch.cat(parts)
     return points, np.concatenate([sizes for _, sizes in held])
