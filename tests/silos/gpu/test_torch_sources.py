@@ -9,7 +9,8 @@ from scipy import sparse
 torch = pytest.importorskip("torch", reason="torch is an extra, and large")
 
 from feddp_kmeans.errors import FedDPError
-from feddp_kmeans.silos.gpu.torch_sources import Source, joined, points_of, present_clients, present_rows
+from feddp_kmeans.silos.gpu import torch_sources
+from feddp_kmeans.silos.gpu.torch_sources import Source, joined, points_of, present_clients, present_rows, sources_of
 
 CPU = torch.device("cpu")
 POINTS = torch.arange(20.0).reshape(10, 2)
@@ -33,6 +34,19 @@ def test_small_clients_are_joined_up_to_a_number_of_rows_and_of_clients():
     whole = torch.tensor([[2**24 + 1, 1]])
     ((both, _),) = joined([(POINTS[:1], np.array([1])), (whole, np.array([1]))], 9, 9)
     assert both[1].tolist() == [2**24 + 1, 1]
+
+
+def test_small_tensors_become_one_table_and_keep_their_order():
+    whole, tall = POINTS.to(torch.int64), torch.empty((1 << 21, 2), device="meta")
+    sources = sources_of([POINTS[:4], POINTS[4:4], POINTS[4:], whole, tall, POINTS], CPU)
+    assert [source.sizes.tolist() for source in sources] == [[4, 0, 6], [10], [1 << 21], [10]]
+    assert torch.equal(sources[0].points, POINTS)
+    assert sources[2].points is tall
+
+
+def test_small_tensors_stay_where_they_are_if_there_is_no_room_for_a_copy(monkeypatch):
+    monkeypatch.setattr(torch_sources, "_MOST_COPIED", 2 * POINTS.nbytes - 1)
+    assert len(sources_of([POINTS, POINTS], CPU)) == 2
 
 
 def test_rows_with_gaps_are_left_out_of_their_client_unless_they_are_filled():

@@ -43,10 +43,7 @@ from feddp_kmeans.silos.gpu.torch_arithmetic import (
 )
 from feddp_kmeans.silos.gpu.torch_clients import AT_ONCE, OF_CLIENTS, Clients, clients_total
 from feddp_kmeans.silos.gpu.torch_looks import LOOKS, looked_at, swept
-from feddp_kmeans.silos.gpu.torch_sources import Source, device_of, joined, points_of, present_clients, present_rows
-
-_FEW_NUMBERS = 1 << 22
-"""Clients of fewer numbers than this are added up together: a sum takes some milliseconds, however few its points are."""
+from feddp_kmeans.silos.gpu.torch_sources import Source, device_of, joined, points_of, present_clients, present_rows, sources_of
 
 _QUICK_VALUES = 1 << 28
 """Numbers of a second moment at once: 2 GiB of float64."""
@@ -67,7 +64,7 @@ class TorchSilo(Silo):
         if len(shapes) != 1 or len(points[0].shape) != 2:
             raise InputError(f"clients must be tensors of points with the same number of columns, got shapes {sorted(shapes)}.")
         place = device_of(points, device)
-        self._sources = [Source(client, np.array([0, client.shape[0]]), place) for client in points]
+        self._sources = sources_of(points, place)
         self._device, self.is_one_client = place, False
         self.n_clients, self.dimension = len(clients), int(points[0].shape[1])
 
@@ -126,15 +123,12 @@ class TorchSilo(Silo):
 
     def _points(self, query: Query) -> Iterator[tuple[Any, dict[Any, Any] | None]]:
         """Yield all points that are present, on the device, with what is kept of them."""
-        filled, as_they_are, others = query.public.get("fill") is not None, query.public.get("units") is None, []
+        filled = query.public.get("fill") is not None
         for source in self._sources:
-            if source.is_there and as_they_are and (len(self._sources) == 1 or source.points.numel() >= _FEW_NUMBERS):
+            if source.is_there and query.public.get("units") is None:
                 yield source.finite, source.kept
             else:
-                others.append(source)
-        pieces = ((piece, np.array([len(piece)])) for source in others for piece in source.pieces(self._device))
-        for points, _ in joined(pieces, max(1, AT_ONCE // self.dimension), sys.maxsize):
-            yield present_rows(points, filled=filled), None
+                yield from ((present_rows(piece, filled=filled), None) for piece in source.pieces(self._device))
 
     def _clients(self, query: Query, cohort: BoolArray | None, device: Any) -> Iterator[tuple[Any, IntArray]]:
         """Yield all rows of the clients of the cohort (None: all), each whole, and their sizes; so many clients as fit memory."""

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, groupby
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.silos.batches import as_floats, runs_of
 from feddp_kmeans.silos.gpu.streams import PIECE_BYTES, on_device, pinned
 from feddp_kmeans.silos.memory import as_points
+
+_FEW_NUMBERS, _MOST_COPIED = 1 << 22, 1 << 32
+"""Clients of fewer numbers than this are small: a sum over one takes milliseconds, whatever it holds. And the most bytes of their copy."""
 
 
 @dataclass
@@ -80,6 +84,24 @@ class Source:
 
     def _moved(self, pieces: Any, device: Any) -> Any:
         return pieces if torch.is_tensor(self.points) and self.points.device == device else on_device(pieces, device)
+
+
+def sources_of(clients: Sequence[Any], device: Any) -> list[Source]:
+    """Return where the points of clients lie. Small tensors that follow one another become one table, a copy, if there is room."""
+    few = [torch.is_tensor(client) and client.numel() < _FEW_NUMBERS for client in clients]
+    room = torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else _MOST_COPIED
+    if sum(client.nbytes for client in compress(clients, few)) > min(room, _MOST_COPIED):
+        few = [False] * len(clients)
+    kinds = [(client.device, client.dtype) if small else place for place, (client, small) in enumerate(zip(clients, few, strict=True))]
+    groups = [[clients[index] for index in run] for _, run in groupby(range(len(clients)), kinds.__getitem__)]
+    return [Source(_one_table(group, device), np.cumsum([0, *(client.shape[0] for client in group)]), device) for group in groups]
+
+
+def _one_table(group: Sequence[Any], device: Any) -> Any:
+    if len(group) == 1:
+        return group[0]
+    table = torch.cat(group)
+    return pinned(table, device) if table.device.type == "cpu" else table
 
 
 def points_of(client: Any, name: str, device: Any = None) -> Any:
