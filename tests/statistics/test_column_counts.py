@@ -11,9 +11,10 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.silos.batches import finite_batch
 from feddp_kmeans.silos.memory import TableSilo
 from feddp_kmeans.statistics import column_counts, norms, residual_sums
-from feddp_kmeans.statistics.batch import read_rows
+from feddp_kmeans.statistics.batch import ClientBatch, read_rows
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.query import Query
+from tests.statistics.engines import both
 
 EDGES = np.array([[0.0, 1.0, 2.0], [-1.0, 0.0, 10.0]])
 BOTH = {"chosen": np.ones(2), "column_edges": EDGES}
@@ -44,6 +45,24 @@ def test_only_chosen_columns_are_counted():
 def test_the_cells_of_a_client_share_one_count_in_each_column():
     found = counted(column_counts.CLIENT_COLUMNS, ROWS, [0, 3, 3, 4])
     np.testing.assert_allclose(found, [[0, 2 / 3, 0, 1 / 3], [0.5, 0, 1.5, 0]], atol=1e-6)
+
+
+@given(st.data(), st.integers(1, 12), st.integers(1, 70), st.sampled_from([np.float64, np.float32, np.int64]), st.booleans())
+def test_both_engines_count_the_same_cells(data, s, e, dtype, client):
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    d, chosen = s + 2, np.zeros(s + 2)
+    chosen[rng.permutation(d)[:s]] = 1
+    edges = np.sort(rng.integers(-5, 6, (s, e)) * 2.0 ** rng.integers(-3, 60, (s, 1)), axis=1)
+    rows = rng.choice(edges.ravel(), (40, d)) * rng.choice([1, 1, 0.5, 2], (40, d))
+    if dtype is not np.int64:
+        rows[rng.random((40, d)) < 0.2] = rng.choice([np.nan, np.inf, -np.inf])
+    starts = np.sort(np.append([0, 40], rng.integers(0, 41, 6))) if client else np.arange(41)
+    batch = ClientBatch(rows.astype(dtype), starts)
+    statistic = column_counts.CLIENT_COLUMNS if client else column_counts.POINT_COLUMNS
+    plain, *compiled_ones = both(lambda: statistic.compute(batch, chosen=chosen, column_edges=edges))
+    assert plain.sum()
+    assert all(np.array_equal(plain, fast) for fast in compiled_ones)
 
 
 cells = hnp.arrays(np.float64, (6, 2), elements=st.one_of(st.floats(-20, 20), st.sampled_from([np.nan, np.inf, -np.inf, 1e308, 0.0])))

@@ -114,6 +114,10 @@ def test_kernels_refuse_what_would_be_read_beyond_its_end():
     ball = Ball(np.zeros(3), 1.0).for_kernels
     wrong = [
         lambda: kernels.encode(rows[:, :2], ball),
+        lambda: kernels.column_shares(rows, np.array([0, 5]), np.array([0]), np.zeros((1, 2)), 1),
+        lambda: kernels.column_shares(rows, np.array([0, 4]), np.array([3]), np.zeros((1, 2)), 1),
+        lambda: kernels.column_shares(rows, np.array([0, 4]), np.array([0, 1]), np.zeros((1, 2)), 1),
+        lambda: kernels.column_shares(rows, np.array([0, 4]), np.array([0]), np.zeros((1, 0)), 1),
         lambda: kernels.nearest(rows, np.zeros((2, 4)), 0.0),
         lambda: kernels.nearest_sums(rows, ball, np.zeros((2, 2)), 0.0),
         lambda: kernels.residual_sums(rows, ball, np.zeros((2, 2)), 0.0, (1.0,) * 4),

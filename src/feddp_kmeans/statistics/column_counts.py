@@ -9,7 +9,9 @@ from feddp_kmeans._typing import FloatArray, IntArray
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.mechanism import Sensitivity
 from feddp_kmeans.privacy.unit import PrivacyUnit
+from feddp_kmeans.statistics import kernels
 from feddp_kmeans.statistics.batch import ClientBatch
+from feddp_kmeans.statistics.engine import compiled
 from feddp_kmeans.statistics.gate import Argument
 from feddp_kmeans.statistics.norms import SHARE_STEPS
 from feddp_kmeans.statistics.query import Statistic
@@ -21,6 +23,8 @@ _ARGUMENTS = {
 
 
 def _column_classes(batch: ClientBatch, *, chosen: FloatArray, column_edges: FloatArray) -> IntArray:
+    if compiled():
+        return kernels.column_shares(batch.dense, batch.starts, np.flatnonzero(chosen), column_edges, SHARE_STEPS).ravel()
     cells, owners, width = batch.dense, batch.owners, column_edges.shape[1] + 1
     shares = np.zeros((len(column_edges), width), dtype=np.int64)
     for column, (place, own) in enumerate(zip(np.flatnonzero(chosen), column_edges, strict=True)):

@@ -124,6 +124,19 @@ def finite_copy(points: Array, starts: IntArray) -> tuple[Array, IntArray]:
     return copied[: places[-1]], places
 
 
+def column_shares(points: Array, starts: IntArray, columns: IntArray, edges: FloatArray, steps: int) -> IntArray:
+    """Return how the cells of each client share so many steps over the classes of some columns, each with edges of its own."""
+    _require(starts[0] == 0 and starts[-1] == len(points) and bool((np.diff(starts) >= 0).all()), "the starts of all rows' clients")
+    _require(len(columns) == len(edges) and 0 <= columns.min() <= columns.max() < points.shape[1], "edges for each of the points' columns")
+    _require(edges.shape[1] > 0, "an edge")
+    rows, is_single = _rows(points)
+    shares = np.zeros((len(edges), edges.shape[1] + 2), dtype=np.int64)
+    clients = np.ascontiguousarray(starts, dtype=np.int64), len(starts) - 1
+    chosen = np.ascontiguousarray(columns, dtype=np.int64), len(columns)
+    _call("column_shares", rows, is_single, rows.shape[1], *clients, *chosen, _doubles(edges), edges.shape[1], steps, shares)
+    return shares[:, :-1]
+
+
 def _rows(points: Array) -> tuple[Array, int]:
     """Return points in float32 or float64, and whether it is float32."""
     is_single = points.dtype == np.float32

@@ -262,6 +262,50 @@ int EXPORTED(finite_copy)(const void *rows, whole is_single, whole d, const whol
     return 0;
 }
 
+/* How many edges of its own column lie below each value. It takes as long for any values. */
+static inline void find_classes(const double *values, whole s, const double *edges, whole e, whole *classes) {
+    for (whole j = 0; j < s; ++j) classes[j] = j * e;
+    for (whole left = e; left > 1; left -= left / 2) {
+        const whole half = left / 2;
+        SIMD(omp simd)
+        for (whole j = 0; j < s; ++j) classes[j] += edges[classes[j] + half - 1] < values[j] ? half : 0;
+    }
+    SIMD(omp simd)
+    for (whole j = 0; j < s; ++j) classes[j] += (edges[classes[j]] < values[j] ? 1 : 0) - j * e;
+}
+
+/* Add up how the cells of each client share one count of so many steps in each of some columns. A cell that is missing is in a class of
+   its own, after the others. */
+int EXPORTED(column_shares)(const void *rows, whole is_single, whole d, const whole *starts, whole clients, const whole *columns, whole s,
+                            const double *edges, whole e, whole steps, whole *shares) {
+    const whole width = e + 2;
+    whole *counts = calloc((size_t)(s * width), sizeof(whole)), *classes = malloc((size_t)s * sizeof(whole));
+    double *values = malloc((size_t)s * sizeof(double));
+    const int failed = !counts || !classes || !values;
+    for (whole c = 0; !failed && c < clients; ++c) {
+        const whole size = starts[c + 1] - starts[c], unit = size == 1 ? steps : 1;
+        whole *sums = size == 1 ? shares : counts;
+        for (whole i = starts[c]; i < starts[c + 1]; ++i) {
+            if (is_single) for (whole j = 0; j < s; ++j) values[j] = ((const float *)rows)[i * d + columns[j]];
+            else for (whole j = 0; j < s; ++j) values[j] = ((const double *)rows)[i * d + columns[j]];
+            find_classes(values, s, edges, e, classes);
+            for (whole j = 0; j < s; ++j) sums[j * width + (isfinite(values[j]) ? classes[j] : e + 1)] += unit;
+        }
+        for (whole j = 0; size > 1 && j < s; ++j) {
+            whole *own = counts + j * width;
+            const whole there = size - own[e + 1];
+            for (whole i = 0; i < width; ++i) {
+                if (own[i] && i <= e) shares[j * width + i] += own[i] * steps / there;
+                own[i] = 0;
+            }
+        }
+    }
+    free(values);
+    free(classes);
+    free(counts);
+    return failed;
+}
+
 #if LEVEL == 1
 /* A digest of the sources. */
 __attribute__((visibility("default"))) const char *built_from(void) { return BUILT_FROM; }
