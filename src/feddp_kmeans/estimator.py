@@ -66,8 +66,8 @@ class FedDPKMeans(AssignsToCenters):
     max_clusters : int, default=30
         Largest number of clusters that is tried if ``n_clusters`` is "auto".
     scale : str, default="auto"
-        "auto" gives each column a unit of its own where columns have very different ranges: from ``box`` or the server data, else by a
-        private look at each column, which is in the plan. "off" takes the numbers as they are.
+        "auto" gives each column a unit of its own where columns have very different ranges: from ``box`` or the server data, else, if they
+        are at most 32, by a private look at each. "columns" does that for any number of them. "off" takes the numbers as they are.
     random_state : int, default=None
         None draws cryptographic noise. An integer makes a reproducible simulation, which is not private and says so.
     odometer : str or Path, default=None

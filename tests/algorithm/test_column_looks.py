@@ -6,6 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from feddp_kmeans import FedDPKMeans
+from feddp_kmeans.algorithm.column_looks import ROUGH, UNSEEN
 from feddp_kmeans.algorithm.column_units import COLUMNS
 from feddp_kmeans.algorithm.methods.serverless import HARDLY_SPREAD
 from feddp_kmeans.algorithm.prepare import prepare
@@ -61,8 +62,8 @@ def test_an_ordinary_table_is_scaled_though_noise_hides_its_tails(n, epsilon, se
 @pytest.mark.parametrize("n", [50, 300, 1_000, 2_000])
 def test_a_table_that_is_not_scaled_is_told_of(n, seed):
     model = FedDPKMeans(3, epsilon=0.5, random_state=seed).fit(age_and_income(seed, n))
-    is_told = any("noise hides how far the columns spread" in remark for remark in model.clustering_.remarks)
-    assert is_told == (model.scale_ is None)
+    assert (UNSEEN in model.clustering_.remarks) == (model.scale_ is None)
+    assert (ROUGH in model.clustering_.remarks) == (model.scale_ is not None)
 
 
 @pytest.mark.parametrize("n", [3_000, 20_000])
@@ -74,6 +75,15 @@ def test_a_wide_table_of_many_scales_is_told_of(n, is_mixed, rng):
     for more in ({}, {"scale": "off"}, {"radius": 1e6}):
         model = FedDPKMeans(4, epsilon=1.0, random_state=0, **more).fit(points)
         assert (HARDLY_SPREAD in model.clustering_.remarks) == (is_mixed and not more)
+
+
+def test_many_columns_are_scaled_if_that_is_asked_for(rng):
+    groups = rng.integers(4, size=30_000)
+    points = (rng.standard_normal((len(groups), 60)) + 3 * rng.standard_normal((4, 60))[groups]) * 10.0 ** rng.uniform(-4, 4, 60)
+    model = FedDPKMeans(4, epsilon=1.0, random_state=0, scale="columns").fit(points)
+    assert np.abs(np.log2(model.scale_ / points.std(axis=0))).max() < 1
+    assert excess(points, model.cluster_centers_) < 1.02
+    assert model.clustering_.remarks == ()
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 0.5, 1.0])

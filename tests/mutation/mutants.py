@@ -1729,7 +1729,8 @@ MUTANTS = [
     *_in(
         "column_looks.py",
         ("tests/algorithm/test_column_looks.py",),
-        ("unscaled columns without a word", "        looks.doubt(UNSEEN)", "        pass"),
+        ("unscaled columns without a word", "ROUGH if is_scaled else UNSEEN", "ROUGH"),
+        ("rough units without a word", "    if not is_clear and chosen.all()", "    if not is_clear and not is_scaled and chosen.all()"),
         ("a wide table of many scales without a word", "if method.is_wide and _hardly_spread(moment):", "if False:"),
         ("a column of zeros that passes for a narrow one", "        most = math.inf\n", "        pass\n"),
         ("classes that noise hides", "(held / noise) ** 2 if noise > 0 else COLUMNS.classes", "COLUMNS.classes"),

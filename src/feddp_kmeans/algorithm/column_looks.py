@@ -31,6 +31,9 @@ REASON = "columns: where their values lie and how far they spread comes from noi
 UNSEEN = "noise hides how far the columns spread, so they were taken as they are: if their scales differ, give a range for each"
 """The remark if no units were found."""
 
+ROUGH = "columns were divided by their spreads, which noise leaves rough: a range for each column would be better, and cost nothing"
+"""The remark if units were found, but may be far off."""
+
 COLUMNS_RELEASE = "columns"
 """Name of the release."""
 
@@ -73,8 +76,8 @@ def find_units(looks: Looks, chosen: BoolArray) -> None:
         is_scaled = bool((units != 1).any())
     elif not chosen.all():
         looks.read_as(np.where(chosen, HIDDEN_UNIT, 1.0), np.zeros(len(chosen)))
-    if not is_clear and not is_scaled and chosen.all() and len(chosen) > 1:
-        looks.doubt(UNSEEN)
+    if not is_clear and chosen.all() and len(chosen) > 1:
+        looks.doubt(ROUGH if is_scaled else UNSEEN)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class ColumnTuning:
     rough_ratio: float = 100.0  # ... and by so much where noise leaves the histograms rough
     rough: float = 4.0  # how much too wide a column may seem that only the first look shows
     range_stddevs: float = 4.0  # standard deviations that count as a range, beside columns with a public one
-    most: int = 32  # columns of a table that is taken to mix things of all kinds; more are hardly ever of different kinds
+    most: int = 32  # columns of a table that is taken to mix things of all kinds; more are often of one kind, such as pixels or words
     signal: float = 10.0  # number of values, in standard deviations of the noise of one class, from which histograms are believed ...
     clear: float = 40.0  # ... and from which they are not rough
 

@@ -17,7 +17,7 @@ from feddp_kmeans.algorithm.methods.grid import GridMethod
 from feddp_kmeans.algorithm.methods.paper import PaperMethod
 from feddp_kmeans.algorithm.methods.refined import RefinedMethod
 from feddp_kmeans.algorithm.methods.serverless import ServerlessMethod
-from feddp_kmeans.algorithm.settings import AUTO, OFF, MethodName, Settings
+from feddp_kmeans.algorithm.settings import AUTO, BY_COLUMN, OFF, MethodName, Settings
 from feddp_kmeans.algorithm.tuning import CHOOSING, GRID, REFINED, SERVERLESS
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.run import Run
@@ -78,7 +78,7 @@ def prepare(settings: Settings, server_points: FloatArray | None, n_clients: int
 
 def _public_units(settings: Settings, server_points: FloatArray | None, dimension: int | None) -> FloatArray | None:
     """Return units where public facts show columns of very different ranges: the widths of a box, else the spread of the server data."""
-    if settings.scale != AUTO or settings.radius is not None or settings.bounds is not None:
+    if settings.scale == OFF or settings.radius is not None or settings.bounds is not None:
         return None
     if settings.open_columns is not None:
         if server_points is None:
@@ -155,7 +155,8 @@ def _prepare_serverless(settings: Settings, dimension: int, n_clients: int) -> P
 def _unscaled(settings: Settings, dimension: int) -> tuple[bool, ...]:
     """Return which columns are looked at to find their units: those without a public range."""
     chosen = settings.open_columns or (True,) * dimension
-    return chosen if settings.scale == AUTO and 0 < sum(chosen) <= COLUMNS.most else ()
+    most = {OFF: 0, AUTO: COLUMNS.most, BY_COLUMN: dimension}[settings.scale]
+    return chosen if 0 < sum(chosen) <= most else ()
 
 
 def _prepare_paper(settings: Settings, server_points: FloatArray, n_clients: int, start: str | None = None) -> Prepared:

@@ -18,7 +18,7 @@ from feddp_kmeans.privacy.plan import Composition
 from feddp_kmeans.privacy.unit import PrivacyUnit, check_sampling
 from feddp_kmeans.statistics.fixed_point import Ball
 
-AUTO, OFF = "auto", "off"
+AUTO, BY_COLUMN, OFF = "auto", "columns", "off"
 
 FEDDP = "feddp"
 """The start of Algorithm 1; the other starts are those of installed plugins."""
@@ -113,8 +113,10 @@ class Settings:
                 _check_count(name, getattr(self, name), low, " or 'auto'" if instead else "")
         _check_count("max_clusters", self.max_clusters, 3)
         self._check_region()
-        if self.scale not in (AUTO, OFF):
-            raise InputError(f"scale must be 'auto' or 'off', got {self.scale!r:.80}.")
+        if self.scale not in (AUTO, BY_COLUMN, OFF):
+            raise InputError(f"scale must be 'auto', 'columns' or 'off', got {self.scale!r:.80}.")
+        if self.scale == BY_COLUMN and self.radius is not None:
+            raise InputError(f"radius must be None if scale is 'columns': it is a length in columns as they are, got {self.radius!r}.")
         for name, kind in (("method", MethodName), ("composition", Composition), ("noise", NoiseName)):
             object.__setattr__(self, name, _parsed(name, kind, getattr(self, name)))
         object.__setattr__(self, "privacy_unit", PrivacyUnit.parse(self.privacy_unit))

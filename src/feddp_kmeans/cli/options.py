@@ -184,7 +184,8 @@ def _settings(
     ] = None,
     n_points: Annotated[int | None, typer.Option("--n-points", help="Public approximate number of points in total.")] = None,
     scale: Annotated[
-        str, typer.Option("--scale", help="auto: columns of very different ranges get units of their own; off: numbers as they are.")
+        str,
+        typer.Option("--scale", help="auto: columns of very different ranges get units of their own; columns: also many; off: none."),
     ] = "auto",
     max_clusters: Annotated[int, typer.Option("--max-clusters", help="Largest number of clusters tried with -k auto.")] = 30,
 ) -> Settings:

@@ -38,7 +38,7 @@ REASONS = (
 )
 """Why the plan is what it is."""
 
-HARDLY_SPREAD = "half of the columns hardly spread next to the widest and so hardly count: if their scales differ, give a range for each"
+HARDLY_SPREAD = "half of the columns hardly spread and so hardly count: if scales differ, give each a range, or choose the scale 'columns'"
 """The remark if a wide table, whose columns are taken as they are, seems to have columns of different scales."""
 
 
