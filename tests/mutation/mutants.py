@@ -1733,6 +1733,10 @@ MUTANTS = [
         ("rough units without a word", "    if not is_clear and chosen.all()", "    if not is_clear and not is_scaled and chosen.all()"),
         ("a wide table of many scales without a word", "if method.is_wide and _hardly_spread(moment):", "if False:"),
         ("a column of zeros that passes for a narrow one", "        most = math.inf\n", "        pass\n"),
+        ("coarse classes that pass for one value", "or spread.detail <= before]", "or before > 0]"),
+        ("all beyond a range in one class", "slice(max(span.start, 1), min(span.stop, len(self.edges)))", "span"),
+        ("a unit of next to nothing", "or best.width <= _AT_ZERO:", "or best.width < 0:"),
+        ("zero that passes for a far value", "abs(self.middle) <= self.width / 2", "self.width < 0"),
         ("classes that noise hides", "(held / noise) ** 2 if noise > 0 else COLUMNS.classes", "COLUMNS.classes"),
     ),
     *_in(

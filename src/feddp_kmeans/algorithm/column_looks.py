@@ -81,6 +81,18 @@ def find_units(looks: Looks, chosen: BoolArray) -> None:
 
 
 @dataclass(frozen=True)
+class _Told:
+    """What all looks together tell of one column."""
+
+    middle: float
+    stddev: float
+    least: float
+    """How wide its values lie at least; zero if it looks constant."""
+    most: float
+    """How wide at most; infinity if it was never seen whole."""
+
+
+@dataclass(frozen=True)
 class Spread:
     """Where the values of a column lie, as far as they stand out from noise."""
 
@@ -92,6 +104,15 @@ class Spread:
     """How many values are in it."""
     classes: float = np.inf
     """Over how many classes they are spread; infinity if only the first look shows it: then it may seem much too wide."""
+
+    @property
+    def detail(self) -> float:
+        """Return how wide the classes are, or would be in the next look."""
+        return self.width / (self.classes if self.classes < np.inf else COLUMNS.least)
+
+    def constant(self) -> _Told:
+        """Return what is told of a column that looks constant: it has the value in the middle, or zero if that is as likely."""
+        return _Told(0.0 if abs(self.middle) <= self.width / 2 else self.middle, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -136,15 +157,18 @@ class _Column:
             found = self._first_range()
             return found.spread() if found.held else None
         span = self._run()
-        if span is None or self.counts is None:
+        closed = slice(0, 0) if span is None else slice(max(span.start, 1), min(span.stop, len(self.edges)))  # both ends are open
+        held = 0.0 if self.counts is None else float(self.counts[closed].sum())
+        if self.counts is None or held <= 0:
             low, high = float(self.edges[0]), float(self.edges[-1])
             return Spread((low + high) / 2, (high - low) / math.sqrt(12), high - low, self.held)
         counts, borders = np.zeros_like(self.counts), self._borders
-        counts[span] = np.maximum(self.counts[span], 0.0)
-        middles, shares, held = (borders[1:] + borders[:-1]) / 2, counts / counts.sum(), float(self.counts[span].sum())
+        counts[closed] = np.maximum(self.counts[closed], 0.0)
+        middles, shares = (borders[1:] + borders[:-1]) / 2, counts / counts.sum()
         middle = float(middles[int(np.searchsorted(np.cumsum(shares), 0.5))])
         variance = float(shares @ (np.square(middles - shares @ middles) + np.square(np.diff(borders)) / 12))
-        return Spread(middle, float(np.sqrt(variance)), float(borders[span.stop] - borders[span.start]), held, span.stop - span.start)
+        width = float(borders[closed.stop] - borders[closed.start])
+        return Spread(middle, float(np.sqrt(variance)), width, held, closed.stop - closed.start)
 
     def _first_range(self) -> "_Column":
         """Return the column over the range that the first look shows: on both sides of zero, if values on both sides stand out.
@@ -223,34 +247,28 @@ def trimmed(counts: FloatArray, noise: float, span: slice | None, level: float =
     return slice(int(min([first, *single])), int(max([end, first + 1, *(single + 1)])))
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What all looks together tell of one column."""
-
-    middle: float
-    stddev: float
-    least: float
-    """How wide its values lie at least; zero if it looks constant."""
-    most: float
-    """How wide at most; infinity if it was never seen whole."""
-
-
 def _told(shown: list[Spread], n: float, *, is_clear: bool) -> _Told:
     """Return what these looks tell of a column of about n values: its place and spread from the last that shows most of it in detail.
 
     Unless they are clear of noise, a column that seemed to have one value is not known to be narrow: others of its values may be hidden.
     """
+    believed = [spread.detail if spread.held >= COLUMNS.seen * n else math.inf for spread in shown]
+    finest = [min(believed[: turn + 1]) for turn in range(len(shown))]
+    # Coarser classes than before, few of which hold the values, tell nothing.
+    shown = [spread for spread, before in zip(shown, finest, strict=True) if spread.classes > COLUMNS.constant or spread.detail <= before]
     if not shown:
         return _Told(0.0, 0.0, 0.0, 0.0)
     whole = [spread for spread in shown if spread.held >= COLUMNS.whole * n]
     fine = [spread for spread in shown if COLUMNS.constant < spread.classes < np.inf and spread.held >= COLUMNS.part * n]
-    last = (fine or whole or shown)[-1]
-    if shown[-1] in whole and (shown[-1].classes <= COLUMNS.constant or last.width <= _AT_ZERO):
-        return _Told(shown[-1].middle, 0.0, 0.0, 0.0)
+    best, last = (fine or whole or sorted(shown, key=lambda spread: spread.held))[-1], shown[-1]
+    if best.held < COLUMNS.seen * n or best.width <= _AT_ZERO:
+        return best.constant()
+    if last in whole and last.classes <= COLUMNS.constant:
+        return last.constant()
     most = min((spread.width for spread in whole if spread.classes > COLUMNS.constant), default=math.inf)
     if not is_clear and any(spread.classes <= COLUMNS.constant or spread.width <= _AT_ZERO for spread in shown):
         most = math.inf
-    return _Told(last.middle, last.stddev, last.width / (1 if last.classes < np.inf else COLUMNS.rough), most)
+    return _Told(best.middle, best.stddev, best.width / (1 if best.classes < np.inf else COLUMNS.rough), most)
 
 
 def _found(spreads: list[list[Spread]], chosen: BoolArray, n: float, *, is_clear: bool) -> tuple[FloatArray, FloatArray]:
