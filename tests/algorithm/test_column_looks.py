@@ -128,6 +128,24 @@ def test_among_many_columns_none_passes_for_constant_or_has_a_unit_that_is_far_o
     assert looks.remarks == ([ROUGH] if clear < COLUMNS.clear else [])
 
 
+def test_where_only_the_dense_part_of_a_column_is_seen_in_detail_the_rest_counts():
+    """Incomes of four groups, one in ten of them zero: 14 of 200 columns had a unit below a tenth of their standard deviation."""
+    rng = np.random.default_rng(0)
+    moves = np.take_along_axis(rng.standard_normal((4, 200)), rng.integers(4, size=(5_000, 200)), axis=0)
+    incomes = np.exp(10 + 0.8 * rng.standard_normal((5_000, 200)) + moves) * (rng.random((5_000, 200)) > 0.1)
+    looks = NoisyHistograms(np.column_stack([incomes, rng.standard_normal((5_000, 5))]), 57, rng)
+    find_units(looks, np.ones(205, dtype=bool))
+    assert np.sum(looks.units[:200] < incomes.std(axis=0) / 10) < 8
+
+
+def test_a_column_of_zeros_is_filled_with_zero(rng):
+    points = np.column_stack([np.zeros(5_000), rng.standard_normal(5_000), 1e6 * rng.standard_normal(5_000)])
+    looks = NoisyHistograms(points, 100, rng)
+    find_units(looks, np.ones(3, dtype=bool))
+    assert looks.units[0] == HIDDEN_UNIT
+    assert looks.fill[0] == 0
+
+
 @pytest.mark.parametrize("clear", [11, 14, 18])
 def test_a_column_that_noise_hides_is_not_far_off(clear):
     """What a hidden column is filled with had come from a false class, and half of ten columns had units a thousand times too short."""

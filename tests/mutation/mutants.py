@@ -1736,6 +1736,7 @@ MUTANTS = [
         ("coarse classes that pass for one value", "or spread.detail <= before]", "or before > 0]"),
         ("all beyond a range in one class", "slice(max(span.start, 1), min(span.stop, len(self.edges)))", "span"),
         ("a unit of next to nothing", "or best.width <= _AT_ZERO:", "or best.width < 0:"),
+        ("the dense part of a column for all of it", "if best.held < COLUMNS.whole * n and whole:", "if False:"),
         ("zero that passes for a far value", "abs(self.middle) <= self.width / 2", "self.width < 0"),
         ("classes that noise hides", "(held / noise) ** 2 if noise > 0 else COLUMNS.classes", "COLUMNS.classes"),
     ),

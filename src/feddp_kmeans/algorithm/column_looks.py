@@ -6,7 +6,7 @@ classes where the one before found values: where they fell into few classes it i
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -109,6 +109,12 @@ class Spread:
     def detail(self) -> float:
         """Return how wide the classes are, or would be in the next look."""
         return self.width / (self.classes if self.classes < np.inf else COLUMNS.least)
+
+    def among(self, whole: "Spread") -> "Spread":
+        """Return this as the spread of all values, where these are a part of them and the whole is known roughly."""
+        part = self.held / whole.held
+        between = part * (1 - part) * (self.middle - whole.middle) ** 2
+        return replace(self, stddev=math.sqrt(part * self.stddev**2 + (1 - part) * whole.stddev**2 + between))
 
     def constant(self) -> _Told:
         """Return what is told of a column that looks constant: it has the value in the middle, or zero if that is as likely."""
@@ -268,6 +274,8 @@ def _told(shown: list[Spread], n: float, *, is_clear: bool) -> _Told:
     most = min((spread.width for spread in whole if spread.classes > COLUMNS.constant), default=math.inf)
     if not is_clear and any(spread.classes <= COLUMNS.constant or spread.width <= _AT_ZERO for spread in shown):
         most = math.inf
+    if best.held < COLUMNS.whole * n and whole:
+        best = best.among(min(whole, key=lambda spread: spread.width))
     return _Told(best.middle, best.stddev, best.width / (1 if best.classes < np.inf else COLUMNS.rough), most)
 
 
