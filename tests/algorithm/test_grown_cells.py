@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, joined, largest, moved, repaired, split
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, grown, joined, largest, moved, repaired, split
 from feddp_kmeans.algorithm.looks import Sums
 from feddp_kmeans.algorithm.tuning import CHOOSING
 
@@ -115,6 +115,14 @@ def test_the_costliest_cells_with_enough_points_are_split_first():
     assert largest(cells, 100.0, 9).tolist() == [2, 3, 0]
     assert largest(cells, 100.0, 1).tolist() == [2]
     assert largest(cells, 100.0, -1).tolist() == []
+
+
+@pytest.mark.parametrize(("most", "turns", "count"), [(3, 4, 4), (8, 4, 8), (50, 4, 8), (64, 4, 8), (65, 4, 16), (1_000, 2, 64), (1_000, 1, 128)])
+def test_cells_are_split_more_often_if_else_there_were_too_few_after_all_turns(rng, most, turns, count):
+    """Four cells of 320 points, of which those with more than 10 are split."""
+    found = grown(rng, cells_at(np.zeros((4, 3)), counts=np.full(4, 320.0)), 10.0, most, turns, VARIANCES)
+    assert len(found) == count
+    assert found.counts.sum() == pytest.approx(4 * 320)
 
 
 def test_what_may_be_noise_only_is_dropped_but_never_everything():

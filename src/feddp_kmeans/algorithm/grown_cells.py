@@ -1,5 +1,6 @@
 """Cells: centers that noisy looks move, split and join, with what is known about each. Post-processing, at no privacy cost."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -177,6 +178,13 @@ def _in_reach(places: FloatArray) -> FloatArray:
     norms = np.linalg.norm(places, axis=1, keepdims=True)
     reached: FloatArray = places * np.minimum(1.0, _FARTHEST_CELL / np.maximum(norms, 1.0))
     return reached
+
+
+def grown(rng: np.random.Generator, cells: Cells, need: float, most: int, turns: int, variances: FloatArray) -> Cells:
+    """Return the cells with those split that hold enough points: once, or more often if ``most`` would not be reached in so many turns."""
+    for _ in range(max(1, math.ceil(math.log2(most / len(cells)) / turns))):
+        cells = split(rng, cells, largest(cells, need, most - len(cells)), variances)
+    return cells
 
 
 def largest(cells: Cells, need: float, room: int) -> IntArray:

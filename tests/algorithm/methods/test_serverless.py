@@ -47,6 +47,15 @@ def test_clusters_are_found(unit, box):
     assert not found.clustering_.remarks
 
 
+@pytest.mark.parametrize(("k", "dimension", "spread", "most"), [(100, 3, 0.02, 1.05), (300, 4, 0.05, 1.05), (500, 10, 0.2, 1.02)])
+def test_many_clusters_are_found_in_few_dimensions(k, dimension, spread, most, rng):
+    """There were too few cells for them: the first two cost 2.1 and 1.14 times the optimum."""
+    centers = rng.uniform(-1, 1, (k, dimension))
+    points = centers[rng.integers(k, size=200 * k)] + spread * rng.standard_normal((200 * k, dimension))
+    found = FedDPKMeans(k, epsilon=4.0, scale="off", random_state=0).fit(points)
+    assert kmeans_cost(points, found.cluster_centers_) < most * kmeans_cost(points, centers)
+
+
 @pytest.mark.parametrize("dimension", [2, 5])
 def test_without_noise_the_centers_are_those_of_k_means(dimension):
     points = made_up(3000, dimension)

@@ -17,7 +17,7 @@ from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.column_looks import column_row, find_units, with_columns
 from feddp_kmeans.algorithm.domain import MOST_CLASSES, Domain, domain_rows, find_domain, sharpened
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
-from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, joined, largest, moved, split
+from feddp_kmeans.algorithm.grown_cells import Cells, credible, first_cells, for_choosing, grown, joined, moved
 from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, Moment, gaussian_releases
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
@@ -63,7 +63,7 @@ class ServerlessMethod:
         d, k = self.dimension, self.k
         distances, mean = domain_rows(self.region, d, sharpened=2)
         moment = d * (d + 1) // 2 + 1
-        values = max(moment, max(SERVERLESS.most_cells, 2 * k) * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
+        values = max(moment, self.most_cells * (min(SERVERLESS.rank_factor * k, d) + 2), k * (d + 2))
         is_client_level = self.unit is PrivacyUnit.CLIENT
         # The looks have a bound each; at client level the second moment and the means need bounds too.
         looks = SERVERLESS.rounds + self.choosing + 1 + self.lloyd_steps
@@ -82,6 +82,11 @@ class ServerlessMethod:
     def pool(self) -> int:
         """Return how many small releases of residual sums there are: enough for every Lloyd step to have one."""
         return max(SERVERLESS.pool, 3 * (1 + self.lloyd_steps))
+
+    @property
+    def most_cells(self) -> int:
+        """Return how many cells there are in the subspace at most."""
+        return max(SERVERLESS.most_cells, SERVERLESS.cells_per_cluster * self.k)
 
     def for_moment(self, shape: Shape, left: int) -> int:
         """Return how many releases of the pool the second moment takes too, if it hides nearly all directions: until it may show them.
@@ -190,7 +195,7 @@ class ServerlessRun:
         projection, bounds, k = subspace.projection, subspace.bounds, self._method.k
         variances = bounds.shape.along[: projection.shape[1]]
         sizes, need = self._sizes(subspace, len(variances))
-        most = int(np.clip(bounds.n_points / need, 1, SERVERLESS.most_cells))
+        most = int(np.clip(bounds.n_points / need, 1, self._method.most_cells))
         cells = first_cells(self._rng, variances, bounds.n_points, SERVERLESS.first_cells * most)
         length, count_noise = float(np.sqrt(variances.sum())), 0.0
         sums = None
@@ -198,7 +203,7 @@ class ServerlessRun:
             if sums is not None and turn >= SERVERLESS.rounds:
                 cells = for_choosing(self._rng, cells, turn - SERVERLESS.rounds, k, sums, variances)
             elif 0 < turn < SERVERLESS.rounds - 1:
-                cells = split(self._rng, cells, largest(cells, need, most - len(cells)), variances)
+                cells = grown(self._rng, cells, need, most, SERVERLESS.rounds - 1 - turn, variances)
             cells = replace(cells, places=np.rint(cells.places))
             frame = Frame.around(cells.places, projection)
             bound = bounds.of_sums(self._looks.plan[POOL], frame, SERVERLESS.cell_lengths, times=times, before=length)
