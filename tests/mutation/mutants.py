@@ -1727,6 +1727,12 @@ MUTANTS = [
         ("a row of two sorted numbers as names", "_SURELY_NAMES, _EVEN = 4, 1e-6", "_SURELY_NAMES, _EVEN = 2, 1e-6"),
     ),
     *_in(
+        "grown_cells.py",
+        ("tests/algorithm/test_grown_cells.py", "tests/algorithm/methods/test_serverless.py"),
+        ("cells that only double in a look", "range(max(1, math.ceil(math.log2(most / len(cells)) / turns)))", "range(1)"),
+        ("too few cells for many clusters", "max(SERVERLESS.most_cells, SERVERLESS.cells_per_cluster * self.k)", "SERVERLESS.most_cells"),
+    ),
+    *_in(
         "column_looks.py",
         ("tests/algorithm/test_column_looks.py",),
         ("unscaled columns without a word", "ROUGH if is_scaled else UNSEEN", "ROUGH"),
