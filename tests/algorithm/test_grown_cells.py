@@ -117,7 +117,9 @@ def test_the_costliest_cells_with_enough_points_are_split_first():
     assert largest(cells, 100.0, -1).tolist() == []
 
 
-@pytest.mark.parametrize(("most", "turns", "count"), [(3, 4, 4), (8, 4, 8), (50, 4, 8), (64, 4, 8), (65, 4, 16), (1_000, 2, 64), (1_000, 1, 128)])
+@pytest.mark.parametrize(
+    ("most", "turns", "count"), [(3, 4, 4), (8, 4, 8), (50, 4, 8), (64, 4, 8), (65, 4, 16), (1_000, 2, 64), (1_000, 1, 128)]
+)
 def test_cells_are_split_more_often_if_else_there_were_too_few_after_all_turns(rng, most, turns, count):
     """Four cells of 320 points, of which those with more than 10 are split."""
     found = grown(rng, cells_at(np.zeros((4, 3)), counts=np.full(4, 320.0)), 10.0, most, turns, VARIANCES)
