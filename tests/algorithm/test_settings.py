@@ -34,7 +34,10 @@ def test_names_are_parsed_once_into_enums():
         ({"noise": "laplace"}, r"noise must be one of \['auto', 'gaussian'\], got 'laplace'"),
         ({"privacy_unit": "row"}, "privacy_unit must be 'point' or 'client', got 'row'"),
         ({"scale": True}, "scale must be 'auto', 'columns' or 'off', got True"),
-        ({"scale": "columns", "radius": 2.0}, "radius must be None if scale is 'columns': it is a length in columns as they are, got"),
+        (
+            {"scale": "columns", "radius": 2.0},
+            r"radius must be None if scale is 'columns': it is a length in columns as they are, got 2\.0",
+        ),
         ({"sampling_rate": 0.5}, r"sampling_rate must be 1 where the privacy unit is a point, got 0\.5"),
         ({"sampling_rate": True, "privacy_unit": "client"}, "sampling_rate must be above 0 and at most 1, got True"),
         ({"sampling_rate": float("nan"), "privacy_unit": "client"}, "sampling_rate must be above 0 and at most 1, got nan"),

@@ -7,6 +7,7 @@ classes where the one before found values: where they fell into few classes it i
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -259,7 +260,7 @@ def _told(shown: list[Spread], n: float, *, is_clear: bool) -> _Told:
     Unless they are clear of noise, a column that seemed to have one value is not known to be narrow: others of its values may be hidden.
     """
     believed = [spread.detail if spread.held >= COLUMNS.seen * n else math.inf for spread in shown]
-    finest = [min(believed[: turn + 1]) for turn in range(len(shown))]
+    finest = accumulate(believed, min)
     # Coarser classes than before, few of which hold the values, tell nothing.
     shown = [spread for spread, before in zip(shown, finest, strict=True) if spread.classes > COLUMNS.constant or spread.detail <= before]
     if not shown:
