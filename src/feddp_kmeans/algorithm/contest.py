@@ -75,6 +75,17 @@ def local_optima(points: FloatArray, weights: FloatArray, within: float, starts:
     return [model.cluster_centers_ for model in found[: CONTEST.most]]
 
 
+def comparing(pool: int) -> int:
+    """Return how many releases one comparison takes."""
+    return max(1, round(CONTEST.share * pool))
+
+
+def costs(tracker: Tracker, bounds: SimulatedBounds, rivals: list[Cells], times: int) -> tuple[FloatArray, float]:
+    """Return how much more than their mean each rival costs, and the noise of that: one release of so many of the pool."""
+    sets = np.stack([np.rint(cells.places @ tracker.basis.T) for cells in rivals])
+    return tracker.looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), times)
+
+
 def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list[Cells], times: int, pool: int) -> Track:
     """Return the track with that rival in place of its cells that costs least after a few looks, each made of this many releases.
 
@@ -84,13 +95,8 @@ def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list
     most = min(CONTEST.finalists, int(CONTEST.most_all * pool / (CONTEST.steps * times)))
     if min(len(rivals), most) < 2:
         return track
-    compared = max(1, round(CONTEST.share * pool))
-
-    def costs(all_cells: list[Cells]) -> FloatArray:
-        sets = np.stack([np.rint(cells.places @ tracker.basis.T) for cells in all_cells])
-        return tracker.looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), compared)[0]
-
-    first = costs(rivals)
+    compared = comparing(pool)
+    first = costs(tracker, bounds, rivals, compared)[0]
     order = np.argsort(first, kind="stable")[:most]
     best = rivals[order[0]]
     clear = CONTEST.lead * bounds.n_points * bounds.within(best.places @ tracker.basis.T) ** 2
@@ -100,7 +106,7 @@ def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list
         return track
     starts = [replace(track, cells=replace(cells, known=0 * cells.known)) for cells in finalists]
     ends = [_looked(tracker, start, CONTEST.steps, times) for start in starts]
-    end = ends[int(costs([end.cells for end in ends]).argmin())]
+    end = ends[int(costs(tracker, bounds, [end.cells for end in ends], compared)[0].argmin())]
     return replace(end, left=track.left - compared - len(ends) * CONTEST.steps * times)
 
 

@@ -32,6 +32,12 @@ class Cells:
     fresh: BoolArray
     """Whether the cell comes from a split that no look has seen: where it will move is not known."""
 
+    @classmethod
+    def unseen(cls, places: FloatArray, counts: FloatArray | IntArray, spread: float) -> "Cells":
+        """Return cells that no look has seen."""
+        zeros = np.zeros(len(places))
+        return cls(places, np.zeros_like(places), counts.astype(np.float64), zeros, zeros + spread, zeros > 0)
+
     def __len__(self) -> int:
         """Return the number of cells."""
         return len(self.places)
@@ -99,13 +105,13 @@ def for_choosing(rng: np.random.Generator, cells: Cells, turn: int, k: int, sums
     each is cut in two across the line to the one that it is least apart from: the means of its halves show its spread along this line.
     """
     if turn == 0:
-        return _gathered(cells, k, int(rng.integers(1 << 31)))
+        return gathered(cells, k, int(rng.integers(1 << 31)))
     if turn < CHOOSING.gathered:
         return repaired(rng, cells, k, sums, np.maximum(cells.counts, TINY), variances)
     return _halved(cells) if turn == CHOOSING.gathered else cells
 
 
-def _gathered(cells: Cells, k: int, seed: int) -> Cells:
+def gathered(cells: Cells, k: int, seed: int) -> Cells:
     """Return at most k cells, into which weighted k-means gathers these."""
     if len(cells) <= k:
         return cells

@@ -31,6 +31,9 @@ class RefinedTuning:
     most_moment: float = 0.15  # ... and what is added at most; 0.1: in 50 dimensions at 0.1 a cluster is lost in 4 of 20 runs, not 1 ...
     hidden: float = 0.5  # ... until the noise is this part of the signal ...
     worth_more: float = 0.2  # ... if that is more than this part of the first
+    sharp: float = 0.08
+    """Noise of k centers in full space with the whole pool, in typical residuals, below which nothing is added: looks in full space find
+    what the subspace lacks. With 0.0 mixture at 0.1 has 1.41 x floor, not 1.25; with 0.1 travel at 1.24 2.3 % excess, not 1.8 %."""
     prior_weight: float = 2.0
     """Weight of the server's covariance in the second moment, in squared ratios of the noise's spectral edge to the covariance."""
     between_weight: float = 0.7  # weight of the server clusters' centers in that covariance
@@ -52,8 +55,6 @@ class RefinedTuning:
     too_noisy: float = 0.06
     """Part of the pool that a look would need to show each cell's mean to within a residual, above which there is one such look, and no
     splitting. Without: clients-1000 at 0.6 has 1.9 % excess, not 1.7 %, and stackoverflow at 0.6 8.2 %, not 7.4 % (4 runs)."""
-    subspace: Rounds = Rounds(3, 8.0, 0.012)  # looks around k centers in the subspace
-    subspace_lengths: tuple[float, float] = (0.4, 0.0)
     largest_signal: float = 0.1  # largest squared error of a center that is believed, as a part of the variance of its direction
     least_signal: float = 15.0
     """Total weight, in standard deviations of one cell's noise, below which client data cannot improve on the server's."""

@@ -6,16 +6,19 @@ releases: how many of them make one look is decided by what was released before.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
-from feddp_kmeans.algorithm.contest import CONTEST, local_optima, settled, winner
+from feddp_kmeans.algorithm.contest import CONTEST, comparing, local_optima, settled, winner
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
+from feddp_kmeans.algorithm.gathering import GATHERING, MOST_LOOKS, gathered_by_looks
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, for_choosing, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
+from feddp_kmeans.algorithm.pool import Pool
 from feddp_kmeans.algorithm.server import (
     SMALLEST,
     Directions,
@@ -26,7 +29,7 @@ from feddp_kmeans.algorithm.server import (
     weighted_kmeans,
 )
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
-from feddp_kmeans.algorithm.tuning import CHOOSING, REFINED, Rounds
+from feddp_kmeans.algorithm.tuning import CHOOSING, REFINED
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
@@ -78,7 +81,7 @@ class RefinedMethod:
     @property
     def most_looks(self) -> int:
         """Return how many looks are made from the pool, at most."""
-        around = max(REFINED.subspace.looks, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
+        around = max(MOST_LOOKS, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
         return 4 + REFINED.rounds.looks + self.choosing + around + 1 + self.lloyd_steps
 
     @property
@@ -126,6 +129,7 @@ class RefinedRun:
     def __init__(self, method: RefinedMethod, run: Run) -> None:
         self._method = method
         self._looks = Looks(run, method.unit)
+        self._pool = Pool(self._looks, method.pool)
         self._seed = run.server_seed
         self._rng = np.random.default_rng(run.server_seed)
         """Draws the units of all simulated bounds, and directions along which cells are split."""
@@ -135,13 +139,14 @@ class RefinedRun:
         """Return the top eigenvectors of the noisy second moment: k, or more if more stand above the noise (step 1)."""
         method, server = self._method, self._server
         bounds = SimulatedBounds(server, np.ones(len(server)), method.unit, self._typical_size(), self._rng)
-        length, times = bounds.moment_length(), self._times(REFINED.moment)
+        length, times = bounds.moment_length(), self._pool.times(REFINED.moment)
         moment = self._looks.second_moment(POOL, method.ball, length, times)
         found = steadied_directions(moment, server, method.k)
-        # More of the pool, until the noise hides little of the signal.
+        # More of the pool, until the noise hides little of the signal; not if looks in full space are sharp enough to find the rest.
         wanted = times * ((found.edge / (REFINED.hidden * found.signal)) ** 2 - 1)
         more = int(min(wanted, REFINED.most_moment * method.pool))
-        if more > times * REFINED.worth_more:
+        is_sharp = self._pool.noise(method.ball.dimension, method.n_points or found.n_points) * method.k < REFINED.sharp
+        if more > times * REFINED.worth_more and not is_sharp:
             moment = moment.averaged(self._looks.second_moment(POOL, method.ball, length, more))
             found, times = steadied_directions(moment, server, method.k), times + more
         n_points = float(method.n_points or found.n_points)
@@ -154,16 +159,15 @@ class RefinedRun:
         projected = project(self._server, projection)
         variances = np.square(projected).mean(axis=0)
         centers, members, sizes = server_cells(projected, self._method.fewest_cells, self._seed)
-        noise = self._noise(len(variances), bounds.n_points, REFINED.cell_lengths)
+        noise = self._pool.noise(len(variances), bounds.n_points, REFINED.cell_lengths)
         planned = CHOOSING.rounds if self._method.choosing else REFINED.rounds
-        first, later = (self._times_of(one, len(centers), noise) for one in (REFINED.first, planned))
+        first, later = (self._pool.times_of(one, len(centers), noise) for one in (REFINED.first, planned))
         need, left = noise * bounds.n_points * np.sqrt(self._method.pool / later), subspace.left
         # A cell's center is the mean of its own points: how far a *new* point lies is seen from each point's distance to the others.
         beyond = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)[members, None]
-        start = np.zeros(len(centers))
-        unseen = Cells(centers, np.zeros_like(centers), sizes.astype(np.float64), start, start + variances.sum(), start > 0)
+        unseen = Cells.unseen(centers, sizes, variances.sum())
         # A look that is just sharp enough may show too little by chance: then a second one is as sharp as any may be.
-        for times in sorted({first, self._times(REFINED.first.most)}):
+        for times in sorted({first, self._pool.times(REFINED.first.most)}):
             cells, sums = self._look_at(unseen, bounds, projection, variances, times, 1.0, beyond)
             left -= times
             is_noise = float(sums.counts.sum()) < REFINED.least_signal * sums.count_noise
@@ -202,20 +206,20 @@ class RefinedRun:
     def initial_centers(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> TrackedCenters:
         """Return the centers of a first look in full space, around the lifted centers (step 3).
 
-        Where noise is high there are Lloyd steps in the subspace before it. Where it is low, other local optima compete: see contest.py. If
-        there is only noise the centers are those of the server data, and the sums give their counts.
+        Where noise is high the cells of the subspace are gathered step by step before it. Where it is low, other local optima compete:
+        see contest.py. If there is only noise the centers are those of the server data, and the sums give their counts.
         """
         method, k, basis, ball = self._method, len(projected_centers), proxies.found.basis, self._method.ball
         variances = np.square(self._server @ basis).mean(axis=0)
-        how = REFINED.growth, REFINED.largest_signal
-        tracker = Tracker(self._looks, ball, proxies.bounds, basis, variances, k, self._rng, ball.clip, *how)
+        growth, reach = REFINED.growth, REFINED.largest_signal
+        tracker = Tracker(self._looks, ball, proxies.bounds, basis, variances, k, self._rng, ball.clip, growth, reach)
         if proxies.is_noise:
             return self._of_server(replace(tracker, variances=0 * variances), k, proxies.left)
-        noise = self._noise(ball.dimension, proxies.bounds.n_points, (0.0, 0.0))
-        times, most = self._times((noise * k / CONTEST.noise) ** 2), CONTEST.most_each * method.pool
-        steps, start = 1 + method.lloyd_steps, self._joined(proxies, projected_centers)
+        noise = self._pool.noise(ball.dimension, proxies.bounds.n_points)
+        times, most = self._pool.times((noise * k / CONTEST.noise) ** 2), CONTEST.most_each * method.pool
+        steps = 1 + method.lloyd_steps
         if times > most:
-            cells, spent = self._stepped(proxies, start, variances)
+            cells, spent = self._gathered(tracker, proxies, self._joined(proxies, projected_centers))
             return tracker.step(Track(k, self._lifted(proxies, cells), 0.0, proxies.left - spent, steps, 0.0, 1))
         starts = [projected_centers, project(self._server_centers(k), proxies.projection)]
         within = float(np.average(proxies.cells.spreads, weights=proxies.weights))
@@ -234,8 +238,7 @@ class RefinedRun:
 
     def _of_server(self, tracker: Tracker, k: int, left: int) -> TrackedCenters:
         """Return the centers of the server data, which no look moves."""
-        centers, zeros = self._server_centers(k) @ tracker.basis, np.zeros(k)
-        cells = Cells(centers, np.zeros_like(centers), zeros, zeros, zeros, zeros > 0)
+        cells = Cells.unseen(self._server_centers(k) @ tracker.basis, np.zeros(k), 0.0)
         return replace(tracker.step(Track(k, cells, 0.0, left, 1, 0.0, 1)), remarks=(_ONLY_NOISE,), useless=_ONLY_NOISE)
 
     def _server_centers(self, k: int) -> FloatArray:
@@ -245,14 +248,19 @@ class RefinedRun:
         cells = proxies.cells
         return joined(cells, assign(cells.places, centers), len(centers)) if len(cells) > len(centers) else cells
 
-    def _stepped(self, proxies: _RefinedProxies, cells: Cells, variances: FloatArray) -> tuple[Cells, int]:
-        """Return the cells after Lloyd steps in the subspace, and how many releases these took."""
-        rank, planned, lengths = proxies.projection.shape[1], REFINED.subspace, REFINED.subspace_lengths
-        times = self._times_of(planned, len(cells), self._noise(rank, proxies.bounds.n_points, lengths))
-        for _ in range(planned.looks):
-            cells = replace(cells, known=0 * cells.known)
-            cells, _ = self._look_at(cells, proxies.bounds, proxies.projection, variances[:rank], times, 1.0, lengths=lengths)
-        return cells, planned.looks * times
+    def _gathered(self, tracker: Tracker, proxies: _RefinedProxies, at_once: Cells) -> tuple[Cells, int]:
+        """Return k cells in the subspace, gathered step by step or at once, and how many releases they took (see gathering.py)."""
+        method, bounds, projection, lengths = self._method, proxies.bounds, proxies.projection, GATHERING.lengths
+        variances = tracker.variances[: projection.shape[1]]
+        times = self._pool.times_of(GATHERING.look, tracker.block, self._pool.noise(len(variances), bounds.n_points, lengths))
+
+        def look(cells: Cells) -> Cells:
+            unknown = replace(cells, known=0 * cells.known)
+            return self._look_at(unknown, bounds, projection, variances, times, 1.0, lengths=lengths)[0]
+
+        both, lifted = (proxies.cells, at_once), partial(self._lifted, proxies)
+        cells, looks = gathered_by_looks(tracker, bounds, both, self._seed, look, lifted, method.pool)
+        return cells, looks * times + comparing(method.pool)
 
     def _lifted(self, proxies: _RefinedProxies, cells: Cells) -> Cells:
         """Return the cells in full space: outside the subspace at the mean of the server points that are nearest to them."""
@@ -279,20 +287,6 @@ class RefinedRun:
         bound = bounds.of_sums(self._looks.plan[POOL], frame, lengths, times=times, spread=spread)
         sums = self._looks.sums(POOL, self._method.ball, frame, bound, times)
         return moved(cells, sums, variances, self._method.k, reach=REFINED.largest_signal, sharper=sharper).cells, sums
-
-    def _noise(self, dimension: int, n_points: float, lengths: tuple[float, float]) -> float:
-        """Return the noise of the mean of all points, in typical residuals, if the whole pool were one look."""
-        vector = np.sqrt(dimension * (1 + lengths[0] ** 2 + lengths[1] ** 2))
-        scale = self._looks.plan[POOL].scale / np.sqrt(self._method.pool)
-        return max(float(vector * np.sqrt(self._looks.per_unit(n_points)) * scale / max(n_points, 1.0)), SMALLEST)
-
-    def _times(self, share: float) -> int:
-        """Return how many releases make this share of the pool."""
-        return max(1, round(share * self._method.pool))
-
-    def _times_of(self, rounds: Rounds, n_cells: int, noise: float) -> int:
-        """Return how many releases make each of these looks at this many cells."""
-        return self._times(float(np.clip((rounds.level * n_cells * noise) ** 2, rounds.least, rounds.most)))
 
     def _typical_size(self) -> int:
         """Return the number of points of a typical unit: 1, the public hint, or the noisy median of the clients' sizes."""
