@@ -52,7 +52,7 @@ def refusal(machines, key):
     return str(refused.value)
 
 
-@pytest.mark.parametrize(("n_sites", "colluders"), [(3, 0), pytest.param(5, 1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("n_sites", "colluders"), [pytest.param(*case, marks=pytest.mark.slow) for case in ((3, 0), (5, 1))])
 def test_sites_cluster_together_while_strangers_are_refused_and_one_crashes(machines, n_sites, colluders):
     sites = SITES[:n_sites]
     means = federation(machines, sites)

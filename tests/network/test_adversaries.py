@@ -122,6 +122,7 @@ def test_data_at_the_end_of_the_numbers_move_no_more_than_one_client_may(tmp_pat
     assert np.linalg.norm(found.centers, axis=1).max() <= reach
 
 
+@pytest.mark.slow  # A whole refined run under secure sum.
 def test_a_masked_answer_cannot_be_checked_but_harms_only_the_sum_it_is_in(tmp_path):
     """Under secure-sum a server that could check one client's answer could read it. A liar can spoil a release; nothing else breaks."""
     prepared = open_plan("point", method="refined")

@@ -114,6 +114,7 @@ def killed(folder, arguments):
 
 
 @IN_PROC
+@pytest.mark.slow  # Waits for an experiment to be under way.
 def test_a_killed_run_leaves_no_process(tmp_path):
     killed(tmp_path, ["reproduce", "mixture-point", "--quick", "--seeds", "1", "--out", str(tmp_path)])
 

@@ -23,7 +23,7 @@ def test_without_noise_the_planted_clustering_comes_out_at_any_seed(seed):
     assert same_partition(labels_of(data.points, found.centers), data.labels)
 
 
-@pytest.mark.parametrize("constant", [1.0, 3.0])
+@pytest.mark.parametrize("constant", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_with_noise_it_comes_out_at_the_sample_size_that_the_theorem_asks_for(constant, seed):
     facts = MixtureFacts(700_000, 0.24, 1.0)

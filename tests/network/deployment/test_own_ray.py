@@ -29,7 +29,7 @@ print("in:", ray.get(ray.remote(num_cpus=0)(lambda: 7).remote(), timeout=60))
 """
 
 
-@pytest.mark.slow  # Ray is started, and connected to, three times.
+@pytest.mark.slow  # Ray is imported in a process of its own: ten seconds. and connected to, three times.
 def test_whoever_does_not_know_the_token_does_not_get_in(tmp_path):
     plain = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     ours = subprocess.Popen([sys.executable, "-c", OURS], env=plain, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -86,6 +86,7 @@ def test_a_node_that_never_starts_is_given_up(clock):
     assert 600 <= clock.now < 602
 
 
+@pytest.mark.slow  # Ray is imported in a process of its own: ten seconds.
 def test_ray_reads_the_limits_uses_the_patient_look_and_has_a_new_secret_each_time():
     script = (
         "import feddp_kmeans.network.deployment.simulate\n"

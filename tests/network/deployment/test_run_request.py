@@ -45,6 +45,7 @@ def test_sizes_that_noise_does_not_explain_get_a_remark(tmp_path, expected):
     assert f"{expected} points were agreed: a site was missing, left rows out, or did not tell the truth" in remark
 
 
+@pytest.mark.slow  # A whole refined run under secure sum.
 def test_sizes_of_bounded_contributions_may_be_smaller(tmp_path):
     assert remarks(tmp_path, (2000, 2000, 2000), 10**6, privacy_unit="client", client_size=2000) == []
 

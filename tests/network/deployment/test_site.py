@@ -202,6 +202,7 @@ def test_a_file_that_is_no_json_or_is_not_there_is_refused_with_the_reason(tmp_p
         read(path)
 
 
+@pytest.mark.slow  # A whole refined run under secure sum, and two that are refused.
 def test_server_and_sites_that_state_the_same_columns_need_no_file(tmp_path):
     rng, nodes = np.random.default_rng(0), []
     for number in range(3):

@@ -61,7 +61,7 @@ def announces_only(site, monkeypatch):
     monkeypatch.setattr(site.fleet, "_answers", unheard)
 
 
-@pytest.fixture(params=[True, False], ids=["bundles", "one by one"])
+@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.slow)], ids=["bundles", "one by one"])
 def transport(request):
     """A transport, and a function that adds a site."""
     port, sites = free_port(), []
