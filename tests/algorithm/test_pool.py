@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from feddp_kmeans.algorithm.pool import Pool
-from feddp_kmeans.algorithm.tuning import Rounds
+from feddp_kmeans.algorithm.tuning import REFINED, Rounds
 
 SCALE, SIZE = 30.0, 900
 POOL = Pool(SimpleNamespace(plan={"looks": SimpleNamespace(scale=SCALE)}, per_unit=lambda n_points: 4.0), SIZE)
@@ -23,3 +23,10 @@ def test_a_look_is_as_sharp_as_its_level_within_its_limits(noise, releases):
 
 def test_a_look_is_at_least_one_release():
     assert POOL.times(1e-9) == 1
+
+
+def test_looks_are_sharp_where_the_noise_of_all_centers_is_a_small_part_of_a_residual():
+    """Over 6,000 points all centers together have noise of 0.001 times their number."""
+    k = int(REFINED.sharp * 1000)
+    assert POOL.is_sharp(9, 6000.0, k - 1)
+    assert not POOL.is_sharp(9, 6000.0, k + 1)

@@ -7,7 +7,7 @@ import numpy as np
 from feddp_kmeans.algorithm.looks import Looks
 from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.tracking import POOL
-from feddp_kmeans.algorithm.tuning import Rounds
+from feddp_kmeans.algorithm.tuning import REFINED, Rounds
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,10 @@ class Pool:
         vector = np.sqrt(dimension * (1 + lengths[0] ** 2 + lengths[1] ** 2))
         scale = self.looks.plan[POOL].scale / np.sqrt(self.size)
         return max(float(vector * np.sqrt(self.looks.per_unit(n_points)) * scale / max(n_points, 1.0)), SMALLEST)
+
+    def is_sharp(self, dimension: int, n_points: float, k: int) -> bool:
+        """Return whether looks in full space are so sharp that they find k centers without a good subspace."""
+        return self.noise(dimension, n_points) * k < REFINED.sharp
 
     def times(self, share: float) -> int:
         """Return how many releases make this share of the pool."""

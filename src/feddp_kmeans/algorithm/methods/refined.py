@@ -15,7 +15,7 @@ from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
 from feddp_kmeans.algorithm.contest import CONTEST, comparing, local_optima, settled, winner
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
-from feddp_kmeans.algorithm.gathering import GATHERING, MOST_LOOKS, gathered_by_looks
+from feddp_kmeans.algorithm.gathering import GATHERING, MOST_LOOKS, gathered_by_looks, looked_at
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, for_choosing, joined, largest, moved, split
 from feddp_kmeans.algorithm.looks import Frame, Looks, Sums, gaussian_releases
 from feddp_kmeans.algorithm.pool import Pool
@@ -145,8 +145,9 @@ class RefinedRun:
         # More of the pool, until the noise hides little of the signal; not if looks in full space are sharp enough to find the rest.
         wanted = times * ((found.edge / (REFINED.hidden * found.signal)) ** 2 - 1)
         more = int(min(wanted, REFINED.most_moment * method.pool))
-        is_sharp = self._pool.noise(method.ball.dimension, method.n_points or found.n_points) * method.k < REFINED.sharp
-        if more > times * REFINED.worth_more and not is_sharp:
+        if more > times * REFINED.worth_more and not self._pool.is_sharp(
+            method.ball.dimension, method.n_points or found.n_points, method.k
+        ):
             moment = moment.averaged(self._looks.second_moment(POOL, method.ball, length, more))
             found, times = steadied_directions(moment, server, method.k), times + more
         n_points = float(method.n_points or found.n_points)
@@ -252,12 +253,16 @@ class RefinedRun:
         """Return k cells in the subspace, gathered step by step or at once, and how many releases they took (see gathering.py)."""
         method, bounds, projection, lengths = self._method, proxies.bounds, proxies.projection, GATHERING.lengths
         variances = tracker.variances[: projection.shape[1]]
-        times = self._pool.times_of(GATHERING.look, tracker.block, self._pool.noise(len(variances), bounds.n_points, lengths))
+        is_sharp = self._pool.is_sharp(method.ball.dimension, bounds.n_points, tracker.block)
+        planned = GATHERING.look if is_sharp else GATHERING.plain
+        times = self._pool.times_of(planned, tracker.block, self._pool.noise(len(variances), bounds.n_points, lengths))
 
         def look(cells: Cells) -> Cells:
             unknown = replace(cells, known=0 * cells.known)
             return self._look_at(unknown, bounds, projection, variances, times, 1.0, lengths=lengths)[0]
 
+        if not is_sharp:
+            return looked_at(at_once, look, planned.looks), planned.looks * times
         both, lifted = (proxies.cells, at_once), partial(self._lifted, proxies)
         cells, looks = gathered_by_looks(tracker, bounds, both, self._seed, look, lifted, method.pool)
         return cells, looks * times + comparing(method.pool)
