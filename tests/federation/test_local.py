@@ -79,6 +79,24 @@ def test_clients_that_do_not_fit_are_refused(clients, message):
         InMemoryFederation(clients)
 
 
+class _OnDevice:
+    """Answers numpy as a tensor of a GPU does, or one that asks for gradients."""
+
+    device, shape = "cuda:0", (2, 1)
+
+    def __init__(self, refusal):
+        self._refusal = refusal
+
+    def __array__(self, dtype=None, copy=None):
+        raise self._refusal
+
+
+@pytest.mark.parametrize("refusal", [TypeError("can't convert cuda:0 device type tensor to numpy."), RuntimeError("Use tensor.detach().")])
+def test_a_tensor_that_numpy_cannot_read_is_refused_with_the_way_out(refusal):
+    with pytest.raises(FedDPError, match=r"client 0 must be .* got _OnDevice on cuda:0: .* LocalFederation\(TorchSilo\(\[\.\.\.\]\)\)"):
+        InMemoryFederation([_OnDevice(refusal)])
+
+
 def test_groups_must_be_one_a_row():
     with pytest.raises(FedDPError, match="groups must hold one value per row of X: X has 3 rows"):
         InMemoryFederation.from_groups(np.ones((3, 2)), ["a", "b"])

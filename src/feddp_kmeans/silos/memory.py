@@ -181,8 +181,8 @@ def as_numbers(points: Any, name: str) -> Any:
 def _as_table(points: Any, name: str) -> Any:
     try:
         array = points.tocsr() if sparse.issparse(points) else np.asarray(points)
-    except TypeError:  # columns of kinds that have no common one
-        array = np.asarray(points, dtype=object)
+    except (TypeError, RuntimeError):  # columns of kinds that have no common one, or no array of this machine
+        array = _as_objects(points, name)
     except ValueError:
         raise InputError(f"{name} must be a table of numbers, got rows of different lengths.") from None
     if array.ndim != 2:
@@ -190,6 +190,17 @@ def _as_table(points: Any, name: str) -> Any:
             f"{name} must have two dimensions (points, coordinates), got shape {array.shape}. Reshape your data: one point is one row."
         )
     return array
+
+
+def _as_objects(points: Any, name: str) -> Any:
+    try:
+        return np.asarray(points, dtype=object)
+    except (TypeError, RuntimeError):
+        where = f" on {points.device}" if hasattr(points, "device") else ""
+        advice = (
+            "a tensor stays on its device in LocalFederation(TorchSilo([...])) (docs/scale.md); numpy reads tensor.detach().cpu().float()"
+        )
+        raise InputError(f"{name} must be an array that numpy can read, got {type(points).__name__}{where}: {advice}.") from None
 
 
 def _names(points: Any, array: Any) -> list[str | int]:
