@@ -81,7 +81,7 @@ def comparing(pool: int) -> int:
 
 
 def costs(tracker: Tracker, bounds: SimulatedBounds, rivals: list[Cells], times: int) -> tuple[FloatArray, float]:
-    """Return how much more than their mean each rival costs, and the noise of that: one release of so many of the pool."""
+    """Return how much more than their mean each rival costs, and the noise of that. It is one look, made of this many releases."""
     sets = np.stack([np.rint(cells.places @ tracker.basis.T) for cells in rivals])
     return tracker.looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), times)
 
