@@ -14,7 +14,7 @@ from feddp_studies.theory.cluster import cluster
 
 @pytest.mark.parametrize(
     ("clusterer", "seed"),
-    [(BASELINES["server-lloyds"], 11), (partial(cluster, facts=MixtureFacts(24, 0.2, 1.0)), 12)],
+    [(BASELINES["server-lloyds"], 11), pytest.param(partial(cluster, facts=MixtureFacts(24, 0.2, 1.0)), 12, marks=pytest.mark.slow)],
     ids=["rival", "appendix"],
 )
 def test_an_algorithm_of_the_studies_passes(clusterer, seed):

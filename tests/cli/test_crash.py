@@ -151,6 +151,7 @@ def test_a_fit_that_is_killed_before_one_step_goes_on_and_no_copy_of_before_does
     assert step > 90
 
 
+@pytest.mark.slow  # The same steps as of a fit, which is killed in every run of the tests.
 def test_a_look_that_is_killed_before_any_step_goes_on_and_pays_once(folder, killer):
     witness, step, kills = Witness(folder), 1, 0
     while not (folder / "look" / "choose_k.json").exists():

@@ -47,7 +47,9 @@ def test_as_a_library_it_shows_nothing_unless_asked(before, expected):
     assert (done.stdout, done.stderr) == ("", expected)
 
 
-@pytest.mark.parametrize(("more", "styled"), [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)])
+@pytest.mark.parametrize(
+    ("more", "styled"), [pytest.param({}, True, marks=pytest.mark.slow), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)]
+)
 def test_no_color_means_plain_text_on_a_terminal(more, styled):
     clean = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
     ours, theirs = pty.openpty()

@@ -34,7 +34,7 @@ def test_without_noise_the_bits_are_the_same(tmp_path, trust, unit, method):
     assert found.privacy.trust == trust.value
 
 
-@pytest.mark.parametrize("trust", MODES)
+@pytest.mark.parametrize("trust", [pytest.param(mode, marks=[pytest.mark.slow] * (mode is Trust.SECURE_SUM)) for mode in MODES])
 def test_without_server_data_the_bits_are_the_same(tmp_path, trust):
     prepared = prepare(Settings(2, math.inf, privacy_unit="client"), None, len(CLIENTS), 4)
     federation, _ = loopback.federation(CLIENTS, tmp_path, trust=trust, site={"unit": PrivacyUnit.CLIENT})

@@ -74,7 +74,7 @@ def test_what_no_honest_client_sends_is_left_out_and_the_rest_goes_on(tmp_path, 
     assert np.array_equal(found.centers, run(InMemoryFederation(HONEST), prepared, seed=0).centers)
 
 
-@pytest.mark.parametrize("method", ["paper", "refined"])
+@pytest.mark.parametrize("method", ["paper", pytest.param("refined", marks=pytest.mark.slow)])
 def test_a_client_that_claims_to_be_many_counts_as_one(tmp_path, method):
     """The server sees a plain answer, and one client's has a bounded norm: both norms are held to, whatever law the noise has."""
     for number, times in enumerate((2, 1000)):

@@ -180,7 +180,7 @@ def test_a_simulation_is_repeated_to_the_bit_and_its_shares_are_independent(tmp_
 METHODS = {"paper": ({"method": "paper"}, True), "refined": ({}, True), "serverless": ({}, False), "grid": ({"radius": 9.0}, False)}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["paper", "refined", pytest.param("serverless", marks=pytest.mark.slow), "grid"])
 def test_stated_errors_of_every_method_know_the_sites_that_answered(tmp_path, monkeypatch, method):
     """Three shares where two are counted on: sizes are stated with sqrt(3/2) times the error that they have in memory."""
     monkeypatch.setattr(_files.os, "fsync", lambda _: None)

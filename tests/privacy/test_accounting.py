@@ -128,6 +128,7 @@ def test_a_calibrated_scale_is_private_where_epsilon_jumps(jump):
     assert epsilon_at(calibrate_scale(epsilon_at, 0.5), 1) <= 0.5
 
 
+@pytest.mark.slow  # Eight seconds of one core.
 def test_losses_that_cannot_be_added_up_have_no_bound():
     assert composed_epsilon([made(Mechanism.LAPLACE, 1e-4), made(Mechanism.GAUSSIAN, 1.0)], 1e-6) == np.inf
 

@@ -20,7 +20,9 @@ def told(tables, **how):
     return [changes_since(before, after)["clusters"] for before, after in pairwise(made)]
 
 
-@pytest.mark.parametrize(("unit", "n_clients", "epsilon"), [("point", 8, 2.0), ("point", 8, 0.5), ("client", 800, 4.0)])
+@pytest.mark.parametrize(
+    ("unit", "n_clients", "epsilon"), [("point", 8, 2.0), pytest.param("point", 8, 0.5, marks=pytest.mark.slow), ("client", 800, 4.0)]
+)
 def test_no_change_is_invented_in_a_year_without(unit, n_clients, epsilon):
     for seed in range(3):
         for clusters in told([month(100 * seed + run) for run in range(12)], unit=unit, n_clients=n_clients, epsilon=epsilon, seed=seed):

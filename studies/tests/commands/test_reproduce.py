@@ -59,6 +59,7 @@ def test_errors_are_one_line(tmp_path):
         assert message in failed.stderr.strip().splitlines()[-1]
 
 
+@pytest.mark.slow  # Two experiments, each in a process of its own.
 def test_a_pair_of_the_paper_from_a_small_database(tmp_path):
     groups = [("github", "ann{}", 60), ("pdf", "bob{}", 60), ("css", "cat{}", 1600)]
     posts = [post(name.format(n), n, tag, kind="question" if n % 3 else "answer") for tag, name, size in groups for n in range(size)]

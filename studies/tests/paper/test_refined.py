@@ -34,7 +34,8 @@ def floor(epsilon, k=10, d=100, n=100_000):
 
 @pytest.mark.parametrize("seeds", [QUICK, FULL])
 @pytest.mark.parametrize(
-    ("epsilon", "times"), [(0.1, 2.0), pytest.param(0.25, 2.0, marks=SLOW), pytest.param(0.5, 2.0, marks=SLOW), (1.0, 3.0)]
+    ("epsilon", "times"),
+    [(0.1, 2.0), pytest.param(0.25, 2.0, marks=SLOW), pytest.param(0.5, 2.0, marks=SLOW), pytest.param(1.0, 3.0, marks=SLOW)],
 )
 def test_point_level_is_near_the_floor(seeds, epsilon, times):
     assert np.mean([excess(seed, epsilon)[0] for seed in seeds]) <= times * floor(epsilon)

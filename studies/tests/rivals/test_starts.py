@@ -54,7 +54,7 @@ def test_packed_spheres_are_apart_and_the_largest_that_fit():
     assert np.abs(centers).max() <= 1.0
 
 
-@pytest.mark.parametrize("dimension", [1, 200, 1000])
+@pytest.mark.parametrize("dimension", [1, 200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_packing_works_in_any_dimension(dimension):
     centers = sphere_packing.start(SERVER, Ball(np.zeros(dimension), 3.0), 10, 0)
     assert centers.shape == (10, dimension)

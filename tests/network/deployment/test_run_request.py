@@ -34,12 +34,12 @@ def remarks(folder, rows, expected, **settings):
     return [remark for remark in said if "agreed" in remark]
 
 
-@pytest.mark.parametrize("expected", [None, 6000])
+@pytest.mark.parametrize("expected", [pytest.param(None, marks=pytest.mark.slow), 6000])
 def test_sizes_that_agree_with_the_agreed_number_get_no_remark(tmp_path, expected):
     assert remarks(tmp_path, (2000, 2000, 2000), expected) == []
 
 
-@pytest.mark.parametrize("expected", [5000, 7000])
+@pytest.mark.parametrize("expected", [5000, pytest.param(7000, marks=pytest.mark.slow)])
 def test_sizes_that_noise_does_not_explain_get_a_remark(tmp_path, expected):
     (remark,) = remarks(tmp_path, (2000, 2000, 2000), expected)
     assert f"{expected} points were agreed: a site was missing, left rows out, or did not tell the truth" in remark
