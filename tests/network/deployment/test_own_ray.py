@@ -29,7 +29,7 @@ print("in:", ray.get(ray.remote(num_cpus=0)(lambda: 7).remote(), timeout=60))
 """
 
 
-@pytest.mark.slow  # Ray is imported in a process of its own: ten seconds. and connected to, three times.
+@pytest.mark.slow  # Ray is started, and connected to, three times.
 def test_whoever_does_not_know_the_token_does_not_get_in(tmp_path):
     plain = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     ours = subprocess.Popen([sys.executable, "-c", OURS], env=plain, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
