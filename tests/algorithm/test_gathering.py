@@ -8,9 +8,10 @@ from feddp_kmeans import FedDPKMeans
 from feddp_kmeans.algorithm import gathering
 from feddp_kmeans.algorithm.gathering import GATHERING, gathered_by_looks
 from feddp_kmeans.algorithm.grown_cells import Cells
+from feddp_kmeans.algorithm.pool import Pool
 from feddp_kmeans.mixture import gaussian_mixture
 
-K = 4
+K, POOL = 4, Pool(None, 1000)
 ALL = Cells.unseen(np.random.default_rng(0).standard_normal((40, 3)), np.ones(40), 1.0)
 AT_ONCE = Cells.unseen(np.arange(3.0 * K).reshape(K, 3), np.ones(K), 1.0)
 
@@ -29,7 +30,7 @@ def test_fewer_and_fewer_cells_are_looked_at_and_those_gathered_at_once_if_they_
         return cells
 
     monkeypatch.setattr(gathering, "costs", costs)
-    cells, looks = gathered_by_looks(SimpleNamespace(block=K), None, (ALL, AT_ONCE), 0, look, lambda cells: cells, pool=1000)
+    cells, looks = gathered_by_looks(SimpleNamespace(block=K), None, (ALL, AT_ONCE), 0, look, lambda cells: cells, POOL)
     assert looked[:5] == [8, 6, 5, 4, 4]
     assert looked[5:] == [K] * GATHERING.steps * is_chosen
     assert looks == len(looked) < gathering.MOST_LOOKS
@@ -40,7 +41,9 @@ def test_fewer_and_fewer_cells_are_looked_at_and_those_gathered_at_once_if_they_
 def test_fewer_cells_than_clusters_stay_as_they_are(monkeypatch):
     monkeypatch.setattr(gathering, "costs", lambda *_: (np.zeros(2), 1.0))
     few = ALL.of(np.arange(2))
-    cells, _ = gathered_by_looks(SimpleNamespace(block=K), None, (few, few), 0, lambda cells: cells, lambda cells: cells, pool=1000)
+    cells, _ = gathered_by_looks(
+        SimpleNamespace(block=K), None, (few, few), 0, lambda cells: cells, lambda cells: cells, pool=Pool(None, 1000)
+    )
     np.testing.assert_array_equal(cells.places, few.places)
 
 

@@ -13,6 +13,7 @@ from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.grown_cells import Cells
 from feddp_kmeans.algorithm.looks import Frame
+from feddp_kmeans.algorithm.pool import Pool
 from feddp_kmeans.algorithm.seeding import seeding_of
 from feddp_kmeans.algorithm.server import LEAST_WEIGHT
 from feddp_kmeans.algorithm.tracking import POOL, Track, Tracker
@@ -75,27 +76,22 @@ def local_optima(points: FloatArray, weights: FloatArray, within: float, starts:
     return [model.cluster_centers_ for model in found[: CONTEST.most]]
 
 
-def comparing(pool: int) -> int:
-    """Return how many releases one comparison takes."""
-    return max(1, round(CONTEST.share * pool))
-
-
 def costs(tracker: Tracker, bounds: SimulatedBounds, rivals: list[Cells], times: int) -> tuple[FloatArray, float]:
     """Return how much more than their mean each rival costs, and the noise of that. It is one look, made of this many releases."""
     sets = np.stack([np.rint(cells.places @ tracker.basis.T) for cells in rivals])
     return tracker.looks.cost_differences(POOL, tracker.ball, sets, bounds.of_costs(sets), times)
 
 
-def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list[Cells], times: int, pool: int) -> Track:
+def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list[Cells], times: int, pool: Pool) -> Track:
     """Return the track with that rival in place of its cells that costs least after a few looks, each made of this many releases.
 
     All rivals are compared as they are; those that cost little more than the best, as many as a small part of the pool allows, have looks
     and are compared again. If there is one only, no look is made.
     """
-    most = min(CONTEST.finalists, int(CONTEST.most_all * pool / (CONTEST.steps * times)))
+    most = min(CONTEST.finalists, int(CONTEST.most_all * pool.size / (CONTEST.steps * times)))
     if min(len(rivals), most) < 2:
         return track
-    compared = comparing(pool)
+    compared = pool.times(CONTEST.share)
     first = costs(tracker, bounds, rivals, compared)[0]
     order = np.argsort(first, kind="stable")[:most]
     best = rivals[order[0]]
@@ -110,14 +106,14 @@ def winner(tracker: Tracker, bounds: SimulatedBounds, track: Track, rivals: list
     return replace(end, left=track.left - compared - len(ends) * CONTEST.steps * times)
 
 
-def settled(tracker: Tracker, track: Track, pool: int) -> Track:
+def settled(tracker: Tracker, track: Track, pool: Pool) -> Track:
     """Return the track after plain Lloyd steps with Nesterov's momentum, as many as are needed for the centers to stand still.
 
     Centers of overlapping clusters settle slowly, and looks that are averaged with those before hold them back. Beyond the first
     directions, which hold most of the signal, a center moves by as much of its step as is not noise: all of it would lose a small cluster.
     """
     cells, basis, block, places = track.cells, tracker.basis, tracker.block, track.cells.places
-    times = max(1, round(CONTEST.settling_part * pool))
+    times = pool.times(CONTEST.settling_part)
     for turn in range(CONTEST.settling):
         origins = np.rint(places @ basis.T)
         frame = Frame.around(origins)

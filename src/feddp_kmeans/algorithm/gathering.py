@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
-from feddp_kmeans.algorithm.contest import comparing, costs
+from feddp_kmeans.algorithm.contest import CONTEST, costs
 from feddp_kmeans.algorithm.grown_cells import Cells, gathered
+from feddp_kmeans.algorithm.pool import Pool
 from feddp_kmeans.algorithm.tracking import Tracker
 from feddp_kmeans.algorithm.tuning import Rounds
 
@@ -41,7 +42,7 @@ Step = Callable[[Cells], Cells]
 
 
 def gathered_by_looks(
-    tracker: Tracker, bounds: SimulatedBounds, both: tuple[Cells, Cells], seed: int, look: Step, lifted: Step, pool: int
+    tracker: Tracker, bounds: SimulatedBounds, both: tuple[Cells, Cells], seed: int, look: Step, lifted: Step, pool: Pool
 ) -> tuple[Cells, int]:
     """Return k cells in the subspace, and how many looks they took: gathered step by step, or at once if that costs less.
 
@@ -51,7 +52,7 @@ def gathered_by_looks(
     (cells, at_once), k, looks = both, tracker.block, len(GATHERING.numbers)
     for many in GATHERING.numbers:
         cells = look(gathered(cells, round(many * k), seed))
-    (own, other), noise = costs(tracker, bounds, [lifted(cells), lifted(at_once)], comparing(pool))
+    (own, other), noise = costs(tracker, bounds, [lifted(cells), lifted(at_once)], pool.times(CONTEST.share))
     if other < own - noise:
         return looked_at(at_once, look, GATHERING.steps), looks + GATHERING.steps
     return cells, looks

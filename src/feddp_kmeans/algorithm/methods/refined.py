@@ -13,7 +13,7 @@ import numpy as np
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.bounds import SimulatedBounds
 from feddp_kmeans.algorithm.closing import Closing, closing_rows, with_closing
-from feddp_kmeans.algorithm.contest import CONTEST, comparing, local_optima, settled, winner
+from feddp_kmeans.algorithm.contest import CONTEST, local_optima, settled, winner
 from feddp_kmeans.algorithm.feddp_init import Proxies, Subspace
 from feddp_kmeans.algorithm.gathering import GATHERING, MOST_LOOKS, gathered_by_looks, looked_at
 from feddp_kmeans.algorithm.grown_cells import Cells, credible, for_choosing, joined, largest, moved, split
@@ -226,8 +226,8 @@ class RefinedRun:
         within = float(np.average(proxies.cells.spreads, weights=proxies.weights))
         starts = local_optima(proxies.points, proxies.weights, within, starts, self._seed) if len(proxies.cells) > k else starts[:1]
         rivals = [self._lifted(proxies, self._joined(proxies, centers)) for centers in starts]
-        pool = Track(k, rivals[0], 0.0, proxies.left, steps, 0.0, 1)
-        return tracker.step(settled(tracker, winner(tracker, proxies.bounds, pool, rivals, times, method.pool), method.pool))
+        track = Track(k, rivals[0], 0.0, proxies.left, steps, 0.0, 1)
+        return tracker.step(settled(tracker, winner(tracker, proxies.bounds, track, rivals, times, self._pool), self._pool))
 
     def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals; if there is only noise the same ones, without a release."""
@@ -264,8 +264,8 @@ class RefinedRun:
         if not is_sharp:
             return looked_at(at_once, look, planned.looks), planned.looks * times
         both, lifted = (proxies.cells, at_once), partial(self._lifted, proxies)
-        cells, looks = gathered_by_looks(tracker, bounds, both, self._seed, look, lifted, method.pool)
-        return cells, looks * times + comparing(method.pool)
+        cells, looks = gathered_by_looks(tracker, bounds, both, self._seed, look, lifted, self._pool)
+        return cells, looks * times + self._pool.times(CONTEST.share)
 
     def _lifted(self, proxies: _RefinedProxies, cells: Cells) -> Cells:
         """Return the cells in full space: outside the subspace at the mean of the server points that are nearest to them."""
