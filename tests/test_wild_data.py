@@ -17,6 +17,7 @@ from feddp_kmeans.statistics import REGISTRY
 from feddp_kmeans.statistics.batch import ClientBatch
 from tests.cli.command import feddp
 from tests.ledgers import check_ledger
+from tests.variants import slow_after
 
 KINDS = {
     "ordinary": lambda rows: rows,
@@ -184,7 +185,7 @@ def test_every_statistic_of_any_data_is_bounded_whole_numbers(name, data):
         assert np.abs(found.astype(np.float64)).sum() <= units * bound.l1 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", slow_after(4, sorted(KINDS)))
 def test_the_command_fits_files_of_any_data(tmp_path, kind):
     (tmp_path / "clients").mkdir()
     rng = np.random.default_rng(0)

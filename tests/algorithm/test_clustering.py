@@ -13,6 +13,7 @@ from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from tests.algorithm.blobs import blobs, fit, in_order
 from tests.ledgers import check_ledger
+from tests.variants import slow_after
 
 METHODS = ["paper", "refined"]
 UNITS = ["point", "client"]
@@ -48,7 +49,7 @@ def test_any_seed_any_noise_gives_finite_centers_in_the_ball_and_a_ledger_within
     check_ledger(found)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", slow_after(1, METHODS))
 def test_the_stated_error_of_counts_is_that_of_their_noise(method):
     # One far point a cluster on server and clients: the true count is known, and 60 runs of 2 counts each show the noise.
     points = np.array([[-1.0, 0.0], [1.0, 0.0]])

@@ -11,6 +11,7 @@ from feddp_kmeans.algorithm.column_units import COLUMNS, HIDDEN_UNIT
 from feddp_kmeans.algorithm.methods.serverless import HARDLY_SPREAD
 from feddp_kmeans.algorithm.prepare import prepare
 from feddp_kmeans.algorithm.settings import Settings
+from tests.variants import slow_after
 
 SCALES = np.array([1e-6, 40.0, 3e5, 1.0, 7e8])
 PLACES = np.array([0.0, 2000.0, -1e7, 5.0, 0.0])
@@ -48,7 +49,7 @@ def age_and_income(seed, n):
     return np.column_stack([rng.normal(40, 10, n).round(), rng.lognormal(10, 1, n).round(2)])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", slow_after(1, range(4)))
 @pytest.mark.parametrize(("n", "epsilon"), [(2_500, 1), (5_000, 1), (9_000, 0.25), (20_000, 0.25)])
 def test_an_ordinary_table_is_scaled_though_noise_hides_its_tails(n, epsilon, seed):
     """These were read as they are, and so clustered by income alone; half of them without a remark."""
@@ -58,7 +59,7 @@ def test_an_ordinary_table_is_scaled_though_noise_hides_its_tails(n, epsilon, se
     assert excess(points, model.cluster_centers_) < 2.5
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", slow_after(1, range(3)))
 @pytest.mark.parametrize("n", [50, 300, 1_000, 2_000])
 def test_a_table_that_is_not_scaled_is_told_of(n, seed):
     model = FedDPKMeans(3, epsilon=0.5, random_state=seed).fit(age_and_income(seed, n))
@@ -112,7 +113,7 @@ def any_kind(rng, n):
     return np.hstack(kinds).astype(np.float64)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", slow_after(2, range(6)))
 @pytest.mark.parametrize("clear", [30, 50, 160])
 def test_among_many_columns_none_passes_for_constant_or_has_a_unit_that_is_far_off(clear, seed):
     """A column that fell into one class of a look that had become coarser passed for constant, up to 100,000 deviations away.
@@ -146,7 +147,7 @@ def test_a_column_of_zeros_is_filled_with_zero(rng):
     assert looks.fill[0] == 0
 
 
-@pytest.mark.parametrize("clear", [11, 14, 18])
+@pytest.mark.parametrize("clear", slow_after(1, [14, 11, 18]))
 def test_a_column_that_noise_hides_is_not_far_off(clear):
     """What a hidden column is filled with had come from a false class, and half of ten columns had units a thousand times too short."""
     short = 0

@@ -8,6 +8,7 @@ from feddp_kmeans.algorithm.closing import Closing
 from feddp_kmeans.algorithm.error_bars import blocks, center_variances, cut_stddev, error_at_origins
 from feddp_kmeans.algorithm.server import filtered
 from feddp_kmeans.algorithm.tuning import ERROR_BARS
+from tests.variants import slow_after
 
 K, D = 8, 30
 
@@ -87,7 +88,7 @@ HEAVY = {
 
 
 @pytest.mark.parametrize("epsilon", [0.25, pytest.param(1.0, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", HEAVY)
+@pytest.mark.parametrize("name", slow_after(1, HEAVY))
 def test_stated_errors_hold_where_noise_hides_long_tails(name, epsilon):
     """Without what noise hid, 75 and 79 % of coordinates were within two deviations on log-normal points, some 16 away.
 

@@ -10,6 +10,7 @@ from feddp_kmeans.algorithm.gathering import GATHERING, gathered_by_looks
 from feddp_kmeans.algorithm.grown_cells import Cells
 from feddp_kmeans.algorithm.pool import Pool
 from feddp_kmeans.mixture import gaussian_mixture
+from tests.variants import slow_after
 
 K, POOL = 4, Pool(None, 1000)
 ALL = Cells.unseen(np.random.default_rng(0).standard_normal((40, 3)), np.ones(40), 1.0)
@@ -47,7 +48,7 @@ def test_fewer_cells_than_clusters_stay_as_they_are(monkeypatch):
     np.testing.assert_array_equal(cells.places, few.places)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", slow_after(1, range(3)))
 def test_no_cluster_is_lost_where_noise_is_high(seed):
     """20 clusters in 100 dimensions at epsilon 0.25, without a sharp second moment."""
     data = gaussian_mixture(seed, k=20)

@@ -22,6 +22,7 @@ from feddp_kmeans.algorithm.server import (
     variance_of,
     weighted_kmeans,
 )
+from tests.variants import slow_after
 
 
 def test_upper_triangle_makes_a_symmetric_matrix():
@@ -48,7 +49,7 @@ def test_at_least_k_points_keep_a_weight_even_among_noise():
     assert (kept >= 0).all()
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", slow_after(20, range(100)))
 def test_weighted_kmeans_finds_separated_clusters_from_any_seed(seed):
     rng = np.random.default_rng(seed)
     truth = np.array([[0.0, 0], [50, 0], [0, 50], [50, 50]])

@@ -18,9 +18,7 @@ FAST_BUGS = {
     "delta_for_delta_squared",
     "one_seed_for_sums_and_counts",
     "composition_that_forgets_steps",
-    "no_noise_on_the_last_number",
     "noise_cut_off_at_four_deviations",
-    "shares_of_too_little_noise",
     "exact_counts_beside_the_noisy_ones",
     "an_odometer_that_forgets_times",
     "one_cohort_for_all_releases",
@@ -35,8 +33,6 @@ FAST_PARTS = (
     "books: grid",
     "knots: point",
     "federation: arrays",
-    "federation: sites, secure sum",
-    "statistics: point, 1",
 )
 OTHERS = {
     "sampled points": lambda: AuditCase(Settings(2, 2.0, method="paper", lloyd_steps=0, sampling_rate=0.1), seed=9),

@@ -109,6 +109,7 @@ def again(folder):
     return (*FIT[:-2], "--resume", "run") if (folder / "run" / "releases" / "releases.json").exists() else FIT
 
 
+@pytest.mark.slow  # kills the fit a dozen times
 def test_a_fit_that_is_killed_before_any_step_goes_on_and_pays_once(folder, killer):
     witness, step, kills = Witness(folder), 1, 0
     while not (folder / "run" / "result.json").exists():

@@ -17,7 +17,15 @@ def folder(tmp_path):
     return with_data(tmp_path)
 
 
-@pytest.mark.parametrize("more", [("--server", "server.npy"), ("--box", "-9,9"), (), ("--unit", "client", "--client-size", 40)])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("--server", "server.npy"),
+        pytest.param(("--box", "-9,9"), marks=pytest.mark.slow),
+        pytest.param(("--unit", "client", "--client-size", 40), marks=pytest.mark.slow),
+    ],
+)
 def test_a_rehearsal_has_the_plan_of_the_fit_and_none_of_its_rows(folder, more):
     real = json.loads(feddp("fit", "clients", *OPTIONS, *more, "--odometer", "other.jsonl", cwd=folder).stdout)
     results = []

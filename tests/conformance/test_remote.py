@@ -17,13 +17,14 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
 from tests.conformance.clients import CLIENTS, SERVER
 from tests.network import loopback
+from tests.variants import slow_after
 
 MODES = [Trust.AGGREGATOR, Trust.SECURE_SUM]
 
 
 @pytest.mark.parametrize("trust", MODES)
 @pytest.mark.parametrize("unit", ["point", "client"])
-@pytest.mark.parametrize("method", ["paper", "refined"])
+@pytest.mark.parametrize("method", slow_after(1, ["paper", "refined"]))
 def test_without_noise_the_bits_are_the_same(tmp_path, trust, unit, method):
     prepared = prepare(Settings(2, math.inf, privacy_unit=unit, method=method, lloyd_steps=1), SERVER, len(CLIENTS))
     federation, _ = loopback.federation(CLIENTS, tmp_path, trust=trust, site={"unit": PrivacyUnit(unit)})

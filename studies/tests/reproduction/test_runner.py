@@ -21,6 +21,7 @@ from feddp_studies.reproduction.peers import best_recorded
 from feddp_studies.reproduction.printed_pages import blocks, write_page
 from feddp_studies.reproduction.spec import ASSUMPTIONS, COST, ELBOW, Experiment, Trial
 from feddp_studies.reproduction.specs import EXPERIMENTS
+from tests.variants import slow_after
 
 TINY = Experiment(
     name="tiny",
@@ -144,7 +145,7 @@ def test_a_broken_baseline_is_noticed(tiny, whole, tmp_path, monkeypatch):
     assert left == {row["method"] for row in whole[1]} - {"server-lloyds"}
 
 
-@pytest.mark.parametrize("measures", [COST, ELBOW, ASSUMPTIONS])
+@pytest.mark.parametrize("measures", slow_after(1, [COST, ELBOW, ASSUMPTIONS]))
 def test_what_a_method_says_it_never_runs_it_never_runs(tiny, tmp_path, measures):
     """Else its rows would outlive a change of that code."""
     found, names = set(), [row.method for row in TINY.configs] + ["server-kmeans++", "sphere-packing", "dp-lloyd"]

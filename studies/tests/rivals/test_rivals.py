@@ -131,6 +131,7 @@ def test_a_comparison_needs_a_point(name):
         run(name, [np.empty((0, 3))])
 
 
+@pytest.mark.slow  # eight seconds of rivals
 def test_the_papers_mixture_gives_the_papers_ordering():
     data = gaussian_mixture(5, n_clients=30)
     costs = {}

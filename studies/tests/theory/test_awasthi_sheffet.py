@@ -5,9 +5,10 @@ import pytest
 
 from feddp_studies.theory.awasthi_sheffet import approximate_kmeans, awasthi_sheffet, is_clear, squared_distances, top_singular_vectors
 from feddp_studies.theory.separated import same_partition, separated_mixture
+from tests.variants import slow_after
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", slow_after(10, range(100)))
 def test_a_separated_mixture_is_recovered_exactly_at_any_seed(seed):
     data = separated_mixture(seed, n=1000)
     assert same_partition(awasthi_sheffet(data.points, 4, seed=seed).labels, data.labels)

@@ -13,9 +13,10 @@ from feddp_studies.theory.assumptions import MixtureFacts
 from feddp_studies.theory.cluster import LloydSpace, cluster, theory_plan
 from feddp_studies.theory.separated import labels_of, same_partition, separated_mixture
 from feddp_studies.theory.stated_bounds import theory_samples
+from tests.variants import slow_after
 
 
-@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 100))])
+@pytest.mark.parametrize("seed", slow_after(6, range(100)))
 def test_without_noise_the_planted_clustering_comes_out_at_any_seed(seed):
     data = separated_mixture(seed, n=1000)
     settings = Settings(4, float("inf"), lloyd_steps=2)

@@ -10,9 +10,10 @@ from feddp_kmeans.errors import InputError
 from feddp_kmeans.federation.in_memory import InMemoryFederation
 from feddp_kmeans.privacy.accounting import shares_of_total
 from tests.algorithm.months import CENTERS, cost, month, year
+from tests.variants import slow_after
 
 
-@pytest.mark.parametrize(("unit", "epsilon", "n_clients"), [("point", 0.5, 8), ("client", 5.0, 800)])
+@pytest.mark.parametrize(("unit", "epsilon", "n_clients"), slow_after(1, [("point", 0.5, 8), ("client", 5.0, 800)]))
 def test_a_year_of_runs_has_at_most_60_percent_of_the_excess_of_new_starts(unit, epsilon, n_clients):
     tables = [month(seed) for seed in range(12)]
     best = [cost(table, CENTERS) for table in tables]

@@ -21,6 +21,7 @@ from feddp_kmeans.privacy.accounting import composed_epsilon
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.algorithm.three_clusters import BOX, made_up, near
 from tests.ledgers import check_ledger
+from tests.variants import slow_after
 
 
 @pytest.mark.parametrize("unit", ["point", "client"])
@@ -47,7 +48,9 @@ def test_clusters_are_found(unit, box):
     assert not found.clustering_.remarks
 
 
-@pytest.mark.parametrize(("k", "dimension", "spread", "most"), [(100, 3, 0.02, 1.05), (300, 4, 0.05, 1.05), (500, 10, 0.2, 1.02)])
+@pytest.mark.parametrize(
+    ("k", "dimension", "spread", "most"), slow_after(1, [(100, 3, 0.02, 1.05), (300, 4, 0.05, 1.05), (500, 10, 0.2, 1.02)])
+)
 def test_many_clusters_are_found_in_few_dimensions(k, dimension, spread, most, rng):
     """There were too few cells for them: the first two cost 2.1 and 1.14 times the optimum."""
     centers = rng.uniform(-1, 1, (k, dimension))

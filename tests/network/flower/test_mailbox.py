@@ -100,6 +100,7 @@ def test_a_reply_that_is_announced_and_does_not_come_holds_nobody_up(transport, 
     later.join(60)
 
 
+@pytest.mark.slow  # waits for a site that never answers, four times
 def test_a_site_that_confirms_before_it_was_sent_everything_harms_only_itself(transport):
     transport, add = transport
     hasty, *honest = [add(name) for name in (b"hasty", b"anna", b"ben")]
