@@ -25,9 +25,10 @@ class Closing:
 
     Where a unit is a point, a count is the number of points nearest to that center, and ``inertia`` is the sum over all points of the
     squared distance from the nearest center, each cut at ``reach**2``: a point farther out counts as if it were at the reach. The reach is
-    so long that less is cut off than the noise amounts to, as far as a noisy histogram of distances can tell. Otherwise inertia is that of
-    distances cut at the reach, and no more. That happens for tails so thin that the noise hides them, and for points farther from every
-    center than twice the radius of the ball that the method works in (far outliers), which never lengthen the reach.
+    so long that less is cut off than the noise amounts to, as far as a noisy histogram of distances can tell. ``inertia_stddev`` holds the
+    noise, and what is cut off if the histogram falls on as slowly as its last visible classes. Otherwise inertia is that of distances cut
+    at the reach, and no more: that happens for a few points far beyond all others, which the noise hides, and for points farther from every
+    center than twice the radius of the ball that the method works in, which never lengthen the reach.
 
     Where a unit is a client, both are of bounded contributions: a client with more points than a bound is scaled down to it, and the reach
     is twice a typical distance. Under client sampling they are of the clients that were drawn.
@@ -73,17 +74,26 @@ def close(looks: Looks, ball: Ball, centers: FloatArray, typical: float) -> Clos
     the centers, which leaves room for the reach: points farther out than that are moved to its edge, and still are beyond the reach.
     """
     if looks.is_client_level:
-        reach, bound = CLOSING.client_reach * typical, _typical_client(looks, ball, centers)
+        found, bound = _Cut(CLOSING.client_reach * typical, 0.0), _typical_client(looks, ball, centers)
     else:
-        reach, bound = _point_reach(looks, ball, centers, typical), 1.0
-    reach = max(reach, ball.radius * CLOSING.least_reach)
+        found, bound = _point_reach(looks, ball, centers, typical), 1.0
+    reach = max(found.reach, ball.radius * CLOSING.least_reach)
     middle = centers.mean(axis=0)
     span = float(row_norms(centers - middle).max())
     own = Ball(middle, max(CLOSING.room * (span + reach), LEAST_RADIUS))
-    return _told(looks.spreads(own, (centers - own.center) / own.grid, max(reach / own.grid, 1.0), bound), own, reach)
+    told = looks.spreads(own, (centers - own.center) / own.grid, max(reach / own.grid, 1.0), bound)
+    return _told(told, own, reach, found.squares)
 
 
-def _told(found: Spreads, ball: Ball, reach: float) -> Closing:
+@dataclass(frozen=True)
+class _Cut:
+    """A reach, and how much all squared distances beyond it may add up to, as far as they are cut off; in the data's units."""
+
+    reach: float
+    squares: float
+
+
+def _told(found: Spreads, ball: Ball, reach: float, cut: float) -> Closing:
     unit = ball.grid**2
     # Whether noise hides a spread is judged by the mean of all clusters: to choose those that happen to look large would bias them.
     expected = found.counts * max(float(found.squares.sum()), 0.0) / max(float(found.counts.sum()), 1.0)
@@ -97,7 +107,7 @@ def _told(found: Spreads, ball: Ball, reach: float) -> Closing:
         counts=found.counts,
         count_stddev=found.count_noise,
         inertia=max(float(found.squares.sum()), 0.0) * unit,
-        inertia_stddev=float(np.hypot(found.total_noise, rounding)) * unit if found.total_noise else 0.0,
+        inertia_stddev=float(np.hypot(np.hypot(found.total_noise, rounding) * unit, cut)) if found.total_noise else 0.0,
         spread=spread * ball.grid,
         spread_stddev=np.hypot(found.square_noise / (2 * counts), found.count_noise * spread**2 / (2 * counts))
         / np.where(spread > 0, spread, np.nan)
@@ -106,7 +116,7 @@ def _told(found: Spreads, ball: Ball, reach: float) -> Closing:
     )
 
 
-def _point_reach(looks: Looks, ball: Ball, centers: FloatArray, typical: float) -> float:
+def _point_reach(looks: Looks, ball: Ball, centers: FloatArray, typical: float) -> _Cut:
     """Return how far distances of points are believed, from a noisy histogram of them; beyond twice the ball's radius none are."""
     wide = Ball(ball.center, CLOSING.room * ball.radius)
     top = 2 * ball.radius
@@ -114,9 +124,13 @@ def _point_reach(looks: Looks, ball: Ball, centers: FloatArray, typical: float) 
     histogram = looks.residual_lengths(wide, Frame.around((centers - wide.center) / wide.grid), 0.0, edges / wide.grid, "closing bounds")
     release = looks.plan["closing"]
     if release.noise_multiplier == 0:
-        return top
-    found = least_error(histogram[:-1], _most_noise(looks), np.square(edges), looks.total_price / CLOSING.cut_price)
-    return CLOSING.client_reach * typical if found is None else math.sqrt(found)
+        return _Cut(top, 0.0)
+    counts, hidden, squares = histogram[:-1], _most_noise(looks), np.square(edges)
+    found = least_error(counts, hidden, squares, looks.total_price / CLOSING.cut_price)
+    if found is None:
+        return _Cut(CLOSING.client_reach * typical, 0.0)
+    beyond = continued(counts, hidden, CLOSING.slowest_fall)
+    return _Cut(math.sqrt(found), 0.0 if beyond is None else float(np.maximum(squares - found, 0.0) @ beyond))
 
 
 def _most_noise(looks: Looks) -> float:
@@ -128,18 +142,29 @@ def _most_noise(looks: Looks) -> float:
 def least_error(histogram: FloatArray, hidden: float, sizes: FloatArray, price: float) -> float | None:
     """Return the size to cut at for which noise and what is cut off are least together; None if no class stands out, or nothing is noisy.
 
-    The noise is ``price`` times the size. Beyond the last class that stands out, counts are taken to fall off as they did before, from at
-    most half of what noise hides.
+    The noise is ``price`` times the size.
+    """
+    counts = continued(histogram, hidden, CLOSING.fall)
+    if counts is None:
+        return None
+    cut = np.maximum(sizes[None] - sizes[:, None], 0.0) @ counts
+    return float(sizes[np.argmin(price * sizes + cut)])
+
+
+def continued(histogram: FloatArray, hidden: float, slowest: float) -> FloatArray | None:
+    """Return the counts of a noisy histogram that stand out, and what may follow them; None if none do, or nothing is noisy.
+
+    Beyond the last class that stands out, counts are taken to fall off as they did before, from at most half of what noise hides: from
+    class to class to no more than the part ``slowest``.
     """
     counts = np.where(histogram > hidden, histogram, 0.0)
     if hidden == 0 or not counts.any():
         return None
     last, fullest = int(np.flatnonzero(counts)[-1]), int(counts.argmax())
     since = (counts[last] / counts[fullest]) ** (1 / max(last - fullest, 1))
-    fall = min(0.5, hidden / counts[last] if last == fullest else min(since, counts[last] / max(counts[last - 1], hidden)))
+    fall = min(slowest, hidden / counts[last] if last == fullest else min(since, counts[last] / max(counts[last - 1], hidden)))
     counts[last + 1 :] = min(counts[last] * fall, hidden / 2) * fall ** np.arange(len(counts) - last - 1)
-    cut = np.maximum(sizes[None] - sizes[:, None], 0.0) @ counts
-    return float(sizes[np.argmin(price * sizes + cut)])
+    return counts
 
 
 def _typical_client(looks: Looks, ball: Ball, centers: FloatArray) -> float:

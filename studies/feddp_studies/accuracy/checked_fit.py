@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from feddp_kmeans import FedDPKMeans
 from feddp_kmeans._typing import FloatArray
 from feddp_kmeans.algorithm.server import kmeans_cost
-from feddp_kmeans.assignment import nearest_centers
+from feddp_kmeans.assignment import Labels
 from feddp_kmeans.errors import BudgetError
 from feddp_kmeans.privacy.accounting import composed_epsilon, gaussian_mu
 from feddp_kmeans.privacy.mechanism import Release
@@ -65,7 +65,7 @@ class CheckedFit:
     mean_errors: FloatArray
     """Center less exact mean of the points that it attracts, in stated standard deviations: every coordinate of every center."""
     inertia_error: float
-    """Stated less exact cost, in stated standard deviations."""
+    """Stated less exact cost, in stated standard deviations. Where the run divides columns by units, both are in these."""
     seconds: float
 
     @property
@@ -130,7 +130,9 @@ def checked_fit(exact: Reference, epsilon: float, settings: Mapping[str, Any]) -
     mu = gaussian_mu(epsilon, model.delta)
     centers = model.cluster_centers_
     cost = kmeans_cost(data.points, centers)
-    sizes, means = attracted(data, centers)
+    labels = Labels(centers, model.clustering_.units)
+    sizes, means = attracted(data, labels)
+    in_units = kmeans_cost(*labels.in_units(data.points))
     with np.errstate(divide="ignore", invalid="ignore"):
         size_errors = (model.cluster_counts_ - sizes) / _stated(model.count_stddev_)
         mean_errors = ((centers - means) / model.center_stddev_[:, None])[sizes > 0]
@@ -158,7 +160,7 @@ def checked_fit(exact: Reference, epsilon: float, settings: Mapping[str, Any]) -
         size_errors=size_errors,
         total_error=float(model.cluster_counts_.sum() / n - 1),
         mean_errors=mean_errors,
-        inertia_error=float((stated - n * cost) / stddev),
+        inertia_error=float((stated - n * in_units) / stddev),
         seconds=seconds,
     )
 
@@ -170,11 +172,11 @@ def check_privacy(model: FedDPKMeans) -> None:
         raise BudgetError(f"the ledger must add up to at most epsilon = {model.epsilon}, got {spent}.")
 
 
-def attracted(data: BenchmarkSet, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+def attracted(data: BenchmarkSet, labels: Labels) -> tuple[FloatArray, FloatArray]:
     """Return how many points each center attracts, and their exact mean; zeros where it attracts none."""
-    labels = nearest_centers(data.points, centers)
-    member = sparse.csr_matrix((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(len(centers), len(labels)))
-    sizes = np.bincount(labels, minlength=len(centers)).astype(np.float64)
+    k, nearest = len(labels.centers), labels(data.points)
+    member = sparse.csr_matrix((np.ones(len(nearest)), (nearest, np.arange(len(nearest)))), shape=(k, len(nearest)))
+    sizes = np.bincount(nearest, minlength=k).astype(np.float64)
     sums = member @ data.points
     dense = sums.toarray() if sparse.issparse(sums) else np.asarray(sums)
     return sizes, dense / np.maximum(sizes, 1)[:, None]

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from feddp_kmeans import FedDPKMeans
+from feddp_kmeans.algorithm.column_units import ColumnUnits
+from feddp_kmeans.assignment import Labels
 from feddp_kmeans.errors import BudgetError
 from feddp_studies.accuracy.benchmark_sets import BenchmarkSet
 from feddp_studies.accuracy.checked_fit import attracted, check_privacy, checked_fit, checked_fits, clusters_reached, reference
@@ -24,9 +26,22 @@ def test_two_centers_in_one_cluster_do_not_reach_another_one():
 
 def test_sizes_and_means_are_those_of_the_points_that_a_center_attracts():
     points = np.array([[0.0, 0.0], [2.0, 0.0], [10.0, 0.0]])
-    sizes, means = attracted(BenchmarkSet([points], 3), np.array([[0.9, 0.0], [11.0, 0.0], [99.0, 0.0]]))
+    sizes, means = attracted(BenchmarkSet([points], 3), Labels(np.array([[0.9, 0.0], [11.0, 0.0], [99.0, 0.0]]), None))
     np.testing.assert_array_equal(sizes, [2, 1, 0])
     np.testing.assert_array_equal(means, [[1, 0], [10, 0], [0, 0]])
+
+
+def test_in_a_run_that_divides_columns_by_units_points_are_nearest_in_these_units():
+    points, centers = np.array([[1.0, 0.0], [0.0, 90.0]]), np.array([[0.0, 0.0], [2.0, 80.0]])
+    data = BenchmarkSet([points], 2)
+    np.testing.assert_array_equal(attracted(data, Labels(centers, None))[0], [1, 1])
+    np.testing.assert_array_equal(attracted(data, Labels(centers, ColumnUnits(np.array([0.1, 100.0]))))[0], [2, 0])
+
+
+def test_a_cost_is_checked_in_the_units_of_the_run():
+    """Log-normal columns differ in their private units, however alike they are."""
+    (found,) = checked_fits("heavy", [0.25], (7011, 711), "", {})
+    assert abs(found.inertia_error) < 5
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +51,14 @@ def exact():
 
 def test_errors_are_in_stated_standard_deviations(exact, monkeypatch):
     """A run that states one point too many in each cluster, and centers off by one in each coordinate."""
-    sizes, means = attracted(exact.data, exact.data.means)
+    sizes, means = attracted(exact.data, Labels(exact.data.means, None))
     offset = 1e-3
 
     def fit(self, *_, **__):
         self.cluster_centers_, self.cluster_counts_ = means + offset, sizes + 1
         self.center_stddev_, self.count_stddev_ = np.full(4, offset / 3), 0.5
         self.inertia_, self.inertia_stddev_ = 0.0, 1.0
+        self.clustering_ = SimpleNamespace(units=None)
         self.privacy_ = SimpleNamespace(ledger=[], delta=self.delta)
         return self
 
