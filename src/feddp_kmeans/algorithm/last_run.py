@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from feddp_kmeans._typing import FloatArray
-from feddp_kmeans.algorithm.closing import Closing
+from feddp_kmeans.algorithm.closing import CLOSING, Closing
 from feddp_kmeans.algorithm.column_units import ColumnUnits
-from feddp_kmeans.algorithm.tuning import CLOSING
 from feddp_kmeans.errors import InputError
 from feddp_kmeans.privacy.unit import PrivacyUnit
 

@@ -159,6 +159,7 @@ class ServerlessTuning:
     )
     """Parts of the budget mu**2. With 6 % and 15 % for the second moment, not 10 %, b64 in 64 at 0.25 costs 4.3 and 5.7, not 4.6 times the
     optimum, and gas at 0.1 1.036 and 1.043 times, not 1.046 (4 runs each, here and below)."""
+    only_variances: float = 0.02  # part for the second moment if there are no more directions than clusters
     pool: int = 32  # small releases, of which each look takes some; 20 and 48: b64 in 64 at 0.25 costs 6.7 and 6.5 times, not 4.6
     lloyd_steps: int = 8  # looks in full space after the first; many small ones lose nothing: they are averaged while centers stand still
     growth: float = 1.25
@@ -203,33 +204,6 @@ class ServerlessTuning:
     mixture in a box at 0.5 has an excess of 0.026 %, not 0.016 %, blobs-20-16 at 1 0.105 %, not 0.073 %, letter at 1 1.04 %, not 0.94 %
     (4 runs; 4 others: 0.026 and 0.016, 0.106 and 0.074, 0.59 and 0.56 %); the release has no room for 8."""
     least_within: float = 0.1  # least part of the trace that is taken to lie within clusters
-
-
-@dataclass(frozen=True)
-class ClosingTuning:
-    """The numbers of the closing look. The reach was tried on distances of a mixture, blobs, tables, t(3) and log-normal points."""
-
-    shares: Mapping[str, float] = field(default_factory=lambda: {"closing bounds": 0.01, "closing": 0.03})
-    """Parts of the budget mu**2; all other releases give up the same share of theirs."""
-    classes: int = 61  # classes of distances ...
-    per_octave: int = 3
-    """... and how many of them there are per octave. With 2, two-dimensional blobs (20,000 points) at epsilon 0.1 have 5 times the noise;
-    with 4, 3.5 deviations of log-normal points are cut off, not 1.3."""
-    level: float = 4.0  # a class is believed if noise exceeds it with the chance of a normal variable above this many deviations
-    cut_price: float = 5.0
-    """What is cut off weighs this much more than noise. At epsilon 1 and 20,000 points the total has noise of 0.4 % (mixture), 1.7 %
-    (table), 7 % (t(3)) and 13 % (log-normal), and 0.0, 0.3, 0.3 and 0.4 deviations are cut off. With 10, noise is 1.4 times as large."""
-    fall: float = 0.5  # part of a class that the next one holds at most where noise hides it, when the reach is chosen ...
-    slowest_fall: float = 0.65
-    """... and where an error is stated for what is cut off. With 0.5 the cost of log-normal points at 0.25 is within two stated deviations
-    in 82 % of 40 runs, with 0.65 in 93 %, and the error is 1.8 times as long; at 1 and 4, and on blobs, it is longer by 3 % at most."""
-    client_cut_price: float = 4.0
-    """The same for points of large clients. 1,000 clients of log-normal sizes at epsilon 2: exact sizes are within two standard deviations
-    in 90 %, their total is 5 % low. With 2: 78 %, 10 %, and 0.7 times the noise. With a bound at the median: 0 %, 42 %."""
-    clear: float = 3.0  # deviations above zero from which a cluster's size and squares are taken to give a spread
-    client_reach: float = 2.0  # the reach in typical distances, for clients and where the histogram shows nothing
-    room: float = 4.0  # radius of the look's ball relative to the centers' span and the reach: far points keep their nearest center
-    least_reach: float = 2.0**-20  # shortest reach relative to the radius of the method's ball
 
 
 @dataclass(frozen=True)
@@ -298,6 +272,5 @@ DOMAIN = DomainTuning()
 CELLS = CellTuning()
 TRACKING = TrackingTuning()
 SERVERLESS = ServerlessTuning()
-CLOSING = ClosingTuning()
 GRID = GridTuning()
 CHOOSING = ChoosingTuning()

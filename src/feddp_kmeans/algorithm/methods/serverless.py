@@ -4,9 +4,10 @@ It finds a center and a scale, then a second moment. In the subspace it splits a
 k-means gathers them. Then it looks in full space, splits what holds two clusters and joins what shares one, and averages each look with
 those before it as far as the centers stand still. Most of the budget is a pool of small equal releases: how many of them make one look is
 decided by what was released before. All noise is Gaussian, bounds are read off noisy histograms, and tuned numbers are in tuning.py,
-those of the columns in column_units.py.
+those of one step in its file.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,7 +77,13 @@ class ServerlessMethod:
             (POOL, BOUNDED_STEPS, values, self.pool),
             *closing_rows(k),
         ]
-        return gaussian_releases(with_closing(with_columns(SERVERLESS.shares) if any(self.unscaled) else SERVERLESS.shares), rows)
+        return gaussian_releases(with_closing(with_columns(self.shares) if any(self.unscaled) else self.shares), rows)
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """Return the parts of the budget: where the subspace is all of the space, the second moment only shows variances."""
+        spared = max(0.0, SERVERLESS.shares["second moment"] - SERVERLESS.only_variances) if self.k >= self.dimension else 0.0
+        return {name: part + spared * ((name == POOL) - (name == "second moment")) for name, part in SERVERLESS.shares.items()}
 
     @property
     def pool(self) -> int:
@@ -96,7 +103,7 @@ class ServerlessMethod:
         mean, others = shape.trace / self.dimension, SERVERLESS.rounds + self.choosing
         most = min(int(SERVERLESS.most_for_moment * self.pool), self.spare(left) - others)
         # Releases of the pool that have as little noise as the first second moment.
-        each = self.pool * SERVERLESS.shares["second moment"] / SERVERLESS.shares[POOL]
+        each = self.pool * self.shares["second moment"] / self.shares[POOL]
         wanted, reached = SERVERLESS.moment_edges
         hopeless = shape.edge > reached * mean * np.sqrt(1 + max(most, 0) / each)
         if most < 0 or hopeless or shape.visible >= SERVERLESS.hidden or self.k >= self.dimension // 2:
