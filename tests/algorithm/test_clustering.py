@@ -34,7 +34,7 @@ def test_without_noise_the_centers_are_the_exact_means(method, steps, rng):
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 25))])
+@pytest.mark.parametrize("seed", slow_after(6, range(25)))
 def test_any_seed_any_noise_gives_finite_centers_in_the_ball_and_a_ledger_within_the_plan(unit, method, seed, rng):
     clients, server, _ = blobs(rng)
     epsilon = [0.01, 0.3, 2.0, 20.0][seed % 4]

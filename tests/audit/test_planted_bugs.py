@@ -16,7 +16,6 @@ assert planted_elsewhere  # it adds to PLANTED
 
 FAST_BUGS = {
     "delta_for_delta_squared",
-    "one_seed_for_sums_and_counts",
     "composition_that_forgets_steps",
     "noise_cut_off_at_four_deviations",
     "exact_counts_beside_the_noisy_ones",
@@ -29,8 +28,6 @@ FAST_BUGS = {
 }
 FAST_PARTS = (
     "records",
-    "accounts",
-    "books: grid",
     "knots: point",
     "federation: arrays",
 )

@@ -172,6 +172,7 @@ def test_a_look_that_is_killed_before_any_step_goes_on_and_pays_once(folder, kil
     assert len(check_finished(folder)) == 1
 
 
+@pytest.mark.slow  # kills a run a dozen times
 def test_knots_that_are_killed_before_any_step_go_on_and_are_paid_once(folder, killer):
     witness, step, kills = Witness(folder), 1, 0
     while not (folder / "schema.toml").exists():

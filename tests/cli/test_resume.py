@@ -59,7 +59,7 @@ def result_of(folder, name):
 
 
 @pytest.mark.parametrize("seed", [(), ("--seed", 5)])
-@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("at", slow_after(1, [1, 0, 2]))
 def test_a_fit_that_was_interrupted_goes_on_and_pays_once(folder, asked, at, seed):
     done = stopped(folder, asked, *GIVEN, *seed, "--out", "run", at=at)
     assert done.returncode == 130

@@ -28,6 +28,7 @@ from feddp_kmeans.statistics.paper_sums import CLIENT_CLUSTER_COUNTS, CLUSTER_CO
 from feddp_kmeans.statistics.residual_sums import CLIENT_SIZES
 from feddp_kmeans.tables.client_files import open_clients
 from tests.conformance.clients import CLIENTS, SERVER
+from tests.variants import slow_after
 
 
 def in_memory(folder):
@@ -84,7 +85,7 @@ def federation(request, tmp_path):
 
 
 @pytest.mark.parametrize("unit", ["point", "client"])
-@pytest.mark.parametrize("epsilon", [math.inf, 1.0])
+@pytest.mark.parametrize("epsilon", slow_after(1, [1.0, math.inf]))
 def test_the_same_clients_give_the_same_bits(federation, unit, epsilon):
     prepared = prepare(Settings(2, epsilon, privacy_unit=unit, lloyd_steps=1), SERVER, 5)
     # A table with a client column cannot name a client without rows; the number of clients is public and counts.

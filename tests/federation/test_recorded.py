@@ -28,7 +28,7 @@ def asked_in_one_run(prepared):
 
 
 @pytest.mark.parametrize("more", [{"method": "paper"}, {}, {"privacy_unit": "client", "sampling_rate": 0.5}])
-@pytest.mark.parametrize("stop_at", slow_after(2, [0, 3, 1]))
+@pytest.mark.parametrize("stop_at", slow_after(1, [3, 0, 1]))
 def test_a_release_that_nobody_saw_is_made_again(tmp_path, more, stop_at):
     prepared = prepare(settings(**more), SERVER, len(CLIENTS))
     first = Counting(CLIENTS)

@@ -16,6 +16,7 @@ from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.statistics import REGISTRY
 from tests.network import loopback
 from tests.network.talk import PLAN, POINTS, SUMS, Talk
+from tests.variants import slow_after
 
 RNG = np.random.default_rng(4)
 CLIENTS = [RNG.standard_normal((20, 3)) + 5 * (i % 2) for i in range(6)]
@@ -67,7 +68,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("unit", ["client", pytest.param("point", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("lie", sorted(LIES))
+@pytest.mark.parametrize("lie", slow_after(5, sorted(LIES)))
 def test_what_no_honest_client_sends_is_left_out_and_the_rest_goes_on(tmp_path, lie, unit):
     prepared = open_plan(unit, method="paper")
     found = run(federation_with_a_liar(tmp_path, LIES[lie], unit), prepared, seed=0)

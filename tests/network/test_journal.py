@@ -17,6 +17,7 @@ from feddp_kmeans.statistics.paper_sums import CLUSTER_SUMS
 from feddp_kmeans.statistics.query import Query
 from tests.network import loopback
 from tests.network.lying_server import LABELS, PLAN
+from tests.variants import slow_after
 
 CLIENTS = [np.full((3, 1), float(i)) for i in range(5)]
 PUBLIC = {"center": np.zeros(1), "radius": 9.0, "centers": np.zeros((2, 1))}
@@ -104,7 +105,7 @@ def stop_at(kind, name, when, number=1):
 @pytest.mark.parametrize(
     ("name", "when"), [("site00", "after"), *(pytest.param(name, "before", marks=pytest.mark.slow) for name in ("site00", "site04"))]
 )
-@pytest.mark.parametrize("kind", ["mask", "confirm", "unmask"])
+@pytest.mark.parametrize("kind", slow_after(1, ["confirm", "mask", "unmask"]))
 def test_a_server_that_is_killed_at_a_message_loses_nothing(tmp_path, kind, name, when):
     sites = Sites(tmp_path)
     sites.transport.fault = stop_at(kind, name, when)

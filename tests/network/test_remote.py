@@ -237,7 +237,7 @@ def signed(tmp_path, impostor=None, **more):
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
-@pytest.mark.parametrize("kinds", [(), ("mask",), ("confirm",), ("unmask",)])
+@pytest.mark.parametrize("kinds", [(), ("mask",), *(pytest.param((kind,), marks=pytest.mark.slow) for kind in ("confirm", "unmask"))])
 def test_clients_that_know_each_others_keys_add_up(tmp_path, confirmed, kinds):
     federation, transport = signed(tmp_path, confirmed=confirmed, fault=lost(kinds))
     found = run(federation, OPEN, seed=0)

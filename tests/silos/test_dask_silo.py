@@ -13,6 +13,7 @@ from feddp_kmeans.silos.dask_silo import DaskSilo
 from feddp_kmeans.silos.memory import ArraySilo
 from feddp_kmeans.statistics.paper_sums import CLIENT_OUTER_PRODUCT, OUTER_PRODUCT
 from feddp_kmeans.statistics.query import Query
+from tests.variants import slow_after
 
 distributed = pytest.importorskip("distributed", reason="points on a cluster need the extra 'dask'")
 delayed = pytest.importorskip("dask").delayed
@@ -38,7 +39,7 @@ def held(clients):
 
 
 @pytest.mark.parametrize("unit", ["point", "client"])
-@pytest.mark.parametrize("method", ["paper", "refined"])
+@pytest.mark.parametrize("method", slow_after(1, ["refined", "paper"]))
 def test_a_cluster_gives_the_bits_of_this_process(cluster, unit, method):
     prepared = prepare(Settings(2, 1.0, privacy_unit=unit, method=method, lloyd_steps=1, client_size=50), SERVER, len(CLIENTS))
     expected = run(InMemoryFederation(CLIENTS), prepared, seed=3)

@@ -84,6 +84,7 @@ def ask(transport, sites, *, patient=None):
     return [replies[node] for node in nodes]
 
 
+@pytest.mark.slow  # waits for a reply that does not come
 def test_a_reply_that_is_announced_and_does_not_come_holds_nobody_up(transport, monkeypatch):
     transport, add = transport
     quiet, *honest = [add(name) for name in (b"quiet", b"anna", b"ben")]

@@ -94,6 +94,7 @@ def test_a_state_comes_back_whole():
     assert through_json(ready(3, 2).aggregator).sharers == tuple(names(3))
 
 
+@pytest.mark.slow  # hundreds of damaged states
 @settings(max_examples=100)
 @given(st.sampled_from(STATES), st.data())
 def test_a_damaged_state_is_refused_or_harmless(state, data):
