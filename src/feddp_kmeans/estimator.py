@@ -104,7 +104,7 @@ class FedDPKMeans(AssignsToCenters):
         Private estimate of the sum of squared distances from the nearest center. Distances above ``clustering_.closing.reach`` count as
         that, and contributions are bounded as in ``cluster_counts_``. None for method "paper", which makes no closing look.
     inertia_stddev_ : float or None
-        Standard deviation of the noise in it.
+        Its standard deviation: noise, and what tails may hold beyond the reach if they fall on as slowly as they are seen to.
     cluster_spread_ : ndarray of shape (n_clusters_,) or None
         Root of the mean squared distance of each cluster's points from its center; NaN where noise hides it.
     scale_ : ndarray of shape (n_features,) or None

@@ -307,6 +307,7 @@ MUTANTS = [
         "closing.py",
         ("tests/algorithm/test_closing.py",),
         ("a look at other centers", "looks.spreads(own, (centers - own.center) / own.grid", "looks.spreads(own, centers / own.grid"),
+        ("tails that fall as fast as may be", "fall = min(slowest, hidden", "fall = min(0.5, hidden"),
         ("a ball that cuts off", "max(CLOSING.room * (span + reach), LEAST_RADIUS)", "max(span / 2, LEAST_RADIUS)"),
     ),
     *_in(
