@@ -97,7 +97,8 @@ def test_every_released_number_is_a_whole_number_of_public_steps_whatever_the_da
     ours = releases_of(name, CLIENTS)
     for clients in neighbours(name):
         theirs = releases_of(name, clients)
-        assert [release for release, _, _ in ours] == [release for release, _, _ in theirs]
+        # How many small releases make a look follows from what was released before, so its noise may differ.
+        assert [release.name for release, _, _ in ours] == [release.name for release, _, _ in theirs]
         for release, total, values in (*ours, *theirs):
             assert total.dtype == np.int64
             assert values.dtype == np.float64
