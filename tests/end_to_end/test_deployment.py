@@ -126,7 +126,7 @@ def check_record(folder, sites, result):
 
 
 @pytest.mark.slow  # a deployment of processes
-@pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_ended_in_mid_run_leaves_nothing_running(machines, ended_by):
     machines.start("serve", "serve", "--insecure", "--port", free_port(), "--box", "0,1", "-k", 3, "--epsilon", 1, "--out", "run")
     machines.wait_for("serve", "0 of ")  # So the server's half of the run is at work.

@@ -102,9 +102,7 @@ def stop_at(kind, name, when, number=1):
     return fault
 
 
-@pytest.mark.parametrize(
-    ("name", "when"), [("site00", "after"), *(pytest.param(name, "before", marks=pytest.mark.slow) for name in ("site00", "site04"))]
-)
+@pytest.mark.parametrize(("name", "when"), slow_after(1, [("site00", "after"), ("site00", "before"), ("site04", "before")]))
 @pytest.mark.parametrize("kind", slow_after(1, ["confirm", "mask", "unmask"]))
 def test_a_server_that_is_killed_at_a_message_loses_nothing(tmp_path, kind, name, when):
     sites = Sites(tmp_path)

@@ -19,6 +19,7 @@ from feddp_kmeans.network.wire import pack, unpack
 from feddp_kmeans.privacy.odometer import Odometer
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from tests.network import loopback
+from tests.variants import slow_after
 
 RNG = np.random.default_rng(4)
 CLIENTS = [RNG.standard_normal((n, 3)) + 5 * (i % 2) for i, n in enumerate((40, 30, 20, 50, 10))]
@@ -151,7 +152,7 @@ def test_a_client_whose_shares_cannot_be_read_is_its_own_loss(tmp_path, shares):
 
 
 @pytest.mark.parametrize("trust", MODES)
-@pytest.mark.parametrize("turn", [2, 6, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (1, 4))])
+@pytest.mark.parametrize("turn", slow_after(2, [2, 6, 1, 4]))
 def test_a_server_that_starts_again_goes_on_without_paying_again(tmp_path, trust, turn):
     def stop(_, kind, number):
         if number == turn and kind in {"share", "mask", "sum"}:

@@ -156,10 +156,10 @@ def _point_reach(looks: Looks, ball: Ball, centers: FloatArray, typical: float) 
         return _Cut(top, 0.0)
     counts, hidden, squares = histogram[:-1], _most_noise(looks), np.square(edges)
     found = least_error(counts, hidden, squares, looks.total_price / CLOSING.cut_price)
-    if found is None:
+    believed = continued(counts, hidden, CLOSING.slowest_fall)
+    if found is None or believed is None:
         return _Cut(CLOSING.client_reach * typical, 0.0)
-    beyond = continued(counts, hidden, CLOSING.slowest_fall)
-    return _Cut(math.sqrt(found), 0.0 if beyond is None else float(np.maximum(squares - found, 0.0) @ beyond))
+    return _Cut(math.sqrt(found), float(np.maximum(squares - found, 0.0) @ believed))
 
 
 def _most_noise(looks: Looks) -> float:

@@ -2,8 +2,8 @@
 
 A unit (a point, or a client) sends one vector of plain sums over its points, scaled down to a bound that a typical unit just meets; the
 bounds are simulated from server data. All noise is Gaussian, so costs add up exactly. Nearly all of the budget is a pool of small equal
-releases: how many of them make one look is decided by what was released before. Tuned numbers: tuning.py, those
-of one step in its file.
+releases: how many of them make one look is decided by what was released before. Tuned numbers are in
+tuning.py, those of one step in the file of that step.
 """
 
 from dataclasses import dataclass, replace

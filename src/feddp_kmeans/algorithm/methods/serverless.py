@@ -4,7 +4,7 @@ It finds a center and a scale, then a second moment. In the subspace it splits a
 k-means gathers them. Then it looks in full space, splits what holds two clusters and joins what shares one, and averages each look with
 those before it as far as the centers stand still. Most of the budget is a pool of small equal releases: how many of them make one look is
 decided by what was released before. All noise is Gaussian, bounds are read off noisy histograms, and tuned numbers are in tuning.py,
-those of one step in its file.
+those of one step in the file of that step.
 """
 
 from collections.abc import Mapping
@@ -82,8 +82,11 @@ class ServerlessMethod:
     @property
     def shares(self) -> Mapping[str, float]:
         """Return the parts of the budget: where the subspace is all of the space, the second moment only shows variances."""
-        spared = max(0.0, SERVERLESS.shares["second moment"] - SERVERLESS.only_variances) if self.k >= self.dimension else 0.0
-        return {name: part + spared * ((name == POOL) - (name == "second moment")) for name, part in SERVERLESS.shares.items()}
+        shares = SERVERLESS.shares
+        if self.k < self.dimension:
+            return shares
+        spared = shares["second moment"] - SERVERLESS.only_variances
+        return {**shares, "second moment": shares["second moment"] - spared, POOL: shares[POOL] + spared}
 
     @property
     def pool(self) -> int:
