@@ -111,6 +111,9 @@ PUBLIC = {
     "bound": lambda _: 3.0,
     "reach": lambda _: 1e4,
     "centers": lambda d: 1000.0 * np.arange(2 * d).reshape(2, d),
+    "others": lambda d: 1000.0 * np.arange(2 * d)[::-1].reshape(2, d).copy(),
+    "ones": lambda d: np.full((2, d), 500.0),
+    "twos": lambda d: np.full((2, d), -500.0),
     "sets": lambda d: 1000.0 * np.arange(6 * d).reshape(3, 2, d),
     "origins": lambda d: np.zeros((2, d)),
     "count_weight": lambda _: 100.0,
@@ -156,8 +159,9 @@ def public_of(name, dimension):
         needed = ball
         needed += ("edges",) if "norms" in name else ()
         needed += ("centers", "origins", "count_weight") if "residual" in name else ()
-        needed += ("centers",) if "cluster" in name or "presence" in name or "spreads" in name else ()
-        needed += ("reach",) if "spreads" in name else ()
+        needed += ("centers",) if "cluster" in name or "presence" in name or "spreads" in name or "swaps" in name else ()
+        needed += ("reach",) if "spreads" in name or "swaps" in name else ()
+        needed += ("others", "ones", "twos") if "swaps" in name else ()
         needed += ("sets",) if "costs" in name else ()
         needed += ("anchors", "shifts") if name.startswith(("moved", "clear")) else ()
         needed += ("projection", "margin") if name.startswith("clear") else ()

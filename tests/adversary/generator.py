@@ -104,6 +104,8 @@ def honest(name, rng, where):
         "kinds": np.append(rng.choice([-1.0, 0.0, 1.0, 5.0], d - 1), rng.choice([-1.0, 3.0])),
         "column_edges": np.sort(ball.center[:, None] + ball.radius * rng.uniform(-1, 1, (d, int(rng.integers(1, 9)))), axis=1),
     }
+    if "others" in statistic.arguments:
+        about |= {place: _targets(rng, encoded, None, k) for place in ("others", "ones", "twos")}
     if "sets" in statistic.arguments:
         about["sets"] = np.stack([_targets(rng, encoded, None, k) for _ in range(rng.choice([2, 3, 16]))])
     if name in {"point-distances", "client-distances"}:

@@ -154,6 +154,21 @@ def _bounded_costs(points: FloatArray, public: Public) -> FloatArray:
     return np.asarray(vector * BOUNDED_STEPS / max(public["bound"], float(np.sqrt((vector**2).sum()))))
 
 
+def _swaps(points: FloatArray, public: Public) -> FloatArray:
+    """Return what each cluster's points cost more at another center, and less at the nearer of two; a point's vector is at most 1 long."""
+    steps, table = _steps(points, public), np.zeros((2, len(public["centers"])))
+    for row, label in zip(steps, _labels(steps, public), strict=True):
+        own, other, one, two = (float(((row - public[name][label]) ** 2).sum()) for name in ("centers", "others", "ones", "twos"))
+        vector = np.array([min(max(x / public["reach"] ** 2, -1), 1) for x in (other - own, own - min(one, two))])
+        table[:, label] += _within(vector, 1.0, math.hypot(*vector))
+    return np.asarray(table.ravel())
+
+
+def _bounded_swaps(points: FloatArray, public: Public) -> FloatArray:
+    vector = _swaps(points, public)
+    return np.asarray(vector * BOUNDED_STEPS / max(public["bound"], float(np.sqrt((vector**2).sum()))))
+
+
 def _class(length: float, public: Public) -> FloatArray:
     edges = public["edges"]
     place = sum(bool(edge < length) for edge in edges)
@@ -259,6 +274,8 @@ CONTRIBUTIONS: dict[str, Callable[[FloatArray, Public], Any]] = {
     "client-spreads": _bounded_spreads,
     "point-costs": _bounded_costs,
     "client-costs": _bounded_costs,
+    "point-swaps": lambda points, public: BOUNDED_STEPS * _swaps(points, public),
+    "client-swaps": _bounded_swaps,
     "point-columns": _column_shares,
     "client-columns": _column_shares,
     "point-profile": _profile,

@@ -287,6 +287,14 @@ MUTANTS = [
         ("spreads of points claim too little", "POINT_L1 = float(SIZE_STEPS + SQUARE_STEPS + TOTAL_STEPS)", "POINT_L1 = float(SIZE_STEPS)"),
     ),
     *_in(
+        "swaps.py",
+        ("tests/statistics/test_statistics.py",),
+        ("two differences, each as long as its bound", "client_factors(1.0, lengths)", "client_factors(1.0, lengths / 2)"),
+        ("a large difference hides the other", "/ reach**2, -1.0, 1.0)", "/ reach**2, -1e9, 1e9)"),
+        ("swaps of clients without a bound", "float(BOUNDED_STEPS) * bound, norms)", "float(BOUNDED_STEPS) * bound, 0 * norms)"),
+        ("the farther of two centers", "np.minimum(one, two)", "np.maximum(one, two)"),
+    ),
+    *_in(
         "costs.py",
         ("tests/statistics/test_costs.py", "tests/statistics/test_statistics.py", "tests/audit"),
         ("differences without a bound", "client_factors(bound, norms)", "client_factors(bound, np.full(len(norms), bound))"),

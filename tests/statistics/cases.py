@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from feddp_kmeans.statistics import column_counts, costs, norms, profile_sums, residual_sums, spreads, word_counts
+from feddp_kmeans.statistics import column_counts, costs, norms, profile_sums, residual_sums, spreads, swaps, word_counts
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.fixed_point import RESOLUTION, Ball
 from feddp_kmeans.statistics.paper_sums import COUNT_STEPS, MEAN_STEPS
@@ -47,6 +47,8 @@ POINT_CASES += [
 ]
 COSTS = PUBLIC | {"sets": np.stack([CENTERS, CENTERS[::-1] / 2, -CENTERS, CENTERS + 0.4]), "bound": 0.2 * RESOLUTION**2}
 POINT_CASES += [(costs.POINT_COSTS, COSTS, 2, residual_sums.BOUNDED_STEPS)]
+SWAPS = SPREADS | {"others": CENTERS[::-1].copy(), "ones": 2 * CENTERS, "twos": 0.5 * CENTERS + 0.4}
+POINT_CASES += [(swaps.POINT_SWAPS, SWAPS, 2, residual_sums.BOUNDED_STEPS)]
 BOUND = 1.5
 CLIENT_CASES = [
     (statistics.CLIENT_OUTER_PRODUCT, PUBLIC | {"bound": BOUND}, 2, BOUND / BALL.grid**2),
@@ -67,6 +69,7 @@ CLIENT_CASES += [
 ]
 CLIENT_CASES += [(spreads.CLIENT_SPREADS, SPREADS | {"bound": BOUND}, 2, residual_sums.BOUNDED_STEPS)]
 CLIENT_CASES += [(costs.CLIENT_COSTS, COSTS, 2, residual_sums.BOUNDED_STEPS)]
+CLIENT_CASES += [(swaps.CLIENT_SWAPS, SWAPS | {"bound": BOUND}, 2, residual_sums.BOUNDED_STEPS)]
 EDGES = {"edges": np.array([0.5, 1.0, 1.9])}
 ENCODED_EDGES = {"edges": RESOLUTION * np.array([0.1, 0.5, 2.0])}
 NORMS_FULL = IN_FULL | ENCODED_EDGES | {"origins": CENTERS, "count_weight": 3000.0}

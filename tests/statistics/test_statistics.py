@@ -9,7 +9,18 @@ from scipy import sparse
 from feddp_kmeans.errors import FedDPError
 from feddp_kmeans.privacy.unit import PrivacyUnit
 from feddp_kmeans.silos.batches import finite_batch
-from feddp_kmeans.statistics import REGISTRY, arithmetic, column_counts, costs, norms, profile_sums, residual_sums, spreads, word_counts
+from feddp_kmeans.statistics import (
+    REGISTRY,
+    arithmetic,
+    column_counts,
+    costs,
+    norms,
+    profile_sums,
+    residual_sums,
+    spreads,
+    swaps,
+    word_counts,
+)
 from feddp_kmeans.statistics import paper_sums as statistics
 from feddp_kmeans.statistics.arithmetic import assign
 from feddp_kmeans.statistics.batch import ClientBatch
@@ -33,6 +44,7 @@ from tests.statistics.cases import (
     RADIUS,
     REFINED_FULL,
     SPREADS,
+    SWAPS,
     TREE,
     K,
     assert_within_what_is_stated,
@@ -76,6 +88,8 @@ EXTREME_CASES = [
     (statistics.CLUSTER_SUMS, TINY | {"centers": FAR}),
     (spreads.POINT_SPREADS, PUBLIC | {"centers": FAR, "reach": 1.0}),
     (spreads.POINT_SPREADS, TINY | {"centers": FAR, "reach": 2.0**25}),
+    (swaps.POINT_SWAPS, PUBLIC | {"centers": FAR, "others": -FAR, "ones": FAR / 2, "twos": 0 * FAR, "reach": 1.0}),
+    (swaps.POINT_SWAPS, TINY | {"centers": 0 * FAR, "others": FAR, "ones": FAR, "twos": FAR, "reach": 2.0**25}),
     (norms.POINT_DISTANCES, {"center": np.zeros(DIMENSION), "edges": np.zeros(3)}),
     (norms.GRID_COUNTS, {"low": np.zeros(DIMENSION), "high": np.full(DIMENSION, 1e-320), "cells": np.full(DIMENSION, 5.0)}),
     *(
@@ -97,6 +111,7 @@ EXTREME_CASES = [
             (residual_sums.CLIENT_RESIDUALS, IN_FULL | {"origins": FAR, "count_weight": 1.0, "square_weight": 1.0}, (0.5, 2.0**60)),
             (spreads.CLIENT_SPREADS, PUBLIC | {"centers": FAR, "reach": 1.0}, (0.5, 2.0**60)),
             (spreads.CLIENT_SPREADS, IN_FULL | {"reach": 2.0**25}, (0.5, 2.0**60)),
+            (swaps.CLIENT_SWAPS, PUBLIC | {"centers": FAR, "others": -FAR, "ones": FAR, "twos": 0 * FAR, "reach": 1.0}, (0.5, 2.0**60)),
             (costs.POINT_COSTS, PUBLIC | {"sets": FAR_SETS}, (1.0, 2.0**100)),
             (costs.CLIENT_COSTS, TINY | {"sets": FAR_SETS}, (1.0, 2.0**100)),
         )
@@ -136,6 +151,9 @@ def test_the_sensitivity_holds_for_extreme_public_arguments(statistic, public, b
         (spreads.POINT_SPREADS, SPREADS | {"reach": 0.0}, "reach must be from 1 to 3.35544e.07, got 0.0"),
         (spreads.POINT_SPREADS, SPREADS | {"centers": CENTERS[:, :2]}, r"centers must have shape \(k, 4\)"),
         (spreads.CLIENT_SPREADS, SPREADS | {"bound": 0.0}, "bound must be from 0.5 to"),
+        (swaps.POINT_SWAPS, SWAPS | {"others": CENTERS[:2]}, r"others must have shape \(3, 4\), got \(2, 4\)"),
+        (swaps.POINT_SWAPS, SWAPS | {"twos": 2 * FAR}, "twos must have rows of norm at most 1.67772e.07, got 33554432.0"),
+        (swaps.CLIENT_SWAPS, SWAPS | {"bound": 0.0}, "bound must be from 0.5 to"),
         (costs.POINT_COSTS, COSTS | {"sets": COSTS["sets"][:1]}, r"sets must have shape \(c, k, 4\), c from 2 to 16, k from .*\(1, 3, 4\)"),
         (costs.POINT_COSTS, COSTS | {"sets": np.zeros((17, 3, DIMENSION))}, r"c from 2 to 16, k from 1 to 1048576, got \(17, 3, 4\)"),
         (costs.POINT_COSTS, COSTS | {"sets": CENTERS}, r"sets must have shape \(c, k, 4\)"),
@@ -412,6 +430,24 @@ def test_spreads_by_hand():
         assert found == pytest.approx(expected, rel=1e-6)
 
 
+def test_swaps_by_hand():
+    ball = Ball(np.zeros(1), 16.0)
+    rows = np.array([[1.0], [3.0], [9.0], [-6.0]])
+    places = {"centers": [[0.0], [8.0]], "others": [[8.0], [0.0]], "ones": [[-5.0], [7.0]], "twos": [[3.0], [9.0]]}
+    public = {"center": ball.center, "radius": 16.0, "reach": 6 / ball.grid}
+    public |= {name: ball.encode(np.array(place)) for name, place in places.items()}
+    # 1, 3 and -6 belong to 0, and 9 to 8. Other center: 49 - 1, 25 - 9, 196 - 36 and 81 - 1. Two centers: 1 - 4, 9 - 0, 36 - 1 and 1 - 0.
+    vectors = np.clip(np.array([[48, 0, -3, 0], [16, 0, 9, 0], [0, 80, 0, 1], [160, 0, 35, 0]]) / 36, -1, 1)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1.0)
+    found = swaps.POINT_SWAPS(one_client(rows), **public) / residual_sums.BOUNDED_STEPS
+    assert found == pytest.approx(vectors.sum(axis=0), rel=1e-6)
+    clients = np.array([vectors[:3].sum(axis=0), vectors[3]])
+    for bound in (10.0, 1.5, 0.5):
+        expected = (clients / np.maximum(np.linalg.norm(clients, axis=1), bound)[:, None]).sum(axis=0)
+        found = swaps.CLIENT_SWAPS(ClientBatch(rows, np.array([0, 3, 4])), **public, bound=bound) / residual_sums.BOUNDED_STEPS
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_sizes_in_spreads_are_never_scaled_whatever_the_reach(rng):
     batch = one_client(BALL.center + rng.standard_normal((200, DIMENSION)))
     expected = np.bincount(assign(BALL.encode(batch.points), CENTERS), minlength=K)
@@ -442,12 +478,12 @@ def test_client_sizes_are_told_in_powers_of_two():
 def test_the_registry_holds_what_runs_ask_for_by_name_and_nothing_else():
     made = {
         one.name: one
-        for module in (column_counts, costs, norms, statistics, profile_sums, residual_sums, spreads, word_counts)
+        for module in (column_counts, costs, norms, statistics, profile_sums, residual_sums, spreads, swaps, word_counts)
         for one in vars(module).values()
         if isinstance(one, Statistic)
     }
     assert made == REGISTRY
-    assert len(REGISTRY) == 32
+    assert len(REGISTRY) == 34
 
 
 def test_distances_of_a_client_share_one_count_and_huge_ones_have_a_class():

@@ -83,12 +83,17 @@ def split(rng: np.random.Generator, cells: Cells, chosen: IntArray, variances: F
     """Return the cells with each chosen one replaced by two, on either side of it along a random direction of the points."""
     if not len(chosen):
         return cells
-    directions = rng.standard_normal((len(chosen), len(variances))) * np.sqrt(variances)
+    kept = np.setdiff1d(np.arange(len(cells)), chosen)
+    return cells.of(kept).with_all(_in_two(cells.of(chosen), halves_at_random(rng, cells.spreads[chosen], variances)))
+
+
+def halves_at_random(rng: np.random.Generator, spreads: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return how far the halves of cells of these spreads are put from them, each along a random direction of the points."""
+    directions = rng.standard_normal((len(spreads), len(variances))) * np.sqrt(variances)
     directions /= np.maximum(np.linalg.norm(directions, axis=1), SMALLEST)[:, None]
     part = np.square(directions) @ variances / max(float(variances.sum()), SMALLEST)
-    halves = CELLS.half * np.sqrt(np.maximum(cells.spreads[chosen], 0.0) * part)[:, None] * directions
-    kept = np.setdiff1d(np.arange(len(cells)), chosen)
-    return cells.of(kept).with_all(_in_two(cells.of(chosen), halves))
+    halves: FloatArray = CELLS.half * np.sqrt(np.maximum(spreads, 0.0) * part)[:, None] * directions
+    return halves
 
 
 def _in_two(cells: Cells, halves: FloatArray) -> Cells:

@@ -14,7 +14,7 @@ from feddp_kmeans.algorithm.tuning import BOUNDS
 from feddp_kmeans.federation.run import Run
 from feddp_kmeans.privacy.mechanism import Mechanism, Release
 from feddp_kmeans.privacy.unit import PrivacyUnit
-from feddp_kmeans.statistics import column_counts, costs, norms, residual_sums, spreads
+from feddp_kmeans.statistics import column_counts, costs, norms, residual_sums, spreads, swaps
 from feddp_kmeans.statistics.fixed_point import Ball
 from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Statistic
@@ -254,6 +254,22 @@ class Looks:
         noisy = self._look(statistic, name, ball, times=times, sets=places, bound=length)
         each = length / len(sets)
         return each * noisy, float(each * self.made[name].scale)
+
+    def swap_prices(
+        self, name: str, ball: Ball, places: Mapping[str, FloatArray], reach: float, bound: float, times: int
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Return what the points of each center cost more without it and save with two in its place, in squared steps, and the noise.
+
+        ``places`` are the tables of ``statistics.swaps``. Differences beyond ``reach`` squared are cut; ``bound`` is the number of points
+        that a client is scaled down to.
+        """
+        statistic, scaled = swaps.POINT_SWAPS, reach**2
+        public: dict[str, Any] = {**places, "reach": reach}
+        if self.is_client_level:
+            statistic, scaled = swaps.CLIENT_SWAPS, scaled * bound
+            public["bound"] = bound
+        losses, gains = scaled * self._look(statistic, name, ball, times=times, **public).reshape(2, -1)
+        return losses, gains, scaled * self.made[name].scale
 
     @property
     def total_price(self) -> float:

@@ -90,6 +90,8 @@ class Tracker:
     """Largest squared error of a center that is believed, as a part of the variance of its direction."""
     doubt: float = 1.0
     """Standard deviations from which a move of many centers is believed beyond what is known of them."""
+    proxies: Cells | None = None
+    """Cells of the subspace, which show where a center may be split."""
 
     def step(self, track: Track) -> TrackedCenters:
         """Return the cells after one look, and the centers that they are."""

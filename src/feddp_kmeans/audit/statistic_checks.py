@@ -117,11 +117,12 @@ def _arguments(statistic: Statistic, shape: ArgumentShape) -> dict[str, Any]:
     if "projection" not in statistic.arguments:  # centers in full space, not in a subspace
         made["centers"] = np.rint(rng.uniform(-inside, inside, (k, d)))
     made["origins"][0] = made["centers"][0][:p]
+    made |= {name: np.rint(rng.uniform(-inside, inside, (k, d))) for name in ("others", "ones", "twos")}
     made["sets"] = np.rint(rng.uniform(-inside, inside, (3, k, d)))
     lengths = {"distances": _RADIUS, "residual-norms": RESOLUTION, "moment-norms": RESOLUTION**2, "tree-counts": 4.0**d}
     made["edges"] = next((float(x) for end, x in lengths.items() if statistic.name.endswith(end)), 1.0) * np.geomspace(0.05, 30.0, 9)
     bounds = {"outer": _RADIUS**2, "counts": 4.0, "sums": _RADIUS, "means": _RADIUS, "residuals": RESOLUTION, "moment": RESOLUTION**2}
-    bounds |= {"spreads": 4.0, "costs": RESOLUTION**2}
+    bounds |= {"spreads": 4.0, "swaps": 4.0, "costs": RESOLUTION**2}
     made["bound"] = shape.tight * next((float(bound) for part, bound in bounds.items() if part in statistic.name), 1.0)
     if "bound" in statistic.arguments and statistic.arguments["bound"].whole:
         made["bound"] = 4.0

@@ -6,7 +6,7 @@ client adds. Points are assigned to centers by exact arithmetic on those integer
 ties go to the first center. Empty rows and clients add zero. ``gate`` states the range of every public argument and refuses all others.
 """
 
-from feddp_kmeans.statistics import column_counts, costs, norms, paper_sums, profile_sums, residual_sums, spreads, word_counts
+from feddp_kmeans.statistics import column_counts, costs, norms, paper_sums, profile_sums, residual_sums, spreads, swaps, word_counts
 from feddp_kmeans.statistics.query import Statistic
 
 _PRODUCTION: tuple[Statistic, ...] = (
@@ -27,6 +27,8 @@ _PRODUCTION: tuple[Statistic, ...] = (
     spreads.CLIENT_SPREADS,
     costs.POINT_COSTS,
     costs.CLIENT_COSTS,
+    swaps.POINT_SWAPS,
+    swaps.CLIENT_SWAPS,
     norms.POINT_DISTANCES,
     norms.CLIENT_DISTANCES,
     norms.POINT_RESIDUAL_NORMS,

@@ -185,6 +185,13 @@ def sums_by(encoded: Encoded, labels: IntArray, k: int) -> FloatArray:
     return weighted_sums(encoded, np.ones(len(labels)), labels, k)
 
 
+def added(length: int, places: IntArray, numbers: IntArray) -> IntArray:
+    """Return the exact sum of the whole numbers at each of so many places."""
+    sums = np.zeros(length, dtype=np.int64)
+    np.add.at(sums, places, numbers)
+    return sums
+
+
 def in_blocks(rows: int, compute: Callable[[slice], Array], at_once: int = EXACT_ROWS) -> IntArray:
     """Return the int64 sum of ``compute`` over blocks of rows, each of which is exact in float64."""
     total = compute(slice(0, at_once)).astype(np.int64)

@@ -83,6 +83,9 @@ SQUARES = {"square_weight": Argument(low=0.0, high=1.0, optional=True)}
 SPREADS = BALL | {"centers": Argument(("k", "d"), row_norm=FARTHEST), "reach": Argument(low=1.0, high=2.0 * FARTHEST)}
 """Centers in full space, and how far distances from them are believed, in integer steps of the ball."""
 
+SWAPS = SPREADS | {name: Argument(("k", "d"), row_norm=FARTHEST) for name in ("others", "ones", "twos")}
+"""For each center another one, and two that may take its place; the reach is that of differences of squared distances."""
+
 SETS = BALL | {"sets": Argument(("c", "k", "d"), row_norm=FARTHEST)}
 """Several sets of centers in full space, in integer steps of the ball."""
 

@@ -39,7 +39,7 @@ def _labels_and_steps(batch: ClientBatch, *, centers: FloatArray, reach: float, 
 def _point_spreads(batch: ClientBatch, *, centers: FloatArray, **where: Any) -> IntArray:
     labels, steps = _labels_and_steps(batch, centers=centers, **where)
     counts = SIZE_STEPS * np.bincount(labels, minlength=len(centers))
-    squares = _added(len(centers), labels, steps)
+    squares = arithmetic.added(len(centers), labels, steps)
     return np.concatenate([counts, 6 * squares, [7 * squares.sum()]]).astype(np.int64)
 
 
@@ -62,8 +62,8 @@ def _client_spreads(batch: ClientBatch, *, centers: FloatArray, bound: float, **
     k = len(centers)
     labels, steps = _labels_and_steps(batch, centers=centers, **where)
     pairs = arithmetic.pairs_of(batch, labels, k)
-    squares = _added(len(pairs.counts), pairs.places, steps)
-    totals = 7.0 * _added(batch.n_clients, pairs.units, squares)
+    squares = arithmetic.added(len(pairs.counts), pairs.places, steps)
+    totals = 7.0 * arithmetic.added(batch.n_clients, pairs.units, squares)
     values = np.column_stack([float(SIZE_STEPS) * pairs.counts, 6.0 * squares])
     norms = np.sqrt(np.bincount(pairs.units, np.square(values).sum(axis=1), minlength=batch.n_clients) + np.square(totals))
     factors = client_factors(11.0 * UNIT_STEPS * bound, norms)
@@ -86,10 +86,3 @@ parts of that. A client within the bound is scaled like all others, so the count
 Sensitivity: one client adds one vector of norm at most BOUNDED_STEPS. Its steps are whole numbers added in int64, exact for 2**33 points;
 the factor leaves 2**-24 of slack for the rounding of the norm of up to MOST_VALUES numbers, and truncation only shortens.
 """
-
-
-def _added(length: int, places: IntArray, steps: IntArray) -> IntArray:
-    """Return the exact sum of the steps at each place."""
-    sums = np.zeros(length, dtype=np.int64)
-    np.add.at(sums, places, steps)
-    return sums

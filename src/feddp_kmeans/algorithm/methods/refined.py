@@ -29,6 +29,7 @@ from feddp_kmeans.algorithm.server import (
     steadied_directions,
     weighted_kmeans,
 )
+from feddp_kmeans.algorithm.swapping import planned_swaps, swapped
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
 from feddp_kmeans.algorithm.tuning import CHOOSING, REFINED
 from feddp_kmeans.federation.run import Run
@@ -83,7 +84,8 @@ class RefinedMethod:
     def most_looks(self) -> int:
         """Return how many looks are made from the pool, at most."""
         around = max(MOST_LOOKS, CONTEST.finalists * CONTEST.steps + 2 + CONTEST.settling)
-        return 4 + REFINED.rounds.looks + self.choosing + around + 1 + self.lloyd_steps
+        swaps = planned_swaps(self.k, self.ball.dimension)
+        return 4 + REFINED.rounds.looks + self.choosing + around + swaps + 1 + self.lloyd_steps
 
     @property
     def largest_rank(self) -> int:
@@ -214,7 +216,9 @@ class RefinedRun:
         method, k, basis, ball = self._method, len(projected_centers), proxies.found.basis, self._method.ball
         variances = np.square(self._server @ basis).mean(axis=0)
         growth, reach = REFINED.growth, REFINED.largest_signal
-        tracker = Tracker(self._looks, ball, proxies.bounds, basis, variances, k, self._rng, ball.clip, growth, reach)
+        tracker = Tracker(
+            self._looks, ball, proxies.bounds, basis, variances, k, self._rng, ball.clip, growth, reach, proxies=proxies.cells
+        )
         if proxies.is_noise:
             return self._of_server(replace(tracker, variances=0 * variances), k, proxies.left)
         noise = self._pool.noise(ball.dimension, proxies.bounds.n_points)
@@ -232,7 +236,7 @@ class RefinedRun:
 
     def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals; if there is only noise the same ones, without a release."""
-        return latest.tracker.step(latest.track) if latest.track.steps else latest
+        return latest.tracker.step(swapped(latest.tracker, latest.track)) if latest.track.steps else latest
 
     def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""

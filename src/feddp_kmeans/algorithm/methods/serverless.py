@@ -23,6 +23,7 @@ from feddp_kmeans.algorithm.looks import TINY, Frame, Looks, Moment, gaussian_re
 from feddp_kmeans.algorithm.proxies import Shape
 from feddp_kmeans.algorithm.server import SMALLEST
 from feddp_kmeans.algorithm.settings import Region
+from feddp_kmeans.algorithm.swapping import swapped
 from feddp_kmeans.algorithm.tracking import POOL, Track, TrackedCenters, Tracker
 from feddp_kmeans.algorithm.tuning import SERVERLESS
 from feddp_kmeans.algorithm.typical_lengths import length_edges, typical_length
@@ -244,14 +245,16 @@ class ServerlessRun:
         bounds, region = found.bounds, self._method.region
         clip = (region or bounds.ball).clip
         shape, k_most = bounds.shape, self._method.k
-        tracker = Tracker(self._looks, bounds.ball, bounds, shape.basis, shape.along, k_most, self._rng, clip, SERVERLESS.growth)
+        tracker = Tracker(
+            self._looks, bounds.ball, bounds, shape.basis, shape.along, k_most, self._rng, clip, SERVERLESS.growth, proxies=proxies.cells
+        )
         length, times = bounds.typical, max(proxies.times, 1)
         track = Track(k, cells, found.mean_variance, proxies.left, 1 + self._method.lloyd_steps, length, times)
         return tracker.step(track)
 
     def lloyd_centers(self, latest: TrackedCenters) -> TrackedCenters:
         """Return the centers after one noisy Lloyd step on residuals: averaged with the steps before as far as they stand still."""
-        return latest.tracker.step(latest.track)
+        return latest.tracker.step(swapped(latest.tracker, latest.track))
 
     def closing(self, latest: TrackedCenters) -> Closing:
         """Return the sizes and spreads of the clusters around the released centers."""

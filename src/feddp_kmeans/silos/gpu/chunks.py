@@ -18,6 +18,7 @@ LARGEST_ADDED: Mapping[str, float] = {
     "point-residuals": float(BOUNDED_STEPS),
     "point-second-moment": 8.0 * MOMENT_STEPS,
     "point-spreads": float(TOTAL_STEPS),
+    "point-swaps": float(BOUNDED_STEPS),
 }
 """The most that one row adds, in size, to any number that a statistic sums in float64, from the proofs of the sensitivities.
 

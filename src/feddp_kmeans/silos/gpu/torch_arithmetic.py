@@ -1,6 +1,7 @@
 """The arithmetic of statistics in torch: points as whole numbers of a ball, their coordinates, their nearest centers."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,9 @@ import torch
 
 from feddp_kmeans.statistics.arithmetic import PROJECTION_STEPS
 from feddp_kmeans.statistics.fixed_point import LARGEST, RESOLUTION, spare_bits
+from feddp_kmeans.statistics.paper_sums import SLACK
 from feddp_kmeans.statistics.query import Query
-from feddp_kmeans.statistics.residual_sums import TRACE_WEIGHT
+from feddp_kmeans.statistics.residual_sums import BOUNDED_STEPS, TRACE_WEIGHT
 
 
 def encode(points: Any, center: Any, radius: float) -> Any:
@@ -105,6 +107,19 @@ def weighted_sums(coordinates: Any, weights: Any, labels: Any, k: int) -> Any:
     chosen = torch.zeros((len(labels), k), dtype=torch.float64, device=coordinates.device)
     chosen[torch.arange(len(labels), device=labels.device), labels] = weights
     return chosen.T @ coordinates
+
+
+def swap_steps(encoded: Any, labels: Any, places: Sequence[Any], reach: float) -> list[Any]:
+    """Return in steps what each point costs more at its other center, and less at the nearer of two: see ``statistics.swaps``.
+
+    ``places`` are centers, others, ones and twos.
+    """
+    own, other, one, two = ((encoded - table.round()[labels]).square().sum(dim=1) for table in places)
+    # Tensors on the device: by a plain number a GPU divides as a product with its inverse, which rounds twice.
+    farthest, most = (torch.tensor(value, dtype=torch.float64, device=encoded.device) for value in (reach**2, BOUNDED_STEPS * SLACK))
+    losses, gains = ((difference / farthest).clamp(-1.0, 1.0) for difference in (other - own, own - torch.minimum(one, two)))
+    factors = most / root(losses.square() + gains.square()).clamp(min=1.0)
+    return [(difference * factors).trunc() for difference in (losses, gains)]
 
 
 def encoded_and_labels(points: Any, *, center: Any, radius: float, centers: Any, projection: Any = None) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from feddp_kmeans._typing import FloatArray, IntArray
-from feddp_kmeans.silos.gpu.torch_arithmetic import arguments, assign, diagonal_sum, encode, project, read, upper
+from feddp_kmeans.silos.gpu.torch_arithmetic import arguments, assign, diagonal_sum, encode, project, read, swap_steps, upper
 from feddp_kmeans.silos.gpu.torch_looks import quick_labels
 from feddp_kmeans.silos.gpu.torch_norms import outer_product_norms, row_norms, squares_of
 from feddp_kmeans.statistics import costs, norms, paper_sums, residual_sums, spreads
@@ -219,6 +219,17 @@ def _spreads(clients: Clients, *, centers: Any, reach: float, bound: float, **ba
     return torch.cat([clients.bounded(numbers, factors) for numbers in (sizes, weighted, totals[:, None])])
 
 
+def _swaps(clients: Clients, *, centers: Any, others: Any, ones: Any, twos: Any, reach: float, bound: float, **ball: Any) -> Any:
+    found = [clients.zeros(len(centers)) for _ in range(2)]
+    for encoded, labels, cells in _cells(clients, centers=centers, **ball):
+        for sums, steps in zip(found, swap_steps(encoded, labels, (centers, others, ones, twos), reach), strict=True):
+            sums.view(-1).index_add_(0, cells, steps.to(torch.int64))
+    losses, gains = (sums.to(torch.float64) for sums in found)
+    lengths = np.sqrt(_host(_one_by_one(losses.square() + gains.square())))
+    factors = residual_sums.client_factors(float(residual_sums.BOUNDED_STEPS) * bound, lengths)
+    return torch.cat([clients.bounded(numbers, factors) for numbers in (losses, gains)])
+
+
 def _costs(clients: Clients, *, sets: Any, bound: float, **ball: Any) -> Any:
     c, low_bits = len(sets), costs.LOW_BITS
     high, low = clients.zeros(c), clients.zeros(c)
@@ -265,5 +276,6 @@ OF_CLIENTS: Mapping[str, Callable[..., Any]] = {
     "client-second-moment": _second_moment,
     "client-sizes": _sizes,
     "client-spreads": _spreads,
+    "client-swaps": _swaps,
 }
 """Every statistic of whole clients that runs in torch, by its name in the registry."""

@@ -37,6 +37,7 @@ from feddp_kmeans.silos.gpu.torch_arithmetic import (
     moment_weights,
     read,
     root,
+    swap_steps,
     triangle,
     upper,
     weighted_sums,
@@ -219,6 +220,12 @@ def _point_costs(points: Any, *, sets: Any, bound: float, **ball: Any) -> Any:
     return (vectors * (most / lengths.clamp(min=bound))[:, None]).trunc().to(torch.int64).sum(dim=0)
 
 
+def _point_swaps(points: Any, *, centers: Any, others: Any, ones: Any, twos: Any, reach: float, **ball: Any) -> Any:
+    encoded, labels = encoded_and_labels(points, centers=centers, **ball)
+    steps = swap_steps(encoded, labels, (centers, others, ones, twos), reach)
+    return torch.cat([torch.bincount(labels, numbers, minlength=len(centers)).to(torch.int64) for numbers in steps])
+
+
 def _point_second_moment(points: Any, *, center: Any, radius: float, bound: float) -> Any:
     table, weights = _scales(points, bound)
     quick = rows.Rows(points, center, radius).scaled(table, weights) if rows.fits(points) else None
@@ -257,6 +264,7 @@ STATISTICS: Mapping[str, Callable[..., Any]] = {
     "outer-product": _outer_product,
     "point-costs": _point_costs,
     "point-second-moment": _point_second_moment,
+    "point-swaps": _point_swaps,
     **{name: partial(looked_at, name) for name in LOOKS},
 }
 """Every statistic that runs in torch, by its name in the registry."""
