@@ -194,10 +194,7 @@ class Looks:
         return replace(found, squares=table[:, -2] / bound.square_weight, square_noise=noise / bound.square_weight)
 
     def second_moment(self, name: str, ball: Ball, typical: float, times: int = 1) -> Moment:
-        """Return the noisy second moment of all points around the ball's center: the mean of this many releases.
-
-        ``typical`` is its length for a typical unit.
-        """
+        """Return the noisy second moment around the ball's center, the mean of this many releases; a typical unit's is ``typical`` long."""
         statistic = residual_sums.CLIENT_SECOND_MOMENT if self.is_client_level else residual_sums.POINT_SECOND_MOMENT
         release = self.plan[name]
         bound = roomy(typical, release)
@@ -217,10 +214,7 @@ class Looks:
         return points * noisy.reshape(len(edges), -1), points * self.made["columns"].scale
 
     def spreads(self, ball: Ball, centers: FloatArray, reach: float, bound: float) -> Spreads:
-        """Return noisy sizes and sums of squared distances; ``bound`` is the number of points that a client is scaled down to.
-
-        The noisy squares and the noisy total are combined to what has the least variance.
-        """
+        """Return noisy sizes and sums of squared distances, the latter with the total combined to what has the least variance."""
         k, release = len(centers), self.plan["closing"]
         statistic = spreads.CLIENT_SPREADS if self.is_client_level else spreads.POINT_SPREADS
         steps = 1.0
@@ -258,10 +252,9 @@ class Looks:
     def swap_prices(
         self, name: str, ball: Ball, places: Mapping[str, FloatArray], reach: float, bound: float, times: int
     ) -> tuple[FloatArray, FloatArray, float]:
-        """Return what the points of each center cost more without it and save with two in its place, in squared steps, and the noise.
+        """Return what each center's points cost more without it and save with two in its place, in squared steps, and the noise.
 
-        ``places`` are the tables of ``statistics.swaps``. Differences beyond ``reach`` squared are cut; ``bound`` is the number of points
-        that a client is scaled down to.
+        ``places`` are the tables of ``statistics.swaps``, ``bound`` is the number of points that a client is scaled down to.
         """
         statistic, scaled = swaps.POINT_SWAPS, reach**2
         public: dict[str, Any] = {**places, "reach": reach}

@@ -24,13 +24,16 @@ from feddp_kmeans.statistics.gate import FARTHEST
 class SwapTuning:
     """The numbers of swaps."""
 
-    rounds: int = 5  # how often they are looked for: before as many of the looks that still mend, the last ones
+    rounds: int = 5
+    """How often they are looked for: before the last looks that still mend and the first that does not. With two rounds 64 blobs in 16
+    dimensions at 0.5 cost 1.108 times the optimum, not 1.061 (48 runs); with none 1.187."""
     share: float = 1 / 32  # largest part of the pool for each of these
-    sharp: float = 0.08  # noise in one difference, in mean costs of a cluster, that is sharp enough
+    sharp: float = 0.08  # noise in one difference, in mean costs of a cluster, that is sharp enough: that of 64 blobs at 1
     too_noisy: float = 0.4
-    """Squared noise of the centers in such a look, in mean costs of a point, above which none is made."""
-    reach: float = 1.0  # difference of squared distances at which it is cut, in mean costs of a point
-    clear: float = 1.0  # standard deviations of noise by which a swap must pay
+    """Squared noise of the centers in such a look, in mean costs of a point, above which none is made. 64 blobs in 64 dimensions at 0.5
+    have 0.85, and cost 1.16 times the optimum with swaps, 1.13 without (6 runs)."""
+    reach: float = 1.0  # difference of squared distances at which it is cut, in mean costs of a point; 1.4 is the same
+    clear: float = 1.0  # standard deviations of noise by which a swap must pay; 0.5 and 2 are the same in 16 dimensions
 
 
 SWAPS = SwapTuning()

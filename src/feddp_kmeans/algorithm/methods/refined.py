@@ -2,8 +2,7 @@
 
 A unit (a point, or a client) sends one vector of plain sums over its points, scaled down to a bound that a typical unit just meets; the
 bounds are simulated from server data. All noise is Gaussian, so costs add up exactly. Nearly all of the budget is a pool of small equal
-releases: how many of them make one look is decided by what was released before. Tuned numbers are in
-tuning.py, those of one step in the file of that step.
+releases: how many of them make one look is decided by what was released before. Tuned numbers: tuning.py, or the file of the step.
 """
 
 from dataclasses import dataclass, replace
@@ -208,11 +207,7 @@ class RefinedRun:
         )
 
     def initial_centers(self, proxies: _RefinedProxies, projected_centers: FloatArray) -> TrackedCenters:
-        """Return the centers of a first look in full space, around the lifted centers (step 3).
-
-        Where noise is high the cells of the subspace are gathered step by step before it. Where it is low, other local optima compete:
-        see contest.py. If there is only noise the centers are those of the server data, and the sums give their counts.
-        """
+        """Return the centers of a first look in full space, around the lifted centers (step 3); of the server data if all is noise."""
         method, k, basis, ball = self._method, len(projected_centers), proxies.found.basis, self._method.ball
         variances = np.square(self._server @ basis).mean(axis=0)
         growth, reach = REFINED.growth, REFINED.largest_signal
