@@ -214,7 +214,7 @@ class Looks:
         return points * noisy.reshape(len(edges), -1), points * self.made["columns"].scale
 
     def spreads(self, ball: Ball, centers: FloatArray, reach: float, bound: float) -> Spreads:
-        """Return noisy sizes and sums of squared distances, the latter with the total combined to what has the least variance."""
+        """Return noisy sizes, and squares combined with their total to least variance; a client is scaled down to ``bound`` points."""
         k, release = len(centers), self.plan["closing"]
         statistic = spreads.CLIENT_SPREADS if self.is_client_level else spreads.POINT_SPREADS
         steps = 1.0

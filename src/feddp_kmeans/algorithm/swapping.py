@@ -26,7 +26,7 @@ class SwapTuning:
 
     rounds: int = 5
     """How often they are looked for: before the last looks that still mend and the first that does not. With two rounds 64 blobs in 16
-    dimensions at 0.5 cost 1.108 times the optimum, not 1.061 (48 runs); with none 1.187."""
+    dimensions at 0.5 cost 1.108 times the optimum, not 1.058 (48 runs); with none 1.187."""
     share: float = 1 / 32  # largest part of the pool for each of these
     sharp: float = 0.08  # noise in one difference, in mean costs of a cluster, that is sharp enough: that of 64 blobs at 1
     too_noisy: float = 0.4
